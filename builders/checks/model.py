@@ -1,0 +1,68 @@
+"""Findings, and what rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from builders.lock.model import Funnel, MiningLock
+from builders.spec import Retrieval
+from builders.tables import Kind
+
+
+class Severity(StrEnum):
+    """What a finding does: an error stops the build, a gate stops `release apply`, a note is told."""
+
+    ERROR = "error"
+    GATE = "gate"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found.
+
+    Attributes:
+        code: Stable name, "dangling-qrels-corpus".
+        severity: See `Severity`.
+        count: How many rows.
+        message: What is wrong, in one line.
+        examples: At most five, as "id: detail".
+        hint: What to do next.
+        config: The builder's name.
+        waived: The waiver's reason, where one covers this finding.
+    """
+
+    code: str
+    severity: Severity
+    count: int
+    message: str
+    examples: tuple[str, ...] = ()
+    hint: str = ""
+    config: str = ""
+    waived: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A built config, as its rules see it: the published tables and what the build recorded.
+
+    Attributes:
+        spec: The config.
+        tables: Frames by kind and split, with the published columns.
+        undecided: ``query-id``, ``corpus-id``: pairs kept from mining; None where it is not known.
+        funnels: The way of the rows.
+        mining: Report of mining, or None.
+    """
+
+    spec: Retrieval
+    tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
+    undecided: pl.DataFrame | None
+    funnels: tuple[Funnel, ...]
+    mining: MiningLock | None
+
+
+Rule = Callable[[Subject], Iterable[Finding]]

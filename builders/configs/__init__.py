@@ -1,0 +1,1 @@
+"""One file per dataset, ending in `CONFIG = ...`; found by file name."""

@@ -1,0 +1,1 @@
+"""Lock: model, content hash, manifest."""

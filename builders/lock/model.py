@@ -1,0 +1,153 @@
+"""The lock: everything that determined a built config, and what came out.
+
+A lock holds no date, path, host or version of the release: building again gives the same lock.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from builders.errors import StorageError
+
+SCHEMA_VERSION = 1
+
+
+class Frozen(BaseModel):
+    """A value that refuses unknown fields and changes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SourceFile(Frozen):
+    """A fetched file: its path at the upstream, sha256 and size in bytes."""
+
+    part: str
+    path: str
+    sha256: str
+    size: int
+
+
+class SourceLock(Frozen):
+    """An upstream: `revision` as pinned, `resolved` to 40 digits; both empty for a folder or sample."""
+
+    kind: Literal["hub", "folder", "sample", "http"]
+    name: str
+    revision: str = ""
+    resolved: str = ""
+    licence: str = ""
+    files: tuple[SourceFile, ...]
+
+
+class Funnel(Frozen):
+    """The way of the rows of one table: read = out + merged + the sum of dropped.
+
+    Attributes:
+        table: "rows" (upstream rows that are query and passage), "queries" or "passages".
+        read: Rows in.
+        dropped: Rows dropped, by reason.
+        merged: Rows that became one with another.
+        out: Rows left.
+    """
+
+    table: str
+    read: int
+    dropped: dict[str, int] = Field(default_factory=dict)
+    merged: int = 0
+    out: int
+
+
+class FileLock(Frozen):
+    """A published parquet file: sha256 of its bytes and of its content (rows, independent of the writer)."""
+
+    config: str
+    split: str
+    path: str
+    rows: int
+    size: int
+    sha256: str
+    content: str
+
+
+class EncoderLock(Frozen):
+    """The encoder that mined."""
+
+    backend: str
+    model: str
+    revision: str
+    dimensions: int
+    max_length: int
+    pooling: str
+    query_prefix: str
+    passage_prefix: str
+
+
+class MiningLock(Frozen):
+    """Recipe, encoder and report of mining."""
+
+    recipe: dict[str, Any]
+    encoder: EncoderLock
+    report: dict[str, Any]
+
+
+class FindingLock(Frozen):
+    """A finding that did not stop the build."""
+
+    code: str
+    severity: Literal["error", "gate", "note"]
+    count: int
+    message: str
+    waived: str = ""
+
+
+class Lock(Frozen):
+    """The lock of one config.
+
+    Attributes:
+        schema_version: Of this document.
+        config: The builder's name.
+        release: The release it belongs to.
+        sources: What was read.
+        parameters: Seeds, ratios and the rules that the config fixes.
+        tools: Versions of the libraries that decide bytes.
+        funnels: The way of the rows.
+        splits: Queries by split.
+        facts: Counts that the card cites (relations, overlap of positives between splits, …).
+        personal: Replacements by table and kind: ``{"queries": {"email": 3}}``.
+        mining: None where nothing is mined.
+        findings: Gates and notes.
+        files: The published files, sorted by path.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    config: str
+    release: str
+    licence: str
+    sources: tuple[SourceLock, ...]
+    parameters: dict[str, Any]
+    tools: dict[str, str]
+    funnels: tuple[Funnel, ...]
+    splits: dict[str, int]
+    facts: dict[str, int]
+    personal: dict[str, dict[str, int]]
+    mining: MiningLock | None = None
+    findings: tuple[FindingLock, ...] = ()
+    files: tuple[FileLock, ...]
+
+
+def read_lock(path: Path) -> Lock:
+    """Read a lock.
+
+    Raises:
+        StorageError: It is not there, or not a lock.
+    """
+    try:
+        return Lock.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: no lock there", hint="Build the config first.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error

@@ -1,0 +1,33 @@
+"""Config names, found by file name; only the asked module is imported."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from importlib import resources
+
+from builders.errors import UsageError
+from builders.spec import Retrieval
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all configs, sorted."""
+    folder = resources.files("builders.configs")
+    stems = (entry.name.removesuffix(".py") for entry in folder.iterdir() if entry.name.endswith(".py"))
+    return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
+
+
+def load(name: str) -> Retrieval:
+    """Return the config of that name.
+
+    Raises:
+        UsageError: There is no such config; the nearest name is suggested.
+    """
+    known = names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Configs: {', '.join(known)}."
+        raise UsageError(f"unknown config {name!r}", hint=hint)
+    config = importlib.import_module(f"builders.configs.{name}").CONFIG
+    assert isinstance(config, Retrieval)
+    return config

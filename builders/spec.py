@@ -1,0 +1,228 @@
+"""What a config is, as frozen values that hold plain functions.
+
+A config module ends in ``CONFIG = Retrieval(...)`` and is found by its file name. Its functions are pure:
+the build fetches, and hands them frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+Files = Mapping[str, Sequence[Path]]
+"""The fetched files of a config by part: ``{"corpus": [Path(...)], "queries": [...]}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a Hub dataset: the files of one config of its README.
+
+    Attributes:
+        name: The key under which `Retrieval.read` finds the files.
+        configs: Names of README configs; the first that exists is taken.
+    """
+
+    name: str
+    configs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """A Hub dataset at a pinned revision (a commit hash, possibly short)."""
+
+    repo: str
+    revision: str
+    licence: str
+    parts: tuple[Part, ...]
+
+
+class PersonalKind(StrEnum):
+    """Kinds of personal data; the value in capitals is the placeholder, ``<EMAIL>``."""
+
+    URL = "url"
+    EMAIL = "email"
+    PHONE = "phone"
+
+
+CONTACT: tuple[PersonalKind, ...] = (PersonalKind.URL, PersonalKind.EMAIL, PersonalKind.PHONE)
+ALL_KINDS: tuple[PersonalKind, ...] = tuple(PersonalKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What `read` returns: upstream rows with upstream ids, raw text.
+
+    Attributes:
+        queries: ``upstream_id`` str, ``text`` str or null.
+        passages: ``upstream_id`` str and the columns that `Retrieval.compose` needs (all nullable).
+        pairs: ``query`` str, ``passage`` str: upstream ids that were observed together.
+    """
+
+    queries: pl.DataFrame
+    passages: pl.DataFrame
+    pairs: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Which passages are relevant to which query.
+
+    Attributes:
+        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: relevant by the config's rule,
+            not observed with the query itself), unique pairs.
+        undecided: ``query-id`` str, ``corpus-id`` str: neither positive nor negative; kept from mining.
+    """
+
+    qrels: pl.DataFrame
+    undecided: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How hard negatives are mined.
+
+    Attributes:
+        name: "v0" is the published procedure.
+        depth: How many passages of the ranking are looked at.
+        depth_counts: What the depth counts: "all" passages, or "candidates" (positives left out).
+        margin: Distance that a candidate's score must keep below the guarding positive's.
+        margin_kind: "absolute" in cosine, or "relative" as a share of the positive's absolute score.
+        guard: Which positive guards where there are several: the "lowest"- or "highest"-scoring.
+        keep: Most negatives per query.
+    """
+
+    name: str = "v0"
+    depth: int = 10
+    depth_counts: Literal["all", "candidates"] = "all"
+    margin: float = 0.05
+    margin_kind: Literal["absolute", "relative"] = "absolute"
+    guard: Literal["lowest", "highest"] = "lowest"
+    keep: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """The encoder that mines, pinned."""
+
+    model: str
+    revision: str
+    max_length: int
+    query_prefix: str
+    passage_prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mining:
+    """Encoder and recipe of a config whose hard negatives are published."""
+
+    encoder: EncoderSpec
+    recipe: Recipe = field(default_factory=Recipe)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """Consent to a finding: it names the code, the reason, and the largest count that is accepted."""
+
+    code: str
+    reason: str
+    at_most: int
+
+
+def identity(text: str) -> str:
+    """Return the text itself: the merge and group key of configs whose texts are already canonical."""
+    return text
+
+
+def titled(passages: pl.DataFrame) -> pl.DataFrame:
+    """Compose passages whose upstream already has `title` and `text`."""
+    return passages.select("upstream_id", pl.col("title").fill_null(""), "text")
+
+
+def observed(pairs: pl.DataFrame) -> Relations:
+    """Take every observed pair as relevant, and nothing else."""
+    keys = ["query-id", "corpus-id"]
+    qrels = pairs.select(keys).unique().with_columns(extended=pl.lit(value=False))
+    return Relations(qrels, pairs.select(keys).clear())
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A retrieval dataset: corpus, queries, qrels and, where `mining` is set, hard negatives.
+
+    Attributes:
+        name: As the file in `builders/configs`.
+        release: "mteb-de" or "tecb-de".
+        title: One line for people.
+        licence: SPDX-like Hub licence id, lower case.
+        languages: ISO 639-3 codes.
+        sources: Pinned upstreams, fetched in order.
+        read: Fetched files in, `Records` out. Raises `SourceSchema`.
+        ids: "upstream" keeps upstream ids (the smallest where rows merge); "content" derives them.
+        compose: Normalised passages in; ``upstream_id``, ``title``, ``text`` and, where `relate` needs one,
+            ``core`` out. A null text is dropped for `empty_passage`.
+        empty_passage: The reason under which a passage without text is dropped.
+        rows: "table": queries and passages are counted apart. "pair": an upstream row is both (a posting),
+            and is dropped whole.
+        query_key: Displayed query text in, merge key out. Equal keys are one query.
+        group_key: Merge key in, group key out. Equal keys never span splits.
+        relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
+            relations out.
+        personal: The kinds of personal data that are replaced.
+        mining: None where no hard negatives are published.
+        waivers: Findings that are accepted.
+        notes: Facts about meaning that the card prints as limitations.
+    """
+
+    name: str
+    release: str
+    title: str
+    licence: str
+    languages: tuple[str, ...]
+    sources: tuple[HubSource, ...]
+    read: Callable[[Files], Records]
+    ids: Literal["upstream", "content"]
+    personal: tuple[PersonalKind, ...]
+    compose: Callable[[pl.DataFrame], pl.DataFrame] = titled
+    empty_passage: str = "empty_text"
+    rows: Literal["table", "pair"] = "table"
+    query_key: Callable[[str], str] = identity
+    group_key: Callable[[str], str] = identity
+    relate: Callable[[pl.DataFrame], Relations] = observed
+    mining: Mining | None = None
+    waivers: tuple[Waiver, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A dataset repository on the Hub: configs whose licences allow one licence for the whole.
+
+    Attributes:
+        name: "mteb-de".
+        title: The card's pretty name.
+        licence: Licence of the whole.
+        admits: Licences of configs that it may contain.
+        languages: ISO 639-1 codes for the card.
+    """
+
+    name: str
+    title: str
+    licence: str
+    admits: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+RELEASES: dict[str, Release] = {
+    "mteb-de": Release(
+        name="mteb-de",
+        title="mteb-de: German retrieval with mined hard negatives",
+        licence="cc-by-4.0",
+        admits=("cc-by-4.0", "cc0-1.0"),
+        languages=("de", "en"),
+    ),
+}
