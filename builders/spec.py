@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
+
+from builders.personal.kinds import PersonalKind
 
 Files = Mapping[str, Sequence[Path]]
 """The fetched files of a config by part: ``{"corpus": [Path(...)], "queries": [...]}``."""
@@ -39,18 +40,6 @@ class HubSource:
     revision: str
     licence: str
     parts: tuple[Part, ...]
-
-
-class PersonalKind(StrEnum):
-    """Kinds of personal data; the value in capitals is the placeholder, ``<EMAIL>``."""
-
-    URL = "url"
-    EMAIL = "email"
-    PHONE = "phone"
-
-
-CONTACT: tuple[PersonalKind, ...] = (PersonalKind.URL, PersonalKind.EMAIL, PersonalKind.PHONE)
-ALL_KINDS: tuple[PersonalKind, ...] = tuple(PersonalKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,25 @@ class Funnel(Frozen):
 
 
 class FileLock(Frozen):
-    """A published parquet file: sha256 of its bytes and of its content (rows, independent of the writer)."""
+    """A published parquet file.
+
+    Attributes:
+        config: Name on the Hub, "jobs-qrels".
+        split: Its split.
+        path: Where it lies in the release.
+        rows: Number of rows.
+        size: Bytes of the file.
+        arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
+        sha256: Of the file's bytes.
+        content: Hash of the rows, independent of the parquet writer.
+    """
 
     config: str
     split: str
     path: str
     rows: int
     size: int
+    arrow_bytes: int
     sha256: str
     content: str
 

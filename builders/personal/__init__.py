@@ -1,1 +1,1 @@
-"""TODO."""
+"""Finding and replacing personal data in German text."""
