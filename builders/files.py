@@ -73,6 +73,18 @@ def json_bytes(document: Any) -> bytes:  # noqa: ANN401  any JSON value
     return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+def remove(path: Path) -> None:
+    """Remove a file that may not be there.
+
+    Raises:
+        StorageError: It is there and cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def sha256(path: Path) -> str:
     """Return the sha256 of a file in lower-case hex.
 

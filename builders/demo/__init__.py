@@ -1,1 +1,1 @@
-"""TODO."""
+"""The bundled sample and its walk."""

@@ -1,0 +1,236 @@
+"""The order of the steps: fetch, read, prepare, split, mine, check, write + lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import polars as pl
+from filelock import FileLock, Timeout
+
+from builders import checks
+from builders.checks.model import Finding, Severity, Subject
+from builders.errors import Busy, FindingsError, StorageError
+from builders.lock.model import Funnel, Lock, MiningLock
+from builders.prepare import Prepared, limit, prepare
+from builders.sources import fetch
+from builders.spec import Mining, Retrieval
+from builders.splits import assign, read_splits
+from builders.tables import SCHEMAS, SPLITS, Kind, Table
+from builders.write import Outcome, write
+
+if TYPE_CHECKING:
+    from builders.encoders import Encoded
+
+SEED = 42
+
+
+class Progress(Protocol):
+    """Where a build says what it does."""
+
+    def step(self, name: str, *lines: str) -> None:
+        """Tell that a step is done, and what came of it."""
+
+    def tick(self, name: str, done: int, total: int) -> None:
+        """Tell how far a long step is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to build. Only `encoder`, `limit`, `splits` and what the sources hold can change a published byte.
+
+    Attributes:
+        out: The folder of releases and work.
+        encoder: "e5" is the pinned model, "offline" the small one that needs no download.
+        offline: Never touch the network.
+        sources: Folders or base URLs that stand in for the upstreams.
+        limit: Build from this many queries only.
+        workers: Encoding processes; None for one per core.
+        home: Folder of the caches; None for the default.
+        splits: The assignment to start from; None for the committed one beside the config, if any.
+    """
+
+    out: Path
+    encoder: Literal["e5", "offline"] = "e5"
+    offline: bool = False
+    sources: tuple[str, ...] = ()
+    limit: int | None = None
+    workers: int | None = None
+    home: Path | None = None
+    splits: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A config that was built: its lock, and all findings."""
+
+    lock: Lock
+    findings: list[Finding]
+
+
+def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
+    """Build a config under `options.out`, and write its lock last.
+
+    Raises:
+        SourceError: An upstream is missing, damaged or changed.
+        EncoderError: The encoder cannot be loaded, or gave unusable vectors.
+        FindingsError: A check found an error; nothing of the release was touched.
+        StorageError: The folder cannot be written, or another build holds it.
+    """
+    with exclusive(options.out):
+        fetched = fetch(
+            spec.sources, offline=options.offline, sources_from=options.sources, root=options.home
+        )
+        progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
+        records = spec.read(fetched.files)
+        prepared = prepare(spec, records if options.limit is None else limit(records, options.limit))
+        progress.step("prepare", *(funnel_line(funnel) for funnel in prepared.funnels))
+        committed = committed_splits(spec, options)
+        assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
+        progress.step("split", _sizes_line(assignment))
+        negatives, mining = None, None
+        if spec.mining is not None:
+            negatives, mining = _mine(spec.mining, options, prepared, progress)
+        tables = list(_tables(spec, prepared, assignment, negatives))
+        subject = Subject(spec, _by_kind(tables), prepared.relations.undecided, prepared.funnels, mining)
+        findings = checks.apply_waivers(checks.run(subject), spec.waivers)
+        _stop_on_errors(spec, findings)
+        progress.step("check", *_finding_lines(findings))
+        parameters = {
+            "seed": SEED,
+            "encoder": options.encoder if spec.mining else None,
+            "limit": options.limit,
+        }
+        outcome = Outcome(
+            spec, fetched.locks, parameters, prepared, assignment, tuple(tables), mining, findings
+        )
+        lock = write(options.out, outcome)
+        progress.step("write", f"{len(lock.files)} files, {sum(f.size for f in lock.files):,} bytes")
+        return Built(lock, findings)
+
+
+@contextmanager
+def exclusive(out: Path) -> Iterator[None]:
+    """Hold `out` against other builds.
+
+    Raises:
+        Busy: Another build holds it.
+        StorageError: It cannot be made.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(out / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        hint = "Wait for it, or build with another --out."
+        raise Busy(f"{out}: another build holds this folder", hint=hint) from error
+    except OSError as error:
+        hint = "Choose another folder with --out."
+        raise StorageError(
+            f"{out}: not a folder that can be written ({error.strerror})", hint=hint
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
+    """Return the assignment that this build must keep, or None for a first one.
+
+    Raises:
+        UsageError: The file is malformed.
+    """
+    if options.splits is not None:
+        return read_splits(options.splits)
+    path = Path(__file__).parent / "configs" / f"{spec.name}.splits.tsv"
+    return read_splits(path) if path.exists() else None
+
+
+def _mine(
+    mining: Mining, options: Options, prepared: Prepared, progress: Progress
+) -> tuple[pl.DataFrame, MiningLock]:
+    from builders.encoders import encode_cached, load_encoder
+    from builders.mining import mine, summary_lines
+    from builders.text.merge import encoded_text
+
+    encoder = load_encoder(mining.encoder, options.encoder, workers=options.workers)
+
+    def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
+        def tick(done: int, total: int) -> None:
+            progress.tick(f"encode {role}", done, total)
+
+        result = encode_cached(encoder, texts, role, root=options.home, progress=tick)
+        progress.step(f"encode {role}", f"{result.encoded:,} encoded, {result.cached:,} from the cache")
+        return result
+
+    mined = mine(
+        prepared.queries.select("_id", "text"),
+        prepared.corpus,
+        prepared.relations.qrels,
+        prepared.relations.undecided,
+        encode("query", prepared.queries["text"]).vectors,
+        encode("passage", encoded_text(prepared.corpus)).vectors,
+        mining.recipe,
+    )
+    progress.step("mine", *summary_lines(mined.report))
+    lock = MiningLock(recipe=asdict(mining.recipe), encoder=encoder.identity, report=mined.report)
+    return mined.negatives, lock
+
+
+def _tables(
+    spec: Retrieval, prepared: Prepared, assignment: pl.DataFrame, negatives: pl.DataFrame | None
+) -> Iterator[Table]:
+    def table(kind: Kind, split: str, frame: pl.DataFrame) -> Table:
+        return Table(spec.name, kind, split, frame.select(SCHEMAS[kind].names))
+
+    qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
+    yield table(Kind.CORPUS, "corpus", prepared.corpus)
+    for split in SPLITS:
+        members = assignment.filter(pl.col("split") == split).select(**{"query-id": "_id"})
+        yield table(
+            Kind.QUERIES,
+            split,
+            prepared.queries.join(members, left_on="_id", right_on="query-id", how="semi"),
+        )
+        yield table(Kind.QRELS, split, qrels.join(members, on="query-id", how="semi"))
+        if negatives is not None:
+            yield table(Kind.HARD_NEGATIVES, split, negatives.join(members, on="query-id", how="semi"))
+
+
+def _by_kind(tables: list[Table]) -> dict[Kind, dict[str, pl.DataFrame]]:
+    frames: dict[Kind, dict[str, pl.DataFrame]] = {}
+    for table in tables:
+        frames.setdefault(table.kind, {})[table.split] = table.frame
+    return frames
+
+
+def _stop_on_errors(spec: Retrieval, findings: list[Finding]) -> None:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR and not finding.waived]
+    if errors:
+        lines = (f"{error.code}: {error.message} ({', '.join(error.examples)})" for error in errors)
+        raise FindingsError(f"{spec.name}: " + "\n".join(lines), hint=errors[0].hint)
+
+
+def funnel_line(funnel: Funnel) -> str:
+    """Return a funnel as one line: "queries 1,190 read − 9 merged = 1,181"."""
+    losses = [f" − {count:,} {reason}" for reason, count in funnel.dropped.items()]
+    if funnel.merged:
+        losses.append(f" − {funnel.merged:,} merged")
+    return f"{funnel.table} {funnel.read:,} read{''.join(losses)} = {funnel.out:,}"
+
+
+def _sizes_line(assignment: pl.DataFrame) -> str:
+    sizes = {split: assignment.filter(pl.col("split") == split).height for split in SPLITS}
+    return "  ".join(f"{split} {size:,}" for split, size in sizes.items())
+
+
+def _finding_lines(findings: list[Finding]) -> list[str]:
+    lines = [
+        f"{finding.severity} {finding.code}: {finding.message}{' (waived)' if finding.waived else ''}"
+        for finding in findings
+    ]
+    return lines or ["no findings"]

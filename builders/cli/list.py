@@ -1,0 +1,62 @@
+"""`mteb-de list`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builders import registry
+from builders.cli.output import emit, say_table
+
+
+@click.command("list")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("dist"),
+    show_default=True,
+    help="Folder of releases.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(out: Path, as_json: bool) -> None:
+    """Show the configs with licence, sources, rows and lock state.
+
+    Exit codes: 0 fine; 2 a lock cannot be read.
+    """
+    from builders.lock.manifest import work_folder
+    from builders.lock.model import read_lock
+
+    rows: list[dict[str, Any]] = []
+    for name in registry.names():
+        spec = registry.load(name)
+        built = work_folder(out, name) / "lock.json"
+        committed = Path(registry.__file__).parent / "configs" / f"{name}.lock.json"
+        rows.append({
+            "config": name,
+            "title": spec.title,
+            "release": spec.release,
+            "licence": spec.licence,
+            "sources": [asdict(source) for source in spec.sources],
+            "rows": sum(file.rows for file in read_lock(built).files) if built.exists() else None,
+            "locked": committed.exists(),
+        })
+    if as_json:
+        emit({"configs": rows})
+        return
+    say_table(
+        ("config", "release", "licence", "rows built", "committed lock", "sources"),
+        [
+            (
+                row["config"],
+                row["release"],
+                row["licence"],
+                "–" if row["rows"] is None else f"{row['rows']:,}",
+                "yes" if row["locked"] else "no",
+                ", ".join(f"{source['repo']}@{source['revision'][:10]}" for source in row["sources"]),
+            )
+            for row in rows
+        ],
+    )

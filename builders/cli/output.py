@@ -1,0 +1,109 @@
+"""Where words go: data to stdout, everything else to stderr; bars on a terminal only.
+
+Texts from outside are printed as they are: no markup of theirs is obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+_SECONDS_BETWEEN_LINES = 20.0
+_LABEL_WIDTH = 15
+
+
+def emit(document: dict[str, Any]) -> None:
+    """Print one JSON document to stdout."""
+    click.echo(json.dumps({"schema_version": 1} | document, ensure_ascii=False, indent=1, sort_keys=True))
+
+
+def say(line: str) -> None:
+    """Print a line of data to stdout."""
+    click.echo(line)
+
+
+def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table to stdout, as wide as its content: it is cut by no terminal."""
+    table = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = Console(highlight=False)
+    console.print(table, width=None if console.is_terminal else 400, crop=False)
+
+
+def tell(line: str) -> None:
+    """Print a line for people to stderr."""
+    _stderr().print(Text(line), soft_wrap=True)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """Print an error and what to do next to stderr."""
+    _stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    if hint:
+        _stderr().print(Text(f"       {hint}"), soft_wrap=True)
+
+
+class Lines:
+    """Progress of a long verb: lines of two columns, and a bar for what takes long.
+
+    Args:
+        quiet: Print nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._bar: tuple[Progress, TaskID, str] | None = None
+        self._last = time.monotonic()
+
+    def title(self, text: str) -> None:
+        """Print a heading."""
+        self._console.print(Text(text, style="bold"))
+
+    def step(self, name: str, *lines: str) -> None:
+        """Print what came of a step; its name stands before the first line."""
+        self._end_bar()
+        for number, line in enumerate(lines):
+            label = f"{name if number == 0 else '':<{_LABEL_WIDTH}}"
+            self._console.print(Text.assemble("  ", (label, "cyan"), " ", line), soft_wrap=True)
+
+    def tick(self, name: str, done: int, total: int) -> None:
+        """Move the bar on a terminal; elsewhere print a line now and then."""
+        if self._console.is_terminal:
+            self._move_bar(name, done, total)
+        elif time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            self.step(name, f"{done:,} of {total:,}")
+
+    def _move_bar(self, name: str, done: int, total: int) -> None:
+        if self._bar is not None and self._bar[2] != name:
+            self._end_bar()
+        if self._bar is None:
+            columns = (
+                TextColumn("  {task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+            )
+            bar = Progress(*columns, console=self._console, transient=True)
+            bar.start()
+            self._bar = (bar, bar.add_task(f"{name:<{_LABEL_WIDTH}}", total=total), name)
+        progress, task, _ = self._bar
+        progress.update(task, completed=done, total=total)
+
+    def _end_bar(self) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+            self._bar = None
+
+
+def _stderr() -> Console:
+    return Console(file=sys.stderr, highlight=False)

@@ -1,0 +1,254 @@
+"""From upstream rows to queries, passages and relations: normalise, scrub, drop, merge, relate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from builders.errors import SourceSchema
+from builders.lock.model import Funnel
+from builders.personal import counts, scrub
+from builders.personal.kinds import PersonalKind
+from builders.spec import Records, Relations, Retrieval
+from builders.text.merge import Merged, content_id, merge_passages, merge_queries
+from builders.text.normalise import normalise_frame
+
+_REASONS = {"table": pl.String, "id": pl.String, "reason": pl.String}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A dataset before it is split.
+
+    Attributes:
+        queries: ``_id``, ``text``, ``group``; sorted by id.
+        corpus: ``_id``, ``title``, ``text``; sorted by id.
+        relations: Published ids; see `Relations`.
+        dropped: ``table``, ``id``, ``reason``: every row that is not published and was not merged.
+        provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
+        funnels: The way of the rows, table by table.
+        personal: Replacements in the rows read, by table and kind.
+    """
+
+    queries: pl.DataFrame
+    corpus: pl.DataFrame
+    relations: Relations
+    dropped: pl.DataFrame
+    provenance: pl.DataFrame
+    funnels: tuple[Funnel, ...]
+    personal: dict[str, dict[str, int]]
+
+
+def prepare(spec: Retrieval, records: Records) -> Prepared:
+    """Turn upstream rows into what is published, and account for every row on the way.
+
+    Raises:
+        SourceSchema: An upstream id is null or used twice.
+    """
+    _require_unique(spec, "queries", records.queries)
+    _require_unique(spec, "passages", records.passages)
+    queries, in_queries = _scrubbed(normalise_frame(records.queries, keep=["upstream_id"]), spec.personal)
+    passages, in_passages = _scrubbed(
+        spec.compose(normalise_frame(records.passages, keep=["upstream_id"])), spec.personal
+    )
+    queries = queries.with_columns(key=each(queries["text"], spec.query_key))
+    dropped = _unusable(spec, queries, passages)
+    queries = _without(queries, dropped, spec.rows, "queries")
+    passages = _without(passages, dropped, spec.rows, "passages")
+
+    merged_queries = merge_queries(queries.select("upstream_id", "text", "key"), spec.ids)
+    merged_passages = merge_passages(passages.select("upstream_id", "title", "text"), spec.ids)
+    grouped = merged_queries.rows.with_columns(group=each(merged_queries.rows["key"], spec.group_key))
+    pairs = _observed_pairs(records.pairs, merged_queries.ids, merged_passages.ids, grouped, passages)
+    relations = spec.relate(pairs)
+
+    answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
+    unanswered = grouped.join(answered, on="_id", how="anti")
+    lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
+    relations = Relations(
+        relations.qrels.sort("query-id", "corpus-id"),
+        relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti").sort(
+            "query-id", "corpus-id"
+        ),
+    )
+    return Prepared(
+        queries=answered.select("_id", "text", "group").sort("_id"),
+        corpus=merged_passages.rows.select("_id", "title", "text").sort("_id"),
+        relations=relations,
+        dropped=pl.concat([dropped, lost]).sort("table", "reason", "id"),
+        provenance=_provenance(merged_queries.ids, merged_passages.ids),
+        funnels=_funnels(spec, records, dropped, lost, merged_queries, merged_passages, answered, pairs),
+        personal={"queries": in_queries, "corpus": in_passages},
+    )
+
+
+def limit(records: Records, rows: int) -> Records:
+    """Keep `rows` queries, chosen by hash of their upstream id, with their pairs; and their passages.
+
+    The choice does not depend on the order of the upstream rows. Where queries and passages are one upstream
+    row, the passages of the other rows go; elsewhere all passages stay, as distractors.
+    """
+    order = each(records.queries["upstream_id"], lambda upstream_id: content_id("", upstream_id))
+    chosen = records.queries.sort(order).head(rows)
+    pairs = records.pairs.join(chosen, left_on="query", right_on="upstream_id", how="semi")
+    shared = records.queries.join(records.passages, on="upstream_id", how="semi").height
+    passages = records.passages
+    if shared:
+        passages = passages.join(pairs, left_on="upstream_id", right_on="passage", how="semi")
+    return Records(chosen, passages, pairs)
+
+
+def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
+    """Apply a function of one text to a column, once per distinct text; nulls stay null."""
+    distinct = texts.drop_nulls().unique()
+    results = [function(text) for text in distinct.to_list()]
+    return texts.replace_strict(
+        distinct, pl.Series(results, dtype=pl.String), default=None, return_dtype=pl.String
+    )
+
+
+def _require_unique(spec: Retrieval, table: str, rows: pl.DataFrame) -> None:
+    ids = rows["upstream_id"]
+    if missing := ids.null_count():
+        first = ids.is_null().arg_max()
+        raise SourceSchema(
+            f"{spec.name}: {missing} of the {table} have no id, the first in row {first}",
+            hint="The upstream is damaged, or its id column has another name now.",
+        )
+    twice = ids.filter(ids.is_duplicated())
+    if len(twice):
+        raise SourceSchema(
+            f"{spec.name}: id {twice[0]!r} stands in {int((ids == twice[0]).sum())} rows of the {table}",
+            hint="Ids must be unique upstream; look whether a file was read twice.",
+        )
+
+
+def _scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, dict[str, int]]:
+    total: dict[str, int] = {}
+    for column in ("title", "text"):
+        if column in frame.columns:
+            result = scrub(frame[column], kinds)
+            frame = frame.with_columns(result.texts.alias(column))
+            for kind, count in counts(result.spans).items():
+                total[kind] = total.get(kind, 0) + count
+    return frame, {kind: total[kind] for kind in sorted(total) if total[kind]}
+
+
+def _unusable(spec: Retrieval, queries: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:
+    """Rows without text, with the table and the reason; the first reason wins where a row is both."""
+    empty_query = (
+        pl
+        .when(pl.col("text").is_null())
+        .then(pl.lit("empty_query"))
+        .when(pl.col("key") == "")
+        .then(pl.lit("no_query_words"))
+    )
+    bad_queries = queries.select(table=pl.lit("queries"), id="upstream_id", reason=empty_query)
+    bad_passages = passages.select(
+        table=pl.lit("passages"),
+        id="upstream_id",
+        reason=pl.when(pl.col("text").is_null()).then(pl.lit(spec.empty_passage)),
+    )
+    bad = pl.concat([bad_queries, bad_passages]).drop_nulls("reason").cast(pl.Schema(_REASONS))
+    if spec.rows == "pair":
+        return bad.unique("id", keep="first", maintain_order=True).with_columns(table=pl.lit("rows"))
+    return bad
+
+
+def _without(frame: pl.DataFrame, dropped: pl.DataFrame, rows: str, table: str) -> pl.DataFrame:
+    gone = dropped if rows == "pair" else dropped.filter(pl.col("table") == table)
+    return frame.join(gone, left_on="upstream_id", right_on="id", how="anti")
+
+
+def _observed_pairs(
+    pairs: pl.DataFrame,
+    query_ids: pl.DataFrame,
+    passage_ids: pl.DataFrame,
+    grouped: pl.DataFrame,
+    passages: pl.DataFrame,
+) -> pl.DataFrame:
+    """One row per upstream pair whose both ends are left, with its group and what `compose` added."""
+    extra = passages.drop("title", "text")
+    return (
+        pairs
+        .join(query_ids.rename({"_id": "query-id"}), left_on="query", right_on="upstream_id")
+        .join(passage_ids.rename({"_id": "corpus-id"}), left_on="passage", right_on="upstream_id")
+        .join(grouped.select("group", **{"query-id": "_id"}), on="query-id")
+        .join(extra, left_on="passage", right_on="upstream_id")
+        .drop("query", "passage")
+    )
+
+
+def _provenance(query_ids: pl.DataFrame, passage_ids: pl.DataFrame) -> pl.DataFrame:
+    tables = [("queries", query_ids), ("corpus", passage_ids)]
+    return (
+        pl
+        .concat([ids.select("_id", "upstream_id").with_columns(table=pl.lit(name)) for name, ids in tables])
+        .select("table", "_id", "upstream_id")
+        .sort("table", "_id", "upstream_id")
+    )
+
+
+def _funnels(
+    spec: Retrieval,
+    records: Records,
+    dropped: pl.DataFrame,
+    lost: pl.DataFrame,
+    queries: Merged,
+    passages: Merged,
+    answered: pl.DataFrame,
+    pairs: pl.DataFrame,
+) -> tuple[Funnel, ...]:
+    """Every figure is counted where it happens, never as the rest of the others, so that a check can fail."""
+    whole = spec.rows == "pair"
+    rows = Funnel(
+        table="rows",
+        read=records.queries.height,
+        dropped=_by_reason(dropped),
+        out=records.queries.join(queries.ids, on="upstream_id", how="semi").height,
+    )
+    query_losses = lost if whole else pl.concat([dropped.filter(pl.col("table") == "queries"), lost])
+    passage_losses = dropped.filter(pl.col("table") == "passages")
+    return (
+        *((rows,) if whole else ()),
+        Funnel(
+            table="queries",
+            read=rows.out if whole else rows.read,
+            dropped=_by_reason(query_losses),
+            merged=_merged(queries),
+            out=answered.height,
+        ),
+        Funnel(
+            table="passages",
+            read=rows.out if whole else records.passages.height,
+            dropped=_by_reason(passage_losses),
+            merged=_merged(passages),
+            out=passages.rows.height,
+        ),
+        _pair_funnel(records, pairs),
+    )
+
+
+def _merged(result: Merged) -> int:
+    return result.ids.height - result.ids["_id"].n_unique()
+
+
+def _pair_funnel(records: Records, kept: pl.DataFrame) -> Funnel:
+    known = records.pairs.join(records.queries, left_on="query", right_on="upstream_id", how="semi").join(
+        records.passages, left_on="passage", right_on="upstream_id", how="semi"
+    )
+    ends = {"dangling": records.pairs.height - known.height, "row_dropped": known.height - kept.height}
+    return Funnel(
+        table="pairs",
+        read=records.pairs.height,
+        dropped={reason: count for reason, count in ends.items() if count},
+        merged=kept.height - kept.select("query-id", "corpus-id").n_unique(),
+        out=kept.select("query-id", "corpus-id").n_unique(),
+    )
+
+
+def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:
+    counted = dropped.group_by("reason").len().sort("reason")
+    return dict(zip(counted["reason"].to_list(), counted["len"].to_list(), strict=True))

@@ -1,0 +1,155 @@
+"""Splits: queries are dealt in groups, so that no query has a twin in another split.
+
+The committed assignment is an input: what it holds stays. A group is known in it by the first 16 hex digits of
+blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given in the same way.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from builders.errors import StorageError, UsageError
+from builders.files import write_bytes
+from builders.tables import SPLITS
+from builders.text.digest import digest
+
+_HEADER = "query-id\tgroup\tsplit"
+_COLUMNS = ("_id", "group", "split")
+
+
+def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Deal queries to train, dev and test.
+
+    Groups are ordered by blake2b of ``"{seed}:{smallest id}"`` and dealt whole: to train while fewer than
+    0.8 n queries have been dealt, to dev while fewer than 0.9 n (both rounded down), else to test. Committed
+    queries keep their split; a new one joins the split of its group, or train where the group spans several;
+    only queries of new groups are dealt, among themselves.
+
+    Args:
+        groups: ``_id`` str, unique; ``group`` str, the group's key.
+        seed: Of the order.
+        committed: What `read_splits` returned, or None.
+
+    Returns:
+        ``_id`` str, ``group`` str (the key's hash), ``split`` str; one row per row of `groups`, sorted by
+        ``_id``.
+
+    Raises:
+        UsageError: An id stands there twice.
+    """
+    duplicated = groups.filter(pl.col("_id").is_duplicated())
+    if not duplicated.is_empty():
+        raise UsageError(f"query {duplicated.item(0, '_id')!r} cannot be dealt twice")
+    hashed = groups.select("_id", _hashed(groups.get_column("group")))
+    if committed is None:
+        return _dealt(hashed, seed).sort("_id")
+    known = hashed.join(committed.select("_id", "split"), on="_id", how="left")
+    split_of_group = (
+        pl.concat([known.drop_nulls("split"), committed.select(_COLUMNS)])
+        .group_by("group")
+        .agg(pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train")))
+    )
+    joined = known.join(split_of_group, on="group", how="left", suffix="_of_group")
+    placed = joined.select("_id", "group", pl.coalesce("split", "split_of_group"))
+    new = placed.filter(pl.col("split").is_null()).drop("split")
+    return pl.concat([placed.drop_nulls("split"), _dealt(new, seed)]).sort("_id")
+
+
+def remembered(assigned: pl.DataFrame, committed: pl.DataFrame | None) -> pl.DataFrame:
+    """Return what to commit: the assignment, and committed queries that are gone from the upstream.
+
+    Those keep their split, so that a query that comes back does not change sides.
+
+    Args:
+        assigned: What `assign` returned.
+        committed: What `read_splits` returned, or None.
+
+    Returns:
+        ``_id``, ``group``, ``split``, sorted by ``_id``.
+    """
+    if committed is None:
+        return assigned
+    gone = committed.join(assigned, on="_id", how="anti")
+    return pl.concat([assigned, gone.select(_COLUMNS)]).sort("_id")
+
+
+def read_splits(path: Path) -> pl.DataFrame:
+    """Read a committed assignment.
+
+    Args:
+        path: Tab-separated, with the header ``query-id``, ``group``, ``split``.
+
+    Returns:
+        ``_id`` str, ``group`` str (16 hex digits), ``split`` str, sorted by ``_id``.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed, or an id stands there twice; it names file and line.
+    """
+    try:
+        header, *lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise _malformed(path, 1, "the file is not UTF-8") from error
+    if header != _HEADER:
+        raise _malformed(path, 1, f"expected the header {_HEADER!r}, found {header[:80]!r}")
+    fields = pl.col("line").str.split("\t")
+    rows = pl.DataFrame({"line": lines}, schema={"line": pl.String}).with_row_index("number", offset=2)
+    rows = rows.with_columns(fields.list.get(i, null_on_oob=True).alias(n) for i, n in enumerate(_COLUMNS))
+    _refuse(path, rows, fields.list.len() != len(_COLUMNS), "expected three fields")
+    _refuse(path, rows, pl.col("_id") == "", "the query id is empty")
+    _refuse(path, rows, ~pl.col("group").str.contains(r"^[0-9a-f]{16}$"), "the group is not 16 hex digits")
+    _refuse(path, rows, ~pl.col("split").is_in(SPLITS), f"the split is none of {', '.join(SPLITS)}")
+    _refuse(path, rows, ~pl.col("_id").is_first_distinct(), "the query id stands there twice")
+    return rows.select(_COLUMNS).sort("_id")
+
+
+def write_splits(path: Path, frame: pl.DataFrame) -> None:
+    """Write an assignment atomically, sorted by id; equal assignments are equal bytes.
+
+    Args:
+        path: The file to appear.
+        frame: ``_id``, ``group``, ``split``, as `assign` returns them.
+
+    Raises:
+        UsageError: An id holds a tab or a line break.
+        StorageError: The file cannot be written.
+    """
+    unwritable = frame.filter(pl.col("_id").str.contains(r"[\t\r\n]"))
+    if not unwritable.is_empty():
+        raise UsageError(f"{path}: the query id {unwritable.item(0, '_id')!r} holds a tab or a line break")
+    lines = frame.sort("_id").select(pl.concat_str(_COLUMNS, separator="\t")).to_series().to_list()
+    write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
+
+
+def _hashed(keys: pl.Series) -> pl.Series:
+    return pl.Series("group", [digest(key) for key in keys.to_list()], dtype=pl.String)
+
+
+def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Deal ``_id``, ``group`` and add ``split``."""
+    sizes = rows.group_by("group").agg(pl.len().alias("size"), pl.col("_id").min().alias("smallest"))
+    order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
+    before = pl.col("size").cum_sum() - pl.col("size")
+    split = (
+        pl.when(before < rows.height * 8 // 10)
+        .then(pl.lit("train"))
+        .when(before < rows.height * 9 // 10)
+        .then(pl.lit("dev"))
+        .otherwise(pl.lit("test"))
+    )
+    ordered = sizes.with_columns(order=pl.Series(order, dtype=pl.String)).sort("order", "smallest")
+    return rows.join(ordered.with_columns(split=split), on="group").select(_COLUMNS)
+
+
+def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
+    bad = rows.filter(wrong)
+    if not bad.is_empty():
+        raise _malformed(path, bad.item(0, "number"), f"{problem} ({bad.item(0, 'line')[:120]!r})")
+
+
+def _malformed(path: Path, line: int, problem: str) -> UsageError:
+    return UsageError(f"{path}, line {line}: {problem}", hint="Restore the committed file.")

@@ -1,0 +1,121 @@
+"""Writing a built config: the published files, the work folder, and the lock last."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from builders import files
+from builders.checks.model import Finding, Severity
+from builders.facts import facts
+from builders.lock.manifest import work_folder, write_manifest
+from builders.lock.model import FindingLock, Lock, MiningLock, SourceLock
+from builders.parquet import encode, frame_bytes
+from builders.prepare import Prepared
+from builders.spec import Retrieval
+from builders.splits import write_splits
+from builders.tables import SPLITS, Table
+
+_TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "regex")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything a build came to, before it is written."""
+
+    spec: Retrieval
+    sources: tuple[SourceLock, ...]
+    parameters: dict[str, Any]
+    prepared: Prepared
+    assignment: pl.DataFrame
+    tables: tuple[Table, ...]
+    mining: MiningLock | None
+    findings: list[Finding]
+
+
+def write(out: Path, outcome: Outcome) -> Lock:
+    """Write a config under `out`: its old lock goes first, the new one comes last.
+
+    Between the two the folder has no lock, so that a build that was cut is never taken for a whole one.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    spec = outcome.spec
+    work = work_folder(out, spec.name)
+    published = out / spec.release
+    encoded = {table.path: encode(table) for table in sorted(outcome.tables, key=lambda table: table.path)}
+    lock = _lock(outcome, tuple(file for _, file in encoded.values()))
+
+    files.remove(work / "lock.json")
+    _remove_stale(published / spec.name, {published / path for path in encoded})
+    for path, (data, _) in encoded.items():
+        files.write_bytes(published / path, data)
+    for name, frame in {
+        "dropped": outcome.prepared.dropped,
+        "provenance": outcome.prepared.provenance,
+        "undecided": outcome.prepared.relations.undecided,
+    }.items():
+        files.write_bytes(work / f"{name}.parquet", frame_bytes(frame))
+    write_splits(work / "splits.tsv", outcome.assignment)
+    files.write_json(work / "personal.json", outcome.prepared.personal)
+    if lock.mining is not None:
+        files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
+    files.write_json(work / "lock.json", lock.model_dump(mode="json"))
+    write_manifest(out, spec.release)
+    return lock
+
+
+def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
+    spec = outcome.spec
+    return Lock(
+        config=spec.name,
+        release=spec.release,
+        licence=spec.licence,
+        sources=outcome.sources,
+        parameters=outcome.parameters,
+        tools=_tool_versions(),
+        funnels=outcome.prepared.funnels,
+        splits={split: outcome.assignment.filter(pl.col("split") == split).height for split in SPLITS},
+        facts=facts(outcome.prepared, outcome.assignment),
+        personal=outcome.prepared.personal,
+        mining=outcome.mining,
+        findings=tuple(_finding_lock(finding) for finding in outcome.findings),
+        files=published,
+    )
+
+
+def _finding_lock(finding: Finding) -> FindingLock:
+    severities = {Severity.ERROR: "error", Severity.GATE: "gate", Severity.NOTE: "note"}
+    return FindingLock.model_validate({
+        "code": finding.code,
+        "severity": severities[finding.severity],
+        "count": finding.count,
+        "message": finding.message,
+        "waived": finding.waived,
+    })
+
+
+def _tool_versions() -> dict[str, str]:
+    versions = {name: importlib.metadata.version(name) for name in _TOOLS}
+    return versions | {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "unicode": unicodedata.unidata_version,
+    }
+
+
+def _remove_stale(folder: Path, expected: set[Path]) -> None:
+    """Take away files of an earlier build that this one does not write, so that none is published."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            if not any(other.is_relative_to(path) for other in expected):
+                shutil.rmtree(path)
+        elif path not in expected:
+            files.remove(path)
