@@ -18,7 +18,7 @@ from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
 from builders.sources import fetch
 from builders.spec import Mining, Retrieval
-from builders.splits import assign, read_splits
+from builders.splits import assign, read_splits, remembered
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
 from builders.write import Outcome, write
 
@@ -86,7 +86,9 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
         )
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         records = spec.read(fetched.files)
-        prepared = prepare(spec, records if options.limit is None else limit(records, options.limit))
+        if options.limit is not None:
+            records = limit(records, options.limit, whole=spec.rows == "pair")
+        prepared = prepare(spec, records)
         progress.step("prepare", *(funnel_line(funnel) for funnel in prepared.funnels))
         committed = committed_splits(spec, options)
         assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
@@ -105,7 +107,15 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
             "limit": options.limit,
         }
         outcome = Outcome(
-            spec, fetched.locks, parameters, prepared, assignment, tuple(tables), mining, findings
+            spec=spec,
+            sources=fetched.locks,
+            parameters=parameters,
+            prepared=prepared,
+            assignment=assignment,
+            splits=remembered(assignment, committed),
+            tables=tuple(tables),
+            mining=mining,
+            findings=findings,
         )
         lock = write(options.out, outcome)
         progress.step("write", f"{len(lock.files)} files, {sum(f.size for f in lock.files):,} bytes")

@@ -84,19 +84,21 @@ def prepare(spec: Retrieval, records: Records) -> Prepared:
     )
 
 
-def limit(records: Records, rows: int) -> Records:
-    """Keep `rows` queries, chosen by hash of their upstream id, with their pairs; and their passages.
+def limit(records: Records, rows: int, *, whole: bool) -> Records:
+    """Keep `rows` queries, chosen by hash of their upstream id and so whatever the order, with their pairs.
 
-    The choice does not depend on the order of the upstream rows. Where queries and passages are one upstream
-    row, the passages of the other rows go; elsewhere all passages stay, as distractors.
+    Args:
+        records: Upstream rows.
+        rows: How many queries.
+        whole: True where an upstream row is query and passage: the other rows' passages go too. Elsewhere all
+            passages stay, as distractors.
     """
     order = each(records.queries["upstream_id"], lambda upstream_id: content_id("", upstream_id))
     chosen = records.queries.sort(order).head(rows)
     pairs = records.pairs.join(chosen, left_on="query", right_on="upstream_id", how="semi")
-    shared = records.queries.join(records.passages, on="upstream_id", how="semi").height
     passages = records.passages
-    if shared:
-        passages = passages.join(pairs, left_on="upstream_id", right_on="passage", how="semi")
+    if whole:
+        passages = passages.join(chosen, on="upstream_id", how="semi")
     return Records(chosen, passages, pairs)
 
 

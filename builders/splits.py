@@ -1,7 +1,7 @@
 """Splits: queries are dealt in groups, so that no query has a twin in another split.
 
-The committed assignment is an input: what it holds stays. A group is known in it by the first 16 hex digits of
-blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given in the same way.
+The committed assignment is an input: what it holds stays. A group is known in it by the first 16 hex digits
+of blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given likewise.
 """
 
 from __future__ import annotations
@@ -47,9 +47,12 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
         return _dealt(hashed, seed).sort("_id")
     known = hashed.join(committed.select("_id", "split"), on="_id", how="left")
     split_of_group = (
-        pl.concat([known.drop_nulls("split"), committed.select(_COLUMNS)])
+        pl
+        .concat([known.drop_nulls("split"), committed.select(_COLUMNS)])
         .group_by("group")
-        .agg(pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train")))
+        .agg(
+            pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
+        )
     )
     joined = known.join(split_of_group, on="group", how="left", suffix="_of_group")
     placed = joined.select("_id", "group", pl.coalesce("split", "split_of_group"))
@@ -135,7 +138,8 @@ def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
     before = pl.col("size").cum_sum() - pl.col("size")
     split = (
-        pl.when(before < rows.height * 8 // 10)
+        pl
+        .when(before < rows.height * 8 // 10)
         .then(pl.lit("train"))
         .when(before < rows.height * 9 // 10)
         .then(pl.lit("dev"))

@@ -28,13 +28,19 @@ _TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "regex")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything a build came to, before it is written."""
+    """Everything a build came to, before it is written.
+
+    Attributes:
+        assignment: ``_id``, ``group``, ``split`` of the queries published.
+        splits: The same, and the committed queries that are gone: what the next build starts from.
+    """
 
     spec: Retrieval
     sources: tuple[SourceLock, ...]
     parameters: dict[str, Any]
     prepared: Prepared
     assignment: pl.DataFrame
+    splits: pl.DataFrame
     tables: tuple[Table, ...]
     mining: MiningLock | None
     findings: list[Finding]
@@ -64,7 +70,7 @@ def write(out: Path, outcome: Outcome) -> Lock:
         "undecided": outcome.prepared.relations.undecided,
     }.items():
         files.write_bytes(work / f"{name}.parquet", frame_bytes(frame))
-    write_splits(work / "splits.tsv", outcome.assignment)
+    write_splits(work / "splits.tsv", outcome.splits)
     files.write_json(work / "personal.json", outcome.prepared.personal)
     if lock.mining is not None:
         files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))

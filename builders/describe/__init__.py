@@ -1,1 +1,49 @@
-"""TODO."""
+"""Dataset card, Croissant and licence files of a release: a pure function of locks and target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from builders.describe.target import Target
+from builders.lock.model import Lock
+from builders.spec import Release, Retrieval
+
+__all__ = ["Target", "render"]
+
+
+def render(
+    release: Release,
+    locks: Sequence[Lock],
+    target: Target,
+    *,
+    changelog: str = "",
+    specs: Mapping[str, Retrieval] | None = None,
+) -> dict[str, bytes]:
+    """Return the files that describe a release, by path: README.md, croissant.jsonld and the licence texts.
+
+    The same arguments give the same bytes; the only date in them is the target's.
+
+    Args:
+        release: The release.
+        locks: The locks of its configs, in any order.
+        target: Repository, version and date.
+        changelog: What changed, as Markdown that is trusted.
+        specs: Specs by config name; None takes the registered ones.
+
+    Raises:
+        UsageError: There are no locks, a lock is not one of this release, a card body is missing or
+            malformed, or the Hub would refuse a value of the metadata.
+    """
+    from builders.describe.card import render_card
+    from builders.describe.croissant import croissant
+    from builders.describe.dataset import datasets_of
+    from builders.describe.licences import licence_files
+    from builders.files import json_bytes
+
+    datasets = datasets_of(release, locks, specs)
+    used = [release.licence, *(dataset.lock.licence for dataset in datasets)]
+    return {
+        "README.md": render_card(release, datasets, target, changelog).encode(),
+        "croissant.jsonld": json_bytes(croissant(release, datasets, target)),
+        **licence_files(used),
+    }

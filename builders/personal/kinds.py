@@ -6,17 +6,48 @@ from enum import StrEnum
 
 
 class PersonalKind(StrEnum):
-    """A kind; its placeholder in a text is the value in capitals, ``<EMAIL>``."""
+    """A kind of personal data, in the order in which overlapping findings are decided.
+
+    A kind's placeholder in a text is its value in capitals, ``<EMAIL>``; both kinds of names give ``<PERSON>``.
+    """
 
     URL = "url"
     EMAIL = "email"
+    HANDLE = "handle"
+    IBAN = "iban"
+    VAT_ID = "vat_id"
+    SOCIAL_SECURITY = "social_security"
+    HEALTH_INSURANCE = "health_insurance"
+    TAX_ID = "tax_id"
+    TAX_NUMBER = "tax_number"
+    ID_CARD = "id_card"
+    BIRTH_DATE = "birth_date"
     PHONE = "phone"
+    ADDRESS = "address"
+    PLATE = "plate"
+    PERSON = "person"
+    FULL_NAME = "full_name"
 
     @property
     def placeholder(self) -> str:
         """What replaces a span of this kind."""
-        return f"<{self.value.upper()}>"
+        return "<PERSON>" if self is PersonalKind.FULL_NAME else f"<{self.value.upper()}>"
 
 
-CONTACT: tuple[PersonalKind, ...] = (PersonalKind.URL, PersonalKind.EMAIL, PersonalKind.PHONE)
+CONTACT: tuple[PersonalKind, ...] = (
+    PersonalKind.URL,
+    PersonalKind.EMAIL,
+    PersonalKind.HANDLE,
+    PersonalKind.IBAN,
+    PersonalKind.VAT_ID,
+    PersonalKind.SOCIAL_SECURITY,
+    PersonalKind.HEALTH_INSURANCE,
+    PersonalKind.TAX_ID,
+    PersonalKind.TAX_NUMBER,
+    PersonalKind.ID_CARD,
+    PersonalKind.PHONE,
+)
+"""Contact data and account numbers: for published news, blurbs and Wikipedia passages."""
+
 ALL_KINDS: tuple[PersonalKind, ...] = tuple(PersonalKind)
+"""Every kind, names included: for job titles and posts of private people."""

@@ -1,11 +1,33 @@
-"""What fetching gives: local files, and the facts about them that the lock keeps."""
+"""What fetching takes and gives: plain files as sources, local files, and the facts the lock keeps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from builders.lock.model import SourceLock
-from builders.spec import Files
+
+if TYPE_CHECKING:
+    from builders.spec import Files  # a spec names its sources, so the import at run time is the other way
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSource:
+    """A plain file behind a URL, pinned by its hash.
+
+    Attributes:
+        name: The file's name, without a folder; also its key in `Fetched.files`.
+        url: Where it lies, http or https.
+        sha256: Of its bytes, 64 lower-case hex digits.
+        size: Its bytes.
+        licence: SPDX-like Hub licence id, lower case.
+    """
+
+    name: str
+    url: str
+    sha256: str
+    size: int
+    licence: str
 
 
 @dataclass(frozen=True, slots=True)

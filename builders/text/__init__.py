@@ -1,1 +1,1 @@
-"""TODO."""
+"""Text: normalising, duplicates, and the keys of job titles. Pure functions."""

@@ -1,0 +1,152 @@
+"""Rules on the texts of queries and passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from builders.checks.findings import Code, line
+from builders.checks.frames import encoded, keyed, stacked
+from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.tables import Kind
+
+LONG = 10_000
+_UNFOLDED = r"^ | $|  |[\s--[ ]]|\p{Cc}"
+_INVISIBLE = r"[\u{ad}\u{200b}\u{2060}\u{202a}-\u{202e}\u{2066}-\u{2069}\u{feff}]"
+_ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
+
+EMPTY = Code(
+    "text-empty",
+    Severity.ERROR,
+    "queries or passages without text",
+    "Drop them in the build, with a reason; a query whose key is empty has no text either.",
+)
+NOT_NORMALISED = Code(
+    "text-not-normalised",
+    Severity.ERROR,
+    "texts that are not NFC, or hold unfolded white space or characters nobody sees",
+    "Normalise after the last change to a text: composing and scrubbing can undo it.",
+)
+ENTITY = Code(
+    "text-entity",
+    Severity.NOTE,
+    "texts that still hold something like an HTML entity",
+    "Entities are unescaped exactly once: look whether the upstream escaped these twice.",
+)
+TOO_LONG = Code(
+    "text-long",
+    Severity.NOTE,
+    f"texts of more than {LONG:,} characters",
+    "An encoder reads only their beginning: look whether these are single passages.",
+)
+DUPLICATE_PASSAGE = Code(
+    "duplicate-passage",
+    Severity.ERROR,
+    "passages that share their title and text with another",
+    "Merge them and remap the qrels: else one twin counts as not relevant.",
+)
+DUPLICATE_QUERY = Code(
+    "duplicate-query",
+    Severity.ERROR,
+    "queries that share their key with another",
+    "Merge them and remap the qrels: look at the config's `query_key`.",
+)
+QUERY_IS_PASSAGE = Code(
+    "query-is-passage",
+    Severity.NOTE,
+    "queries whose text is the whole text of a passage",
+    "Such queries are found by string comparison: say so in the card.",
+)
+PERSONAL = Code(
+    "personal-data",
+    Severity.ERROR,
+    "places that look like personal data",
+    "Scrub after the last change to a text; `mteb-de scrub` shows the places of a file.",
+)
+CODES = (
+    EMPTY,
+    NOT_NORMALISED,
+    ENTITY,
+    TOO_LONG,
+    DUPLICATE_PASSAGE,
+    DUPLICATE_QUERY,
+    QUERY_IS_PASSAGE,
+    PERSONAL,
+)
+
+_WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
+
+
+def _texts(subject: Subject) -> pl.DataFrame:
+    """Every published text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``."""
+    corpus, queries = stacked(subject, Kind.CORPUS), stacked(subject, Kind.QUERIES)
+    parts = ((corpus, "corpus", "title"), (corpus, "corpus", "text"), (queries, "queries", "text"))
+    return pl.concat(
+        frame.select(table=pl.lit(table), split="split", id="_id", field=pl.lit(field), text=field)
+        for frame, table, field in parts
+    )
+
+
+def _queries(subject: Subject) -> pl.DataFrame:
+    queries = stacked(subject, Kind.QUERIES)
+    return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
+
+
+def empty(subject: Subject) -> Iterator[Finding]:
+    """Every query and passage has text, and every query a key; a title may be empty."""
+    texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
+    keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
+    keyless = keyless.select(
+        table=pl.lit("queries"), split="split", id="_id", field=pl.lit("key"), text="text"
+    )
+    yield from EMPTY.rows(pl.concat([texts, keyless]), _WHERE)
+
+
+def normalised(subject: Subject) -> Iterator[Finding]:
+    """Texts are NFC, with single spaces between words, without controls and invisible characters."""
+    text = pl.col("text")
+    unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
+    faulty = _texts(subject).filter((text != text.str.normalize("NFC")) | unfolded)
+    yield from NOT_NORMALISED.rows(faulty, _WHERE)
+
+
+def looks(subject: Subject) -> Iterator[Finding]:
+    """What may be right, but deserves a look."""
+    texts = _texts(subject)
+    yield from ENTITY.rows(texts.filter(pl.col("text").str.contains(_ENTITY)), _WHERE)
+    measured = texts.with_columns(length=pl.col("text").str.len_chars()).filter(pl.col("length") > LONG)
+    yield from TOO_LONG.rows(
+        measured, line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
+    )
+
+
+def duplicates(subject: Subject) -> Iterator[Finding]:
+    """A text is one passage, a key is one query, whatever the split."""
+    corpus = stacked(subject, Kind.CORPUS).with_columns(encoded=encoded())
+    twins = corpus.filter(pl.col("encoded").is_duplicated())
+    yield from DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "_id", "encoded"))
+    queries = _queries(subject)
+    repeated = queries.filter(pl.col("key").is_duplicated())
+    yield from DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "_id", "text"))
+    whole = pl.concat([corpus["encoded"], corpus["text"]]).unique()
+    copied = queries.filter(pl.col("text").is_in(whole.implode()))
+    yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "_id", "text"))
+
+
+def personal(subject: Subject) -> Iterator[Finding]:
+    """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
+    if not subject.spec.personal:
+        return
+    from builders.personal import scrub
+
+    texts = _texts(subject).drop_nulls("text").with_row_index("row")
+    spans = scrub(texts["text"], subject.spec.personal).spans
+    places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule").join(texts, on="row")
+    where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
+    yield from PERSONAL.rows(places, where)
+
+
+_PLACE = ("table", "split", "id", "field", "kind", "start", "end", "rule")
+
+RULES: tuple[Rule, ...] = (empty, normalised, looks, duplicates, personal)

@@ -1,0 +1,108 @@
+"""Checking a built tree: ``OUT/<release>/<config>/<kind>/<split>.parquet`` and ``OUT/work/<config>/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from builders import registry
+from builders.checks.findings import ordered
+from builders.checks.frames import PAIR
+from builders.checks.model import Finding, Subject
+from builders.checks.release import check_release
+from builders.checks.rules import run
+from builders.checks.waivers import apply_waivers
+from builders.errors import StorageError
+from builders.lock.manifest import work_folder
+from builders.lock.model import read_lock
+from builders.spec import Retrieval
+from builders.tables import Kind
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+_BUILD_AGAIN = "Build the config again."
+
+
+def check_tree(
+    out: Path, *, load: Callable[[str], Retrieval] = registry.load, configs: Path = CONFIGS
+) -> list[Finding]:
+    """Apply every rule to every config and release that was built under a folder, and their waivers.
+
+    Args:
+        out: The folder that was built into.
+        load: Gives a config by its name.
+        configs: Where ``NAME.splits.tsv``, the committed assignments, lie.
+
+    Returns:
+        All findings, sorted by severity, code and config.
+
+    Raises:
+        UsageError: A lock names a config that there is not, or a committed assignment is malformed.
+        StorageError: Nothing was built there, or something cannot be read.
+    """
+    locks = [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
+    if not locks:
+        raise StorageError(f"{out}: nothing was built there", hint=f"Run: mteb-de build --out {out}")
+    findings: list[Finding] = []
+    for lock in locks:
+        spec = load(lock.config)
+        committed = _committed(configs / f"{spec.name}.splits.tsv")
+        findings += apply_waivers(run(read_built(out, spec), committed=committed), spec.waivers)
+    for release in sorted({lock.release for lock in locks}):
+        findings += check_release(out, release)
+    return ordered(findings)
+
+
+def _committed(path: Path) -> pl.DataFrame | None:
+    from builders.splits import read_splits
+
+    return read_splits(path) if path.exists() else None
+
+
+def read_subject(out: Path, config: str) -> Subject:
+    """Read a built config as its rules see it.
+
+    Args:
+        out: The folder that was built into.
+        config: The builder's name.
+
+    Raises:
+        UsageError: There is no such config.
+        StorageError: It has no lock there, or a table cannot be read.
+    """
+    return read_built(out, registry.load(config))
+
+
+def read_built(out: Path, spec: Retrieval) -> Subject:
+    """Read the tables, lock and undecided pairs of a config, which need not be registered.
+
+    Raises:
+        StorageError: It has no lock there, or a table cannot be read.
+    """
+    work = work_folder(out, spec.name)
+    lock = read_lock(work / "lock.json")
+    published = out / spec.release / spec.name
+    tables = {kind: _splits(published / kind) for kind in Kind if (published / kind).is_dir()}
+    undecided = work / "undecided.parquet"
+    pairs = _pairs(undecided) if undecided.exists() else None
+    return Subject(spec, tables, pairs, lock.funnels, lock.mining)
+
+
+def _splits(folder: Path) -> dict[str, pl.DataFrame]:
+    return {path.stem: _read(path) for path in sorted(folder.glob("*.parquet"))}
+
+
+def _pairs(path: Path) -> pl.DataFrame:
+    frame = _read(path)
+    if missing := [name for name in PAIR if frame.schema.get(name) != pl.String]:
+        raise StorageError(f"{path}: no column {missing[0]!r} of strings", hint=_BUILD_AGAIN)
+    return frame.select(PAIR)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    try:
+        with path.open("rb") as file:
+            return pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StorageError(f"{path}: not a parquet file ({error})", hint=_BUILD_AGAIN) from error

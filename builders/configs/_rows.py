@@ -1,0 +1,78 @@
+"""Reading upstream rows so that a bad one can be named by file and row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from builders.errors import SourceError
+from builders.sources.schema import read_parquet
+
+_HINT = "The pinned upstream holds no such row: compare its revision and files with the config's source."
+
+
+def read_rows(
+    paths: Sequence[Path],
+    columns: Mapping[str, pa.DataType | tuple[pa.DataType, ...]],
+    *,
+    optional: Sequence[str] = (),
+) -> pl.DataFrame:
+    """Read parquet files, and add where each row stands.
+
+    Args:
+        paths: At least one file.
+        columns: Expected Arrow types, as for `read_parquet`.
+        optional: Those of `columns` that may be missing.
+
+    Returns:
+        The columns, ``file`` str and ``row`` uint32, counted from 1 in each file.
+
+    Raises:
+        SourceSchema: A column is missing or has the wrong type.
+        SourceError: A file cannot be read.
+    """
+    frames = [
+        read_parquet([path], columns, optional=optional)
+        .with_row_index("row", offset=1)
+        .with_columns(file=pl.lit(str(path)))
+        for path in paths
+    ]
+    return pl.concat(frames, how="vertical_relaxed") if frames else read_parquet(paths, columns)
+
+
+def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
+    """Raise where a row is wrong.
+
+    Args:
+        rows: What `read_rows` returned.
+        wrong: True for wrong rows.
+        problem: What is wrong with them, "the id is null".
+
+    Raises:
+        SourceError: It names file and row of the first, and how many there are.
+    """
+    bad = rows.filter(wrong)
+    if bad.is_empty():
+        return
+    more = f" (and {bad.height - 1} more rows)" if bad.height > 1 else ""
+    raise SourceError(f"{bad.item(0, 'file')}, row {bad.item(0, 'row')}: {problem}{more}", hint=_HINT)
+
+
+def refuse_bad_ids(rows: pl.DataFrame, column: str) -> None:
+    """Raise where an id is null or empty, or stands there twice.
+
+    Args:
+        rows: What `read_rows` returned.
+        column: Name of the id column.
+
+    Raises:
+        SourceError: It names file, row and column.
+    """
+    refuse_rows(rows, pl.col(column).is_null() | (pl.col(column) == ""), f"column {column!r} is empty")
+    again = rows.filter(~pl.col(column).is_first_distinct())
+    if not again.is_empty():
+        text = f"column {column!r} holds {again.item(0, column)!r}, as an earlier row does"
+        refuse_rows(rows, ~pl.col(column).is_first_distinct(), text)

@@ -1,0 +1,177 @@
+"""German job postings: the title is the query, the posting's ESCO and KldB profile the passage."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from builders.configs._rows import read_rows, refuse_bad_ids
+from builders.personal.kinds import ALL_KINDS
+from builders.spec import EncoderSpec, Files, HubSource, Mining, Part, Records, Relations, Retrieval
+from builders.text.titles import group_key, merge_key
+
+RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided ...
+RARE_FROM = 20  # ... in groups of at least this many postings
+
+_CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
+_COLUMNS = {
+    "id": pa.string(),
+    "title": pa.string(),
+    "esco_occupation": _CONCEPT,
+    "esco_skills": pa.list_(_CONCEPT),
+    "region": pa.string(),
+    "seniority": pa.string(),
+    "kldb_2010": pa.string(),
+}
+
+
+def read(files: Files) -> Records:
+    """Read postings: each is a query (its title), a passage (its profile) and the pair of both.
+
+    The employer and the posting's own text are not read.
+
+    Raises:
+        SourceSchema: A column is missing or has the wrong type.
+        SourceError: An id is null or stands there twice; it names file and row.
+    """
+    rows = read_rows(files["postings"], _COLUMNS)
+    refuse_bad_ids(rows, "id")
+    occupation, skills = pl.col("esco_occupation").struct, pl.col("esco_skills").list
+    passages = rows.select(
+        upstream_id="id",
+        occupation=occupation.field("label"),
+        occupation_uri=occupation.field("uri"),
+        skills=skills.eval(pl.element().struct.field("label")),
+        skill_uris=skills.eval(pl.element().struct.field("uri")),
+        region="region",
+        seniority="seniority",
+        kldb="kldb_2010",
+    )
+    queries = rows.select(upstream_id="id", text="title")
+    return Records(queries, passages, rows.select(query="id", passage=pl.col("id").alias("passage")))
+
+
+def compose(passages: pl.DataFrame) -> pl.DataFrame:
+    """Compose profiles by the template, and their cores.
+
+    ``{occupation}. Skills: {a}; {b}. Region: {region}. Seniority: {seniority}. KldB 2010: {code}.``, with
+    missing parts and the seniority "unknown" left out, skills in upstream order.
+
+    Args:
+        passages: The passages of `read`, normalised.
+
+    Returns:
+        ``upstream_id`` str; ``title`` str, empty; ``text`` str, null without occupation and skills; ``core``
+        str, equal for profiles of one occupation URI, set of skill URIs and KldB code; ``extends`` bool,
+        whether the core has skills.
+    """
+    skills, uris = pl.col("skills").list.drop_nulls(), pl.col("skill_uris").list.drop_nulls()
+    labels = pl.when(skills.list.len() > 0).then(skills.list.join("; "))
+    seniority = pl.col("seniority").replace("unknown", None)
+    profile = pl.concat_str(
+        pl.format("{}.", "occupation"),
+        pl.format("Skills: {}.", labels),
+        pl.format("Region: {}.", "region"),
+        pl.format("Seniority: {}.", seniority),
+        pl.format("KldB 2010: {}.", "kldb"),
+        separator=" ",
+        ignore_nulls=True,
+    )
+    skill_set = uris.list.unique().list.sort().list.join(" ")
+    core = pl.concat_str(
+        [part.fill_null("") for part in (pl.col("occupation_uri"), skill_set, pl.col("kldb"))], separator="|"
+    )
+    return passages.select(
+        "upstream_id",
+        title=pl.lit(""),
+        text=pl.when(pl.col("occupation").is_not_null() | labels.is_not_null()).then(profile),
+        core=core,
+        extends=(uris.list.len() > 0).fill_null(value=False),
+    )
+
+
+def relate(pairs: pl.DataFrame) -> Relations:
+    """Relate queries to the profiles of their group's postings, and to those of the same cores.
+
+    Relevant to a query is every profile observed with any query of its group, and every profile with the same
+    core as one of those (marked as extended), if the core has skills. A core seen with fewer than 5 % of the
+    postings of a group of 20 or more is undecided there, with all its profiles, but for those that another
+    core makes relevant.
+
+    Args:
+        pairs: One row per posting: ``query-id``, ``corpus-id``, ``group``, ``core`` str, ``extends`` bool.
+
+    Returns:
+        Relations, sorted by query and passage. A group without any frequent core has no positives.
+    """
+    size, seen = pl.len().over("group"), pl.len().over("group", "core")
+    rare = (size >= RARE_FROM) & (seen * RARE_SHARE < size)
+    postings = pairs.with_columns(rare=rare)
+    members = postings.filter("extends").select("core", "corpus-id").unique()
+    positives = _profiles(postings.filter(~pl.col("rare")), members)
+    undecided = _profiles(postings.filter("rare"), members)
+    undecided = undecided.join(positives, on=["group", "corpus-id"], how="anti").drop("extended")
+    queries = postings.select("group", "query-id").unique()
+    keys = ["query-id", "corpus-id"]
+    return Relations(
+        qrels=queries.join(positives, on="group").select(*keys, "extended").sort(keys),
+        undecided=queries.join(undecided, on="group").select(keys).sort(keys),
+    )
+
+
+def _profiles(postings: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return ``group``, ``corpus-id``, ``extended``: observed profiles, then those that only share a core."""
+    keys = ["group", "corpus-id"]
+    observed = postings.select(keys).unique()
+    cores = postings.filter("extends").select("group", "core").unique()
+    extended = cores.join(members, on="core").select(keys).unique().join(observed, on=keys, how="anti")
+    return pl.concat([
+        observed.with_columns(extended=pl.lit(value=False)),
+        extended.with_columns(extended=pl.lit(value=True)),
+    ])
+
+
+CONFIG = Retrieval(
+    name="jobs",
+    release="mteb-de",
+    title="German job postings: titles and their ESCO and KldB profiles",
+    licence="cc-by-4.0",
+    languages=("deu", "eng"),
+    sources=(
+        HubSource(
+            repo="mischeiwiller/german-job-postings",
+            revision="d49f1e4243",
+            licence="cc-by-4.0",
+            parts=(Part("postings", ("default",)),),
+        ),
+    ),
+    read=read,
+    ids="content",
+    personal=ALL_KINDS,
+    compose=compose,
+    empty_passage="empty_profile",
+    rows="pair",
+    query_key=merge_key,
+    group_key=group_key,
+    relate=relate,
+    mining=Mining(
+        EncoderSpec(
+            model="intfloat/multilingual-e5-base",
+            revision="d128750597",
+            max_length=512,
+            query_prefix="query: ",
+            passage_prefix="passage: ",
+        )
+    ),
+    notes=(
+        "Occupations and skills were mapped to ESCO by a machine upstream and are often wrong, so some "
+        "positives are not relevant.",
+        "Queries are German; the ESCO labels in the profiles are English upstream, so the task is declared "
+        "deu and eng.",
+        "A title says nothing about region or seniority: profiles that differ in those alone are equally "
+        "relevant.",
+        "A profile whose occupation, skills and KldB code were seen with fewer than 5 % of the postings of a "
+        "group, in groups of 20 and more, is neither positive nor negative.",
+        "The employer and the posting's own text are not part of the dataset.",
+    ),
+)

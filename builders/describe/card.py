@@ -1,0 +1,148 @@
+"""The dataset card: metadata for the Hub, and a body for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from builders.describe import figures
+from builders.describe.dataset import HUB_TYPES, Config, Dataset
+from builders.describe.enums import check_enums, size_category
+from builders.describe.licences import licence
+from builders.describe.markdown import Markdown, code
+from builders.describe.target import Target
+from builders.describe.templates import render_template
+from builders.errors import UsageError
+from builders.spec import Release
+from builders.tables import SCHEMAS, Kind
+
+_TAGS = ("mteb", "text", "german", "benchmark", "text-embeddings", "hard-negatives")
+_HUB_DATASET = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+
+
+def render_card(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str = "") -> str:
+    """Return the README.md of a release.
+
+    Args:
+        release: The release.
+        datasets: Its datasets, by name.
+        target: Repository, version and date.
+        changelog: What changed, as Markdown; a sentence about the first release where it is empty.
+
+    Raises:
+        UsageError: A value of the metadata is not one that the Hub allows, or a card body is missing.
+    """
+    metadata = front_matter(release, datasets)
+    check_enums(metadata)
+    head = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{head}---\n{_body(release, datasets, target, changelog)}"
+
+
+def front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any]:
+    """Return the card's metadata in the Hub's terms: the configs with their files, and their exact features.
+
+    Splits without rows are left out: no client can load them.
+    """
+    configs = [config for dataset in datasets for config in dataset.configs]
+    return {
+        "license": release.licence,
+        "language": list(release.languages),
+        "pretty_name": " ".join(release.title.split()),
+        "tags": list(_TAGS),
+        "annotations_creators": _united(datasets, "annotations_creators"),
+        "language_creators": _united(datasets, "language_creators"),
+        "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
+        "size_categories": [size_category(sum(config.rows for config in configs))],
+        "source_datasets": _source_datasets(datasets),
+        "task_categories": ["text-retrieval"],
+        "task_ids": _united(datasets, "task_ids"),
+        "configs": [_config(config) for config in configs],
+        "dataset_info": [_info(config) for config in configs],
+    }
+
+
+def citation(release: Release, target: Target) -> str:
+    """Return the BibTeX entry of a release."""
+    title = re.sub(r"[{}\\`%#&$^~\s]+", " ", release.title).strip()
+    key = re.sub(r"[^a-z0-9]", "", release.name.lower())
+    return "\n".join([
+        f"@misc{{{key}_{target.version.replace('.', '_')},",
+        f"  title = {{{{{title}}}}},",
+        "  author = {{The mteb-de maintainers}},",
+        f"  year = {{{target.date.year}}},",
+        f"  version = {{{target.version}}},",
+        "  publisher = {Hugging Face},",
+        f"  url = {{{target.url}}}",
+        "}",
+    ])
+
+
+def _config(config: Config) -> dict[str, Any]:
+    return {
+        "config_name": config.name,
+        "data_files": [{"split": file.split, "path": file.path} for file in config.files],
+    }
+
+
+def _info(config: Config) -> dict[str, Any]:
+    return {
+        "config_name": config.name,
+        "features": [_feature(column) for column in SCHEMAS[config.kind]],
+        "splits": [
+            {"name": file.split, "num_bytes": file.arrow_bytes, "num_examples": file.rows}
+            for file in config.files
+        ],
+        "download_size": sum(file.size for file in config.files),
+        "dataset_size": sum(file.arrow_bytes for file in config.files),
+    }
+
+
+def _feature(column: pa.Field[Any]) -> dict[str, Any]:
+    if isinstance(column.type, pa.ListType):
+        return {"name": column.name, "list": HUB_TYPES[column.type.value_type]}
+    return {"name": column.name, "dtype": HUB_TYPES[column.type]}
+
+
+def _united(datasets: Sequence[Dataset], field: str) -> list[str]:
+    return sorted({value for dataset in datasets for value in getattr(dataset.about, field)})
+
+
+def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
+    names = {source.name for dataset in datasets for source in dataset.lock.sources}
+    return sorted(name for name in names if _HUB_DATASET.fullmatch(name)) or ["original"]
+
+
+def _body(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str) -> str:
+    retrieval = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
+    if not retrieval:
+        raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")
+    trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
+    return render_template(
+        "release.md.j2",
+        figures=figures,
+        release=release,
+        target=target,
+        datasets=datasets,
+        example=retrieval[0],
+        trainable=trainable[0] if trainable else None,
+        mined=any(dataset.lock.mining for dataset in datasets),
+        task="".join(word.capitalize() for word in re.findall(r"[a-zA-Z0-9]+", release.name)),
+        licence=licence(release.licence),
+        citation=citation(release, target),
+        tools=Markdown(_tools(datasets)),
+        changelog=Markdown(changelog.strip() or _first_entry(target)),
+    )
+
+
+def _tools(datasets: Sequence[Dataset]) -> str:
+    tools = {f"{name} {version}" for dataset in datasets for name, version in dataset.lock.tools.items()}
+    return ", ".join(code(tool) for tool in sorted(tools))
+
+
+def _first_entry(target: Target) -> str:
+    what = "first release." if target.version == "1.0.0" else "see the tags of this repository."
+    return f"- **{target.version}** ({target.date:%Y-%m-%d}): {what}"

@@ -1,0 +1,134 @@
+"""What card and Croissant are about: the datasets of a release with their locks, specs and facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from builders import registry
+from builders.describe.templates import About, about
+from builders.errors import UsageError
+from builders.lock.model import FileLock, Lock
+from builders.spec import Release, Retrieval
+from builders.tables import SCHEMAS, Kind, config_name, splits_of
+
+HUB_TYPES: dict[pa.DataType, str] = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
+"""Names of column types as `datasets` has them."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*){0,7}")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A published config: a name that `load_dataset` takes.
+
+    Attributes:
+        name: "jobs-qrels".
+        kind: What it holds.
+        files: Its files that have rows, in the order of the splits. A split without rows cannot be loaded,
+            so card and Croissant do not offer it.
+    """
+
+    name: str
+    kind: Kind
+    files: tuple[FileLock, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows in all splits."""
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset of a release: "jobs" with its corpus, queries, qrels and hard negatives.
+
+    Attributes:
+        lock: What was built.
+        spec: What was asked for.
+        about: The facts at the top of its card body.
+        configs: Its configs that have rows.
+    """
+
+    lock: Lock
+    spec: Retrieval
+    about: About
+    configs: tuple[Config, ...]
+
+    @property
+    def name(self) -> str:
+        """The builder's name, "jobs"."""
+        return self.lock.config
+
+    def config(self, kind: Kind) -> Config | None:
+        """Return the config of that kind, or None where it has no rows."""
+        return next((config for config in self.configs if config.kind is kind), None)
+
+    def rows(self, kind: Kind, split: str | None = None) -> int:
+        """Return the rows of a table, in one split or in all."""
+        config = self.config(kind)
+        files = config.files if config else ()
+        return sum(file.rows for file in files if split in {None, file.split})
+
+
+def datasets_of(
+    release: Release, locks: Sequence[Lock], specs: Mapping[str, Retrieval] | None = None
+) -> tuple[Dataset, ...]:
+    """Return the datasets of a release, by name.
+
+    Args:
+        release: The release.
+        locks: The locks of its configs, in any order.
+        specs: Specs by name; None takes the registered ones.
+
+    Raises:
+        UsageError: There is no lock, one belongs to another release or stands there twice, names a file or
+            table that is not one of ours, or its config or card body is missing.
+    """
+    if not locks:
+        raise UsageError(f"{release.name}: no built config to describe", hint="Build its configs first.")
+    names = [lock.config for lock in locks]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{release.name}: two locks of one config among {', '.join(sorted(names))}")
+    return tuple(_dataset(release, lock, specs) for lock in sorted(locks, key=lambda lock: lock.config))
+
+
+def _dataset(release: Release, lock: Lock, specs: Mapping[str, Retrieval] | None) -> Dataset:
+    if not _NAME.fullmatch(lock.config):
+        raise UsageError(f"{lock.config!r} cannot be the name of a config")
+    if lock.release != release.name:
+        raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
+    spec = registry.load(lock.config) if specs is None else specs[lock.config]
+    by_kind: dict[Kind, list[FileLock]] = {}
+    for file in lock.files:
+        by_kind.setdefault(_kind(lock, file), []).append(file)
+    configs = tuple(
+        Config(config_name(lock.config, kind), kind, _with_rows(kind, by_kind[kind]))
+        for kind in SCHEMAS
+        if any(file.rows for file in by_kind.get(kind, ()))
+    )
+    if not configs:
+        raise UsageError(f"{lock.config}: the lock names no file with rows", hint="Build it again.")
+    return Dataset(lock, spec, about(lock.config), configs)
+
+
+def _kind(lock: Lock, file: FileLock) -> Kind:
+    for kind in SCHEMAS:
+        if file.config == config_name(lock.config, kind) and file.split in splits_of(kind):
+            if not _PATH.fullmatch(file.path):
+                break
+            return kind
+    raise UsageError(
+        f"{lock.config}: the lock names {file.path!r} of {file.config!r}, split {file.split!r}, "
+        "which is not a published table",
+        hint="Build it again; a lock is never edited by hand.",
+    )
+
+
+def _with_rows(kind: Kind, files: Sequence[FileLock]) -> tuple[FileLock, ...]:
+    order = splits_of(kind)
+    return tuple(sorted((file for file in files if file.rows), key=lambda file: order.index(file.split)))

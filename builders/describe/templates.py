@@ -1,0 +1,124 @@
+"""Card bodies: found beside the package in a checkout and inside it in a wheel, rendered with jinja2.
+
+A dataset's body opens with a block of YAML between two lines of dashes: the facts that the card's metadata
+and Croissant need too, so that each stands in one place.
+"""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from pydantic import ValidationError
+
+from builders.describe.markdown import Markdown, code, escape, link, share, table
+from builders.errors import UsageError
+from builders.lock.model import Frozen
+
+_MARK = "---\n"
+
+
+class About(Frozen):
+    """What a dataset's card body states for machines; plain text, no Markdown.
+
+    Attributes:
+        annotations_creators: Hub values.
+        language_creators: Hub values.
+        task_ids: Hub values.
+        collection: How the data was collected.
+        annotation: How relevance was decided.
+        biases: Known biases.
+        uses: What the dataset is for.
+        misuses: What it is not for.
+        personal: Personal or sensitive information.
+        impact: Social impact.
+        citation: BibTeX of the upstream; empty where there is none.
+    """
+
+    annotations_creators: tuple[str, ...]
+    language_creators: tuple[str, ...]
+    task_ids: tuple[str, ...]
+    collection: str
+    annotation: str
+    biases: tuple[str, ...]
+    uses: tuple[str, ...]
+    misuses: tuple[str, ...]
+    personal: str
+    impact: str
+    citation: str = ""
+
+
+def about(dataset: str) -> About:
+    """Return the facts at the top of a dataset's card body.
+
+    Raises:
+        UsageError: There is no card body, or its facts are malformed.
+    """
+    name = f"{dataset}.md.j2"
+    head, _ = _split(name)
+    try:
+        return About.model_validate(yaml.safe_load(head))
+    except (yaml.YAMLError, ValidationError) as error:
+        raise UsageError(f"cards/{name}: the facts at its top are malformed: {error}") from error
+
+
+def render_template(name: str, **values: Any) -> str:  # noqa: ANN401  templates take any value
+    """Render a template of `cards/`; every value is escaped unless it is `Markdown`.
+
+    Raises:
+        UsageError: There is no such template.
+    """
+    return _environment().get_template(name).render(**values)
+
+
+def licence_text(spdx: str) -> str | None:
+    """Return the legal code of a licence, or None where the project does not carry it."""
+    path = _folder() / "licences" / f"{spdx}.txt"
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _folder() -> Traversable:
+    package = resources.files("builders")
+    inside = package / "_cards"
+    return inside if inside.is_dir() else package / ".." / "cards"
+
+
+def _read(name: str) -> str:
+    path = _folder() / name
+    if not path.is_file():
+        raise UsageError(f"cards/{name} is missing", hint="Every dataset needs a card body; write one there.")
+    return path.read_text(encoding="utf-8")
+
+
+def _split(name: str) -> tuple[str, str]:
+    text = _read(name)
+    if not text.startswith(_MARK):
+        return "", text
+    head, _, body = text.removeprefix(_MARK).partition(f"\n{_MARK}")
+    return head, body
+
+
+def _output(value: object) -> str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return escape(value)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(lambda name: _split(name)[1]),
+        undefined=StrictUndefined,
+        finalize=_output,
+        autoescape=False,  # the output is Markdown: `finalize` escapes
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(code=code, link=link, share=share, table=table, raw=Markdown)
+    return environment

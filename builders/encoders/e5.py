@@ -1,0 +1,187 @@
+"""E5 by sentence-transformers, at a pinned revision of the Hub."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.encoders.hub import fetch_file, fetch_model, resolve
+from builders.encoders.protocol import Role
+from builders.encoders.texts import cut_to_fit, require_fitting, require_usable, text_key
+from builders.errors import EncoderError
+from builders.lock.model import EncoderLock
+from builders.spec import EncoderSpec
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_BATCH = 32
+_MODULES = ("Transformer", "Pooling", "Normalize")
+
+
+class E5:
+    """A model with prefixes, mean pooling and normalised vectors.
+
+    Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
+
+    Args:
+        spec: Model, revision (a commit, possibly short), prefixes and maximum length.
+        threads: Threads of torch; by default one per usable CPU.
+        device: "cpu", "cuda", …; by default what sentence-transformers chooses.
+    """
+
+    def __init__(self, spec: EncoderSpec, *, threads: int | None = None, device: str | None = None) -> None:
+        self._spec = spec
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._device = device
+
+    @cached_property
+    def identity(self) -> EncoderLock:
+        """Everything that determines a vector. Asks the Hub, or its cache on this machine.
+
+        Raises:
+            EncoderError: The revision is not a commit, or the model's `config.json` is not what it should be.
+            RemoteError: The Hub is not reachable and nothing is cached, or it refuses.
+        """
+        spec = self._spec
+        revision = resolve(spec.model, spec.revision)
+        config = fetch_file(spec.model, revision, "config.json")
+        try:
+            dimensions = int(json.loads(config.read_bytes())["hidden_size"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise EncoderError(f"{spec.model}@{revision}: config.json has no `hidden_size`") from error
+        return EncoderLock(
+            backend="sentence-transformers",
+            model=spec.model,
+            revision=revision,
+            dimensions=dimensions,
+            max_length=spec.max_length,
+            pooling="mean",
+            query_prefix=spec.query_prefix,
+            passage_prefix=spec.passage_prefix,
+        )
+
+    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Cut texts to the maximum length; see `Encoder.truncate`."""
+        require_usable(texts)
+        return cut_to_fit(texts, lambda some: self._count(some, role), self._spec.max_length)
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Encode texts that fit; see `Encoder.encode`.
+
+        Batches are formed by (tokens, text hash), so that the order of the texts changes no vector.
+        """
+        require_usable(texts)
+        counts = self._count(texts, role)
+        require_fitting(counts, self._spec.max_length)
+        order = sorted(range(len(texts)), key=lambda index: (counts[index], text_key(role, texts[index])))
+        vectors = np.empty((len(texts), self.identity.dimensions), dtype=np.float32)
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            vectors[batch] = self._encode_batch([self._prefix(role) + texts[index] for index in batch])
+        return vectors
+
+    def _encode_batch(self, prefixed: list[str]) -> NDArray[np.float32]:
+        # An empty prompt keeps the model's own default prompt from being put before our prefix.
+        with _torch_threads(self._threads):
+            encoded: NDArray[np.float32] = self._model.encode(
+                prefixed, prompt="", batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
+        return encoded
+
+    def _count(self, texts: Sequence[str], role: Role) -> list[int]:
+        if not texts:
+            return []
+        prefixed = [self._prefix(role) + text for text in texts]
+        ids = self._model.tokenizer(prefixed, truncation=False, padding=False, verbose=False)["input_ids"]
+        return [len(tokens) for tokens in ids]
+
+    def _prefix(self, role: Role) -> str:
+        return self._spec.query_prefix if role == "query" else self._spec.passage_prefix
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        identity = self.identity
+        folder = fetch_model(identity.model, identity.revision)
+        model = _load(folder, f"{identity.model}@{identity.revision}", self._device)
+        _require_as_declared(model, identity)
+        model.max_seq_length = identity.max_length
+        return model
+
+
+def _load(folder: Path, name: str, device: str | None) -> SentenceTransformer:
+    try:
+        with _no_progress_bars():
+            from sentence_transformers import SentenceTransformer
+
+            return SentenceTransformer(
+                str(folder),
+                device=device,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True, "dtype": "float32"},
+            )
+    except Exception as error:  # the libraries raise all kinds for a folder that is not a model
+        raise EncoderError(
+            f"{name}: the model cannot be loaded: {type(error).__name__}: {error}",
+            hint=f"If files are missing, remove {folder} and run again with network.",
+        ) from error
+
+
+def _require_as_declared(model: SentenceTransformer, identity: EncoderLock) -> None:
+    modules = tuple(type(module).__name__ for module in model)
+    if modules != _MODULES:
+        raise _unfit(identity, f"its modules are {modules}, not {_MODULES}")
+    pooling = model[1]
+    if pooling.pooling_mode != identity.pooling or not pooling.include_prompt:
+        raise _unfit(
+            identity, f"its pooling is {pooling.pooling_mode!r}, not {identity.pooling!r} of all tokens"
+        )
+    if model.get_embedding_dimension() != identity.dimensions:
+        raise _unfit(
+            identity, f"it gives {model.get_embedding_dimension()} dimensions, not {identity.dimensions}"
+        )
+    limit = model.max_seq_length
+    if limit is not None and limit < identity.max_length:
+        raise _unfit(identity, f"it takes {limit} tokens, fewer than the declared {identity.max_length}")
+
+
+def _unfit(identity: EncoderLock, fault: str) -> EncoderError:
+    return EncoderError(
+        f"{identity.model}@{identity.revision} is not the encoder that is declared: {fault}",
+        hint="Pin a revision whose modules are a transformer, mean pooling and normalising.",
+    )
+
+
+@contextlib.contextmanager
+def _torch_threads(number: int) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    from transformers.utils import logging
+
+    if not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call]

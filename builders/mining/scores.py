@@ -1,0 +1,158 @@
+"""Scores in float64 whose bits depend on the two vectors alone, and what float32 can miss of them.
+
+A score is the dot product of two float32 vectors. The products are exact in float64 (24 + 24 bits fit into
+53); they are added by halving: element i takes in element i + width // 2, and element 0 the odd last one,
+until one is left. Only additions of whole arrays are used, so that no library chooses the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from builders.errors import EncoderError, UsageError
+
+Float32s = NDArray[np.float32]
+Float64s = NDArray[np.float64]
+Int64s = NDArray[np.int64]
+
+_CELLS = 1 << 20  # float64 numbers in flight: 8 MB, about a core's cache
+_MOMENT_BLOCK = 2048  # fixed: another block would add in another order
+_UNIT_32 = 2.0**-24
+_UNIT_64 = 2.0**-53
+_SMALLEST_32 = 2.0**-125
+_LARGEST_PRODUCT = 1e37
+
+
+def score_pairs(
+    queries: Float32s, passages: Float32s, query_index: NDArray[Any], passage_index: NDArray[Any]
+) -> Float64s:
+    """Score pairs of vectors in float64, in a fixed order of additions.
+
+    Args:
+        queries: float32 (q, d).
+        passages: float32 (n, d).
+        query_index: Integers (m,), rows of `queries`.
+        passage_index: Integers (m,), rows of `passages`.
+
+    Returns:
+        float64 (m,): the dot products; the cosines where the vectors have length 1.
+    """
+    scores = np.empty(len(query_index), np.float64)
+    step = max(1, _CELLS // queries.shape[1])
+    for start in range(0, len(scores), step):
+        part = slice(start, start + step)
+        products = queries[query_index[part]].astype(np.float64)
+        products *= passages[passage_index[part]]
+        scores[part] = _sum_by_halving(products)
+    return scores
+
+
+def _sum_by_halving(terms: Float64s) -> Float64s:
+    width = terms.shape[1]
+    while width > 1:
+        half = width // 2
+        terms[:, :half] += terms[:, half : 2 * half]
+        if width % 2:
+            terms[:, 0] += terms[:, width - 1]
+        width = half
+    return terms[:, 0]
+
+
+def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Float64s]:
+    """Return mean and standard deviation of each query's scores over all passages.
+
+    The scores are never made: with the passages' mean m and covariance C, a query's mean is q·m and its
+    variance qᵀCq. Needs n·d² multiplications in all and d² numbers of memory; runs on one BLAS thread in
+    fixed blocks, so that the number of threads cannot change a bit.
+
+    Args:
+        queries: float32 (q, d).
+        passages: float32 (n, d), at least one row.
+
+    Returns:
+        Two float64 (q,).
+
+    Raises:
+        UsageError: There is no passage.
+    """
+    count, dimensions = passages.shape
+    if count == 0:
+        raise UsageError("no passages: a mean over none is not defined", hint="Give at least one passage.")
+    with threadpool_limits(limits=1, user_api="blas"):
+        centre = np.zeros(dimensions)
+        for start in range(0, count, _MOMENT_BLOCK):
+            centre += passages[start : start + _MOMENT_BLOCK].sum(axis=0, dtype=np.float64)
+        centre /= count
+        covariance = np.zeros((dimensions, dimensions))
+        for start in range(0, count, _MOMENT_BLOCK):
+            block = passages[start : start + _MOMENT_BLOCK] - centre
+            covariance += block.T @ block
+        covariance /= count
+        mean, variance = np.empty(len(queries)), np.empty(len(queries))
+        for start in range(0, len(queries), _MOMENT_BLOCK):
+            part = slice(start, start + _MOMENT_BLOCK)
+            wide = queries[part].astype(np.float64)
+            mean[part] = wide @ centre
+            variance[part] = ((wide @ covariance) * wide).sum(axis=1)
+    return mean, np.sqrt(np.maximum(variance, 0.0))
+
+
+def lengths(vectors: NDArray[Any], what: str) -> Float64s:
+    """Check vectors and return their Euclidean lengths.
+
+    Args:
+        vectors: float32 (n, d), d at least 1.
+        what: "queries" or "passages", for the message.
+
+    Returns:
+        float64 (n,).
+
+    Raises:
+        EncoderError: Another shape or dtype, or a number that is NaN or infinite.
+    """
+    if vectors.ndim != 2 or vectors.dtype != np.float32 or vectors.shape[1] == 0:
+        raise EncoderError(
+            f"vectors of the {what} are {vectors.dtype} {vectors.shape}, not float32 (rows, dimensions)",
+            hint="Give one float32 vector per row.",
+        )
+    step = max(1, _CELLS // vectors.shape[1])
+    squares = np.empty(len(vectors), np.float64)
+    for start in range(0, len(vectors), step):
+        block = vectors[start : start + step].astype(np.float64)
+        squares[start : start + step] = _sum_by_halving(np.square(block, out=block))
+    bad = np.flatnonzero(~np.isfinite(squares))
+    if bad.size:
+        raise EncoderError(
+            f"vectors of the {what}: {bad.size} hold NaN or infinity, the first in row {int(bad[0])}",
+            hint="Encode these texts again; a vector cache that holds them is damaged.",
+        )
+    return np.sqrt(squares)
+
+
+def float32_error(dimensions: int, query_lengths: Float64s, longest_passage: float) -> Float64s:
+    """Bound how far a float32 dot product can be from `score_pairs`.
+
+    γ_d = d·u / (1 − d·u) times Σ|q_i·p_i|, which is at most |q|·|p|, holds for every order of additions,
+    with or without fused multiply-add, hence for every BLAS and every number of threads (Higham, Accuracy and
+    Stability of Numerical Algorithms, §3.1). Float64's own error and underflow are added.
+
+    Args:
+        dimensions: d.
+        query_lengths: float64 (q,).
+        longest_passage: The largest length of a passage.
+
+    Returns:
+        float64 (q,).
+
+    Raises:
+        EncoderError: The vectors are so long that float32 could overflow.
+    """
+    if query_lengths.size and float(query_lengths.max()) * longest_passage > _LARGEST_PRODUCT:
+        raise EncoderError("the vectors are too long for float32 scores", hint="Scale them to length 1.")
+    gamma = sum(dimensions * unit / (1 - dimensions * unit) for unit in (_UNIT_32, _UNIT_64))
+    rounding_of_lengths = 1 + 1e-9
+    return gamma * rounding_of_lengths * longest_passage * query_lengths + dimensions * _SMALLEST_32

@@ -1,0 +1,176 @@
+"""Texts in, texts without personal data out: batches, rounds, overlaps, offsets.
+
+The rows of a batch are joined into one working text, so that each pattern runs once for thousands of rows. In
+it a placeholder is one opaque character, whatever it replaced. Rows with findings are looked at again, as they
+will be read next time, until nothing more is found: scrubbing a scrubbed text therefore changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+
+import polars as pl
+
+from builders.personal.kinds import ALL_KINDS, PersonalKind
+from builders.personal.scan import OPAQUE, ROW_END, Scan, Span
+
+SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
+_BATCH = 1 << 20
+_ROUNDS = 8
+_PLACEHOLDER = re.compile("|".join(sorted({kind.placeholder for kind in PersonalKind})))
+_PRIORITY = {kind: order for order, kind in enumerate(PersonalKind)}
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    """What `scrub` returns.
+
+    Attributes:
+        texts: One string per row of the input, in NFC, each span replaced by its kind's placeholder.
+        spans: One row per replacement, by row and start: ``row`` u32, ``kind`` str, ``start`` and ``end`` i64
+            (characters of the row's input in NFC, end exclusive), ``rule`` str. Spans are disjoint.
+    """
+
+    texts: pl.Series
+    spans: pl.DataFrame
+
+
+def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scrubbed:
+    """Replace personal data by placeholders.
+
+    Args:
+        texts: Strings; nulls stay null.
+        kinds: What is replaced.
+
+    Returns:
+        The texts and where they were changed.
+    """
+    normal = texts.cast(pl.String).str.normalize("NFC")
+    rows: list[str | None] = normal.to_list()
+    spans: list[tuple[int, str, int, int, str]] = []
+    wanted = tuple(kind for kind in PersonalKind if kind in kinds)
+    for first, batch in _batches(rows):
+        for offset, found in enumerate(_find(batch, wanted)):
+            if found:
+                text, row = batch[offset], first + offset
+                rows[row] = _replace(text, found)
+                spans.extend((row, span.kind.value, span.start, span.end, span.rule) for span in found)
+    frame = pl.DataFrame(spans, schema=SPAN_SCHEMA, orient="row")
+    return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), frame)
+
+
+def counts(spans: pl.DataFrame) -> dict[str, int]:
+    """Count spans by kind; kinds that were not found are left out."""
+    return dict(sorted(Counter(spans["kind"].to_list()).items()))
+
+
+def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
+    """Yield runs of rows of about `_BATCH` characters, each with the number of its first row."""
+    batch: list[str] = []
+    first, size = 0, 0
+    for number, text in enumerate(rows):
+        batch.append(text or "")
+        size += len(batch[-1])
+        if size >= _BATCH:
+            yield first, batch
+            batch, first, size = [], number + 1, 0
+    if batch:
+        yield first, batch
+
+
+def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
+    """Return the spans of each row, in order."""
+    views = [_View(text, [match.span() for match in _PLACEHOLDER.finditer(text)]) for text in rows]
+    found: list[list[Span]] = [[] for _ in rows]
+    open_rows: Sequence[int] = range(len(rows))
+    for _ in range(_ROUNDS):
+        working = [views[row].working() for row in open_rows]
+        starts = [0, *accumulate(len(text) + 1 for text in working)]
+        changed: dict[int, list[Span]] = {}
+        for span in _disjoint(_candidates(ROW_END.join(working), kinds)):
+            place = bisect_right(starts, span.start) - 1
+            row = open_rows[place]
+            start, end = (views[row].original(at - starts[place]) for at in (span.start, span.end))
+            changed.setdefault(row, []).append(span._replace(start=start, end=end))
+        if not changed:
+            break
+        for row, spans in changed.items():
+            found[row] = sorted(found[row] + spans)
+            views[row] = _View(rows[row], sorted(views[row].cuts + [span[:2] for span in spans]))
+        open_rows = list(changed)
+    return found
+
+
+class _View:
+    """A row as detectors see it: its placeholders and spans are one opaque character each."""
+
+    def __init__(self, text: str, cuts: list[tuple[int, int]]) -> None:
+        self.text = text
+        self.cuts = cuts
+        self._removed = [0, *accumulate(end - start - 1 for start, end in cuts)]
+        self._starts = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
+
+    def working(self) -> str:
+        if not self.cuts:
+            return self.text
+        return "".join(_spliced(self.text, self.cuts, [OPAQUE] * len(self.cuts)))
+
+    def original(self, position: int) -> int:
+        """Return the place in the row of a place in the working text that is no opaque character's end."""
+        before = bisect_right(self._starts, position - 1)
+        return position + self._removed[before]
+
+
+def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
+    from builders.personal.detectors import DETECTORS  # patterns are compiled when first needed
+
+    scan = Scan(text)
+    for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds if kind in DETECTORS):
+        for span in detector(scan):
+            covered = text[span.start : span.end]
+            if span.kind in kinds and covered and OPAQUE not in covered and ROW_END not in covered:
+                yield span._replace(end=_whole_character(text, span.end))
+
+
+def _whole_character(text: str, end: int) -> int:
+    """Move a span's end past combining marks: left behind, they would change the placeholder."""
+    while end < len(text) and text[end] > "\u02ff" and unicodedata.category(text[end])[0] == "M":
+        end += 1
+    return end
+
+
+def _disjoint(candidates: Iterable[Span]) -> list[Span]:
+    """Keep of overlapping spans the one of the first kind; of one kind, the first, then the longest."""
+    kept: list[Span] = []
+    by_kind = sorted(set(candidates), key=lambda span: (_PRIORITY[span.kind], span.start, -span.end))
+    for _, group in groupby(by_kind, key=lambda span: span.kind):
+        starts = [span.start for span in kept]
+        free_from, accepted = 0, []
+        for span in group:
+            following = bisect_left(starts, span.start)
+            taken_until = max(free_from, kept[following - 1].end if following else 0)
+            if span.start >= taken_until and (following == len(kept) or span.end <= starts[following]):
+                accepted.append(span)
+                free_from = span.end
+        kept = sorted(kept + accepted)
+    return kept
+
+
+def _replace(text: str, spans: Sequence[Span]) -> str:
+    return "".join(_spliced(text, [span[:2] for span in spans], [span.kind.placeholder for span in spans]))
+
+
+def _spliced(text: str, cuts: Sequence[tuple[int, int]], fillings: Sequence[str]) -> Iterator[str]:
+    """Yield the pieces of a text with each cut replaced by its filling."""
+    position = 0
+    for (start, end), filling in zip(cuts, fillings, strict=True):
+        yield text[position:start]
+        yield filling
+        position = end
+    yield text[position:]

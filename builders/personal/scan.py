@@ -1,0 +1,77 @@
+"""What detectors share: spans, windows of context, and the zones of a text where digits lie close together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from builders.personal.kinds import PersonalKind
+
+ROW_END = "\0"
+"""Stands between two rows of a working text; no pattern matches it."""
+OPAQUE = "\x01"
+"""Stands for a placeholder in a working text; no pattern matches it."""
+
+_ZONE = re.compile(r"[0-9](?:[^0-9\n\0\x01]{0,3}[0-9]){4,}+")
+_LEFT, _RIGHT = 12, 40
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` (exclusive) of a text, and what they are."""
+
+    start: int
+    end: int
+    kind: PersonalKind
+    rule: str
+
+
+class Scan:
+    """A working text with what several detectors ask about it.
+
+    Args:
+        text: Rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def zones(self) -> list[tuple[int, int]]:
+        """Windows around five and more digits that lie close together, disjoint and in order."""
+        zones: list[tuple[int, int]] = []
+        for match in _ZONE.finditer(self.text):
+            start, end = max(0, match.start() - _LEFT), match.end() + _RIGHT
+            if zones and start <= zones[-1][1]:
+                zones[-1] = (zones[-1][0], end)
+            else:
+                zones.append((start, end))
+        return zones
+
+    def in_zones(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield the matches of a pattern for numbers; it is tried in the zones only."""
+        for start, end in self.zones:
+            yield from pattern.finditer(self.text, start, end)
+
+    def before(self, position: int, width: int) -> str:
+        """Return at most `width` characters of the same row that end at `position`."""
+        return self.text[max(0, position - width) : position].rpartition(ROW_END)[2]
+
+    def after(self, position: int, width: int) -> str:
+        """Return at most `width` characters of the same row that begin at `position`."""
+        return self.text[position : position + width].partition(ROW_END)[0]
+
+    def start_of(self, backwards: re.Pattern[str], position: int, width: int) -> int:
+        """Return where a run that ends at `position` begins.
+
+        Args:
+            backwards: Matches the run's characters in reverse order, so that one pass finds its longest form.
+            position: End of the run, exclusive.
+            width: Longest run that is looked at.
+
+        Returns:
+            The run's start; `position` where there is none.
+        """
+        match = backwards.match(self.before(position, width)[::-1])
+        return position - match.end() if match else position

@@ -1,0 +1,77 @@
+"""Serve folders as a Hub: ``python -m builders.rehearsal --folder ROOT [--pin OWNER/NAME@REV …] [--port N]``.
+
+ROOT holds ``datasets/OWNER/NAME`` and ``models/OWNER/NAME``. The endpoint is printed once it answers; the Hub
+runs until it is interrupted or terminated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from builders.errors import MtebDeError, UsageError
+from builders.rehearsal.model import RepoType
+from builders.rehearsal.server import serve
+from builders.rehearsal.store import Store
+
+_FOLDERS: tuple[tuple[RepoType, str], ...] = (("dataset", "datasets"), ("model", "models"))
+
+
+def load(root: Path, pins: Sequence[str]) -> Store:
+    """Return a store with every repo under `root`.
+
+    Args:
+        root: Holds ``datasets/OWNER/NAME`` and ``models/OWNER/NAME``.
+        pins: "OWNER/NAME@REV": the commit id of that repo, possibly short.
+
+    Raises:
+        UsageError: A pin is malformed or names a repo that is not there, or there is no repo at all.
+    """
+    wanted = dict(_pin(pin) for pin in pins)
+    store = Store()
+    for repo_type, folder in _FOLDERS:
+        for path in sorted((root / folder).glob("*/*")):
+            if path.is_dir():
+                repo_id = f"{path.parent.name}/{path.name}"
+                store.add_folder(repo_type, repo_id, path, wanted.pop(repo_id, None))
+    if wanted or not store.repos:
+        missing = ", ".join(wanted) or "any repo"
+        raise UsageError(f"{root}: {missing} not found", hint="Repos lie under datasets/OWNER/NAME.")
+    return store
+
+
+def _pin(text: str) -> tuple[str, str]:
+    repo_id, at, revision = text.partition("@")
+    if not at:
+        raise UsageError(f"{text}: not a pin", hint="Write it as OWNER/NAME@REVISION.")
+    return repo_id, revision
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m builders.rehearsal", description="Serve folders as a Hub."
+    )
+    parser.add_argument("--folder", type=Path, required=True, metavar="ROOT")
+    parser.add_argument("--pin", action="append", default=[], metavar="OWNER/NAME@REV")
+    parser.add_argument("--port", type=int, default=0, metavar="N")
+    options = parser.parse_args(arguments)
+    stops = {signal.SIGINT, signal.SIGTERM}
+    # blocked before the server's thread starts, which inherits the mask: this thread alone waits for them
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    try:
+        with serve(load(options.folder, options.pin), port=options.port) as hub:
+            sys.stdout.write(f"{hub.endpoint}\n")
+            sys.stdout.flush()
+            signal.sigwait(stops)
+    except MtebDeError as error:
+        sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

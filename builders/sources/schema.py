@@ -1,0 +1,148 @@
+"""Reading upstream parquet: only the named columns, and only with the expected types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from builders.errors import SourceError, SourceMissing, SourceSchema
+
+Expected = pa.DataType | tuple[pa.DataType, ...]
+_CHANGED = "The upstream's layout is not the one this config reads: compare it with the config's `read`."
+_DAMAGED = (
+    "Fetch it again: remove the file, then run the same command. If it stays so, the upstream is broken."
+)
+
+
+def read_parquet(
+    paths: Sequence[Path], columns: Mapping[str, Expected], *, optional: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Read the named columns of parquet files, one below the other in the order of `paths`.
+
+    Args:
+        paths: At least one file.
+        columns: Expected Arrow type of each column, or several of which one must fit. `string` stands for
+            every width of string, `list` for every width of list; a struct may have further fields, which
+            are left out.
+        optional: Those of `columns` that a file may lack; they are null there.
+
+    Returns:
+        The columns in the order of `columns`. Where files differ in an allowed width, the wider one.
+
+    Raises:
+        SourceMissing: `paths` is empty.
+        SourceSchema: A column is missing, stands there twice or has another type (a column without any
+            value has the type null); it names file, column, expected and found type.
+        SourceError: A file is truncated or not parquet.
+    """
+    if not paths:
+        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
+    frames = [_read_one(path, columns, frozenset(optional)) for path in paths]
+    return pl.concat(frames, how="vertical_relaxed", rechunk=False)
+
+
+def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
+    """Return the first of `names` that is a column of every file.
+
+    Raises:
+        SourceMissing: `paths` is empty.
+        SourceSchema: None of them is.
+        SourceError: A file is truncated or not parquet.
+    """
+    if not paths:
+        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
+    schemas = {path: _schema(path) for path in paths}
+    for name in names:
+        if all(name in schema.names for schema in schemas.values()):
+            return name
+    lacking = next((path for path in paths if not set(names) & set(schemas[path].names)), paths[0])
+    raise SourceSchema(
+        f"{lacking}: no column {' or '.join(map(repr, names))}; found {_listed(schemas[lacking].names)}",
+        hint=_CHANGED,
+    )
+
+
+def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[str]) -> pl.DataFrame:
+    schema = _schema(path)
+    absent = [name for name in columns if name in optional and name not in schema.names]
+    wanted = {
+        name: _checked(path, schema, name, expected)
+        for name, expected in columns.items()
+        if name not in absent
+    }
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read(columns=list(wanted)).select(list(wanted))
+        table.validate(full=True)  # hostile bytes: polars would trust the offsets and the UTF-8
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"{path}: damaged parquet ({_one_line(error)})", hint=_DAMAGED) from error
+    shapes = {name: _polars_type(dtype) for name, dtype in wanted.items()}
+    shapes |= {name: _polars_type(_alternatives(columns[name])[0]) for name in absent}
+    nulls = [pl.Series(name, [None]).new_from_index(0, table.num_rows) for name in absent]
+    return pl.DataFrame(table).hstack(nulls).select(list(columns)).cast(pl.Schema(shapes))
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise SourceError(f"{path}: not a whole parquet file ({_one_line(error)})", hint=_DAMAGED) from error
+
+
+def _checked(path: Path, schema: pa.Schema, name: str, expected: Expected) -> pa.DataType:
+    """Return the expected type that the column fits."""
+    places = schema.get_all_field_indices(name)
+    wanted = " or ".join(map(str, _alternatives(expected)))
+    if len(places) != 1:
+        problem = "is missing" if not places else f"stands there {len(places)} times"
+        raise SourceSchema(
+            f"{path}: column {name!r} {problem} (expected {wanted}); found {_listed(schema.names)}",
+            hint=_CHANGED,
+        )
+    found = schema.field(places[0]).type
+    for alternative in _alternatives(expected):
+        if _fits(found, alternative):
+            return alternative
+    raise SourceSchema(f"{path}: column {name!r} is {found}, expected {wanted}", hint=_CHANGED)
+
+
+def _alternatives(expected: Expected) -> tuple[pa.DataType, ...]:
+    return expected if isinstance(expected, tuple) else (expected,)
+
+
+def _fits(found: pa.DataType, expected: pa.DataType) -> bool:
+    if _is_string(expected):
+        return _is_string(found)
+    if isinstance(expected, pa.ListType | pa.LargeListType):
+        return isinstance(found, pa.ListType | pa.LargeListType) and _fits(
+            found.value_type, expected.value_type
+        )
+    if isinstance(expected, pa.StructType):
+        return isinstance(found, pa.StructType) and all(
+            found.get_field_index(field.name) >= 0 and _fits(found.field(field.name).type, field.type)
+            for field in expected
+        )
+    return found == expected
+
+
+def _is_string(dtype: pa.DataType) -> bool:
+    return pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype)
+
+
+def _polars_type(dtype: pa.DataType) -> pl.DataType:
+    return pl.DataFrame(pa.schema([("column", dtype)]).empty_table()).schema["column"]
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "no column"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

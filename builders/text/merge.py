@@ -1,0 +1,112 @@
+"""Merging duplicates: same text, same id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from builders.errors import FindingsError
+from builders.text.digest import digest
+
+Ids = Literal["upstream", "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Rows of which no two are the same text, and where each upstream row went.
+
+    Attributes:
+        rows: ``_id`` str and the text columns, sorted by ``_id``.
+        ids: ``upstream_id`` str, ``_id`` str: one row per upstream row, sorted by ``upstream_id``.
+    """
+
+    rows: pl.DataFrame
+    ids: pl.DataFrame
+
+
+def content_id(prefix: str, text: str) -> str:
+    """Return the id of a text: `prefix` and 16 hex digits of blake2b, ``q-0123456789abcdef``."""
+    return prefix + digest(text)
+
+
+def encoded_text(passages: pl.DataFrame) -> pl.Series:
+    """Return what an encoder sees of passages: ``title + " " + text``, stripped.
+
+    Args:
+        passages: ``title`` str or null, ``text`` str.
+
+    Returns:
+        A String series in the order of the rows, null where the text is null.
+    """
+    joined = (pl.col("title").fill_null("") + " " + pl.col("text")).str.strip_chars()
+    return passages.select(joined.alias("encoded")).to_series()
+
+
+def merge_queries(frame: pl.DataFrame, ids: Ids) -> Merged:
+    """Make queries with equal keys one query.
+
+    The displayed text is the key's most frequent one, of several equally frequent ones the smallest by code
+    point. The result does not depend on the order of the rows.
+
+    Args:
+        frame: ``upstream_id`` str, ``text`` str, ``key`` str, without nulls.
+        ids: "upstream": the smallest upstream id survives; "content": "q-" and the hash of the key.
+
+    Returns:
+        Rows with ``_id``, ``text``, ``key``.
+
+    Raises:
+        FindingsError: Two keys would get one id.
+    """
+    forms = frame.group_by("key", "text").len()
+    shown = forms.sort(["len", "text"], descending=[True, False]).group_by("key").agg(pl.col("text").first())
+    return _merged(frame.select("upstream_id", "key"), shown, "q-", ids, keep_key=True)
+
+
+def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
+    """Make passages that are encoded as the same text one passage.
+
+    Args:
+        frame: ``upstream_id`` str, ``title`` str, ``text`` str, without nulls.
+        ids: "upstream": the smallest upstream id survives, with its title and text; "content": "d-" and the
+            hash of the encoded text, with the smallest title.
+
+    Returns:
+        Rows with ``_id``, ``title``, ``text``.
+
+    Raises:
+        FindingsError: Two texts would get one id.
+    """
+    keyed = frame.select("upstream_id", "title", "text").with_columns(key=encoded_text(frame))
+    order = ["upstream_id", "title", "text"] if ids == "upstream" else ["title", "text"]
+    shown = keyed.sort(order).group_by("key").agg(pl.col("title", "text").first())
+    return _merged(keyed.select("upstream_id", "key"), shown, "d-", ids, keep_key=False)
+
+
+def _merged(rows: pl.DataFrame, shown: pl.DataFrame, prefix: str, ids: Ids, *, keep_key: bool) -> Merged:
+    """Give every key its id; `shown` has one row per key, with the texts to publish."""
+    if ids == "upstream":
+        keys = rows.group_by("key").agg(pl.col("upstream_id").min().alias("_id"))
+    else:
+        distinct = rows.get_column("key").unique()
+        hashed = [content_id(prefix, key) for key in distinct.to_list()]
+        keys = pl.DataFrame({"key": distinct, "_id": pl.Series(hashed, dtype=pl.String)})
+    _refuse_collisions(keys)
+    columns = [name for name in shown.columns if name != "key"] + (["key"] if keep_key else [])
+    return Merged(
+        rows=keys.join(shown, on="key").select("_id", *columns).sort("_id"),
+        ids=rows.join(keys, on="key").select("upstream_id", "_id").sort("upstream_id", "_id"),
+    )
+
+
+def _refuse_collisions(keys: pl.DataFrame) -> None:
+    shared = keys.filter(pl.col("_id").is_duplicated()).sort("_id", "key")
+    if shared.is_empty():
+        return
+    first, second = shared.get_column("key").head(2).to_list()
+    raise FindingsError(
+        f"id {shared.item(0, '_id')!r} stands for two texts: {first[:120]!r} and {second[:120]!r}",
+        hint="Upstream ids must be unique; if these are hashes, the two texts cannot both be published.",
+    )

@@ -1,0 +1,74 @@
+"""Places at the end of a job title: "in Köln", "im Raum Köln", "- 50667 Köln", "(Köln)"."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+
+_LONGEST = 60  # no place, and no list of places, in a title is longer
+
+_NEAR = r"(?:raum|grossraum|region|umkreis|umgebung|nähe|standort)(?: von)?:?"
+_LEAD = re.compile(
+    rf"(?<![^\s/*:_,(-])(?:(?:(?:für|im|in|am|aus)(?: (?:den|dem|der))? )?{_NEAR}|in|im|in der|bei) "
+)
+_SEPARATOR = re.compile(r" [-–—|/] |[,;(] ?")
+_POSTCODE = re.compile(r"^(?:(?:d|a|ch)-)?\d{4,5} ")
+_ALTERNATIVES = re.compile(r" ?[,;/+&] ?| (?:und|oder|bzw\.) ")
+_DISAMBIGUATION = re.compile(
+    r"^(.{2,40}?)(?: ?\(.{1,30}\)| (?:am|an|i|a|b|ob|vor|im|in)\b.{1,30}|-.{2,30}"
+    r"|/(?:main|oder|saale|lahn|neckar|donau|rhein|ruhr|spree|havel|elbe|inn|weser|ems|westf\.?|allgäu))$"
+)
+_ORDINARY_WORDS = frozenset(
+    "ahlen aue baden brake buchen büren damme emmen erlangen essen geldern giessen hagen halle hamm haren"
+    " heide hof kamen lage langen lauf leer leimen linden lohne löhne peine roth senden singen springe verl"
+    " wangen weiden".split()
+)
+
+
+def without_trailing_place(title: str) -> str:
+    """Cut a place from the end of a title.
+
+    After a preposition every known place counts; after a dash or comma and in brackets only names that are
+    not ordinary words ("Koch - Essen" stays). What is not in the list of places stays: "Verkäufer in
+    Teilzeit", "Ingenieur in Elektrotechnik".
+
+    Args:
+        title: Case-folded, white space folded.
+
+    Returns:
+        The title without its last place or list of places, not tidied; the title itself where there is none
+        or nothing else.
+    """
+    for lead in _LEAD.finditer(title):
+        rest = title[lead.end() :]
+        if len(rest) <= _LONGEST and _are_places(rest):
+            return title[: lead.start()] or title
+    separators = list(_SEPARATOR.finditer(title))
+    if not separators:
+        return title
+    last = separators[-1]
+    rest = title[last.end() :]
+    is_place = len(rest) <= _LONGEST and rest.removesuffix(")") not in _ORDINARY_WORDS and _are_places(rest)
+    return title[: last.start()] or title if is_place else title
+
+
+def _are_places(text: str) -> bool:
+    text = text if "(" in text else text.removesuffix(")")
+    text = _POSTCODE.sub("", text.strip())
+    return _is_place(text) or all(map(_is_place, _ALTERNATIVES.split(text)))
+
+
+def _is_place(name: str) -> bool:
+    name = name.strip().replace("st. ", "sankt ")
+    if name in _places():
+        return True
+    disambiguated = _DISAMBIGUATION.match(name)
+    return disambiguated is not None and disambiguated[1] in _places()
+
+
+@lru_cache(maxsize=1)
+def _places() -> frozenset[str]:
+    text = resources.files("builders.text").joinpath("places.txt").read_text(encoding="utf-8")
+    names = (line.casefold() for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(name.replace("st. ", "sankt ") for name in names)

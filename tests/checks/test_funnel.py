@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.checks import funnel
+from builders.checks.model import Severity, Subject
+from builders.lock.model import Funnel
+from tests.checks.kit import Change, Plant, assert_found, found, healthy, respec
+
+ERROR = Severity.ERROR
+
+
+def funnels(*changed: Funnel, rows: str = "table") -> Change:
+    """Replace the funnels of the same tables, or add them."""
+
+    def change(subject: Subject) -> Subject:
+        by_table = {each.table: each for each in (*subject.funnels, *changed)}
+        return respec(rows=rows)(replace(subject, funnels=tuple(by_table.values())))
+
+    return change
+
+
+def made(table: str, read: int, out: int, merged: int = 0, **dropped: int) -> Funnel:
+    return Funnel(table=table, read=read, dropped=dropped, merged=merged, out=out)
+
+
+PLANTS = [
+    Plant("funnel-missing", ERROR, 1, "rows: 0 funnels", funnels(rows="pair"), recounted=False),
+    Plant(
+        "funnel-missing",
+        ERROR,
+        1,
+        "rows: 1 funnels",
+        funnels(made("rows", 13, 13)),
+        also=frozenset({"funnel-chain"}),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-sum",
+        ERROR,
+        1,
+        "queries: 12 read, 11 accounted for",
+        funnels(made("queries", 12, 10, empty_text=1)),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-out",
+        ERROR,
+        1,
+        "passages: 13 out, 12 published",
+        funnels(made("passages", 13, 13)),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-out", ERROR, 1, "pairs: 11 out, 12 published", funnels(made("pairs", 11, 11)), recounted=False
+    ),
+    Plant(
+        "funnel-chain",
+        ERROR,
+        1,
+        "queries: 13 read, 15 rows left",
+        funnels(made("rows", 16, 15, empty_profile=1), rows="pair"),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-reason",
+        ERROR,
+        1,
+        "1 dropped as ''",
+        funnels(made("queries", 11, 10, **{"": 1})),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-reason",
+        ERROR,
+        1,
+        "dropped as 'wei\\xdf nicht'",
+        funnels(made("queries", 11, 10, **{"weiß nicht": 1})),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-reason",
+        ERROR,
+        2,
+        "queries: -2 merged",
+        funnels(made("queries", 7, 10, merged=-2, empty_text=-1)),
+        recounted=False,
+    ),
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.code}-{plant.example}")
+def test_a_planted_fault_is_found(plant: Plant) -> None:
+    assert_found(plant)
+
+
+def test_a_funnel_of_rows_that_are_both_is_followed_into_the_tables() -> None:
+    subject = funnels(
+        made("rows", 20, 15, empty_text=5),
+        made("queries", 15, 10, merged=5),
+        made("passages", 15, 12, merged=3),
+        made("pairs", 15, 12, merged=3),
+        rows="pair",
+    )(healthy())
+    assert found(subject) == {}
+
+
+def test_pairs_need_not_be_the_qrels_where_a_config_relates_more() -> None:
+    def relate_more(pairs: object) -> object:
+        return pairs
+
+    subject = respec(relate=relate_more)(funnels(made("pairs", 11, 11))(healthy()))
+    assert found(subject) == {}
+
+
+def test_a_funnel_that_stands_there_twice_is_found() -> None:
+    subject = healthy()
+    twice = replace(subject, funnels=(*subject.funnels, subject.funnels[0]))
+    assert found(twice)["funnel-missing"].examples == ("queries: 2 funnels",)
+
+
+counts = st.integers(0, 50)
+
+
+@given(
+    counts,
+    counts,
+    st.dictionaries(st.sampled_from(["empty_text", "no_positive"]), counts),
+    st.integers(-5, 5),
+)
+def test_a_sum_is_found_exactly_when_it_is_off(
+    out: int, merged: int, dropped: dict[str, int], off: int
+) -> None:
+    read = out + merged + sum(dropped.values()) + off
+    subject = replace(healthy(), funnels=(made("queries", read, out, merged, **dropped),))
+    assert bool(list(funnel.sums(subject))) == (off != 0)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import hashlib
+
+import polars as pl
+import pytest
+
+from builders.checks.model import Severity, Subject
+from builders.tables import Kind
+from tests.checks.kit import (
+    Plant,
+    append,
+    assert_found,
+    chain,
+    found,
+    healthy,
+    put_value,
+    recount,
+    respec,
+    table,
+    with_table,
+)
+
+ERROR = Severity.ERROR
+LEFT_BEHIND = frozenset({"dangling-qrels-query", "query-without-qrels"})
+PLANTS = [
+    Plant(
+        "id-empty", ERROR, 1, "queries/train", put_value("queries/train", "q07", "_id", ""), also=LEFT_BEHIND
+    ),
+    Plant(
+        "id-malformed",
+        ERROR,
+        1,
+        "queries/train q 07",
+        put_value("queries/train", "q07", "_id", "q 07"),
+        also=LEFT_BEHIND,
+    ),
+    Plant(
+        "id-malformed",
+        ERROR,
+        1,
+        "queries/train q07�",
+        put_value("queries/train", "q07", "_id", "q07\u200b"),
+        also=LEFT_BEHIND,
+    ),
+    Plant(
+        "id-duplicate",
+        ERROR,
+        1,
+        "corpus/corpus d07: 2 times",
+        append("corpus/corpus", ("d07", "", "Im Herbst wird der Rasen gekalkt.")),
+    ),
+    Plant(
+        "id-across-splits",
+        ERROR,
+        1,
+        "q07: train, test",
+        chain(append("queries/test", ("q07", "Was ist Mulch?")), append("qrels/test", ("q07", "d08", 1))),
+        also=frozenset({"test-positives-in-train"}),
+    ),
+    Plant(
+        "id-shared",
+        ERROR,
+        1,
+        "q07",
+        append("corpus/corpus", ("q07", "", "Im Herbst wird der Rasen gekalkt.")),
+        also=frozenset({"passage-never-relevant"}),
+    ),
+    Plant("id-content", ERROR, 22, "d01: d-", respec(ids="content")),
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.code)
+def test_a_planted_fault_is_found(plant: Plant) -> None:
+    assert_found(plant)
+
+
+def derived(subject: Subject) -> Subject:
+    """Give the kit ids that follow from its texts."""
+
+    def name(prefix: str, text: str) -> str:
+        return prefix + hashlib.blake2b(text.encode()).hexdigest()[:16]
+
+    corpus = table(subject, "corpus/corpus")
+    new = {row: name("d-", f"{title} {text}".strip()) for row, title, text in corpus.iter_rows()}
+    for split in ("train", "dev", "test"):
+        new |= {
+            row: name("q-", text.casefold()) for row, text in table(subject, f"queries/{split}").iter_rows()
+        }
+    renamed = pl.col("_id", "query-id", "corpus-id")
+    for kind, splits in subject.tables.items():
+        for split, frame in splits.items():
+            ids = [column for column in renamed.meta.root_names() if column in frame.columns]
+            subject = with_table(
+                subject, f"{kind}/{split}", frame.with_columns(pl.col(ids).replace_strict(new))
+            )
+    undecided = subject.undecided
+    assert undecided is not None
+    return type(subject)(
+        subject.spec,
+        subject.tables,
+        undecided.select(pl.all().replace_strict(new)),
+        subject.funnels,
+        subject.mining,
+    )
+
+
+def test_derived_ids_follow_from_title_text_and_key() -> None:
+    subject = respec(ids="content")(derived(healthy()))
+    assert found(subject) == {}
+    assert (
+        table(subject, "corpus/corpus").item(0, "_id")
+        == "d-"
+        + hashlib.blake2b(b"Tomaten Tomaten brauchen viel Sonne und einen Schutz vor Regen.").hexdigest()[:16]
+    )
+
+
+def test_a_text_changed_after_its_id_was_made_is_found() -> None:
+    subject = respec(ids="content")(derived(healthy()))
+    first = table(subject, "corpus/corpus").item(4, "_id")
+    changed = put_value("corpus/corpus", first, "text", "Schnecken meiden rauen Kies.")(subject)
+    finding = found(changed)["id-content"]
+    assert finding.count == 1
+    assert first in finding.examples[0]
+
+
+def test_the_displayed_form_of_a_query_does_not_enter_its_id() -> None:
+    subject = respec(ids="content")(derived(healthy()))
+    first = table(subject, "queries/train").item(0, "_id")
+    assert found(put_value("queries/train", first, "text", "was BRAUCHEN tomaten?")(subject)) == {}
+
+
+def test_nulls_neither_raise_nor_hide() -> None:
+    subject = recount(put_value("queries/train", "q07", "_id", None)(healthy()))
+    assert {"null-value", "dangling-qrels-query"} <= set(found(subject))
+    assert Kind.QUERIES in subject.tables

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.checks import splits
+from builders.checks.model import Severity, Subject
+from builders.splits import assign
+from builders.tables import SPLITS, Kind
+from builders.text.digest import digest
+from tests.checks.kit import (
+    Plant,
+    append,
+    assert_found,
+    chain,
+    found,
+    healthy,
+    put,
+    put_value,
+    table,
+    with_table,
+)
+
+EVENING = put_value("queries/test", "q10", "text", "Was brauchen Tomaten am Abend?")
+PLANTS = [
+    Plant(
+        "twins-across-splits", Severity.ERROR, 1, "train, test: Was brauchen Tomaten am Abend? | Was", EVENING
+    ),
+    Plant(
+        "split-ratio",
+        Severity.GATE,
+        7,
+        "",
+        chain(
+            append("queries/dev", *((f"q{n}", f"Was wächst in Beet {n}?") for n in range(11, 20))),
+            append("qrels/dev", *((f"q{n}", "d09", 1) for n in range(11, 20))),
+        ),
+        also=frozenset({"mining-yield"}),
+    ),
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS[:1], ids=lambda plant: plant.code)
+def test_a_planted_fault_is_found(plant: Plant) -> None:
+    assert_found(plant)
+
+
+def test_a_ratio_far_off_is_a_gate_with_the_figures() -> None:
+    plant = PLANTS[1]
+    finding = found(plant.change(healthy()))["split-ratio"]
+    assert (finding.severity, finding.count) == (plant.severity, 8)
+    assert finding.message == "far off 80/10/10: train 42.1%, dev 52.6%, test 5.3%"
+
+
+def committed(subject: Subject, **moved: str) -> pl.DataFrame:
+    """The kit's assignment as a committed file would hold it."""
+    rows = [
+        (query, digest(subject.spec.group_key(subject.spec.query_key(text))), moved.get(query, split))
+        for split in SPLITS
+        for query, text in table(subject, f"queries/{split}").iter_rows()
+    ]
+    return pl.DataFrame(rows, schema=["_id", "group", "split"], orient="row")
+
+
+def test_a_committed_assignment_that_is_kept_is_no_finding() -> None:
+    assert found(healthy(), committed=committed(healthy())) == {}
+
+
+def test_a_query_that_left_its_split_is_found() -> None:
+    finding = found(healthy(), committed=committed(healthy(), q03="dev", q10="train"))["split-moved"]
+    assert (finding.severity, finding.count) == (Severity.ERROR, 2)
+    assert finding.examples == ("q03: train, committed to dev", "q10: test, committed to train")
+
+
+def test_twins_that_were_committed_as_twins_are_a_note() -> None:
+    subject = EVENING(healthy())
+    findings = found(subject, committed=committed(subject))
+    assert findings["twins-committed"].severity is Severity.NOTE
+    assert findings["twins-committed"].count == 1
+    assert "twins-across-splits" not in findings
+
+
+def test_a_new_twin_of_a_committed_query_is_an_error() -> None:
+    subject = EVENING(healthy())
+    earlier = committed(subject).filter(pl.col("_id") != "q10")
+    assert "twins-across-splits" in found(subject, committed=earlier)
+
+
+def test_a_group_that_spanned_splits_is_excused_by_members_that_are_gone() -> None:
+    subject = EVENING(healthy())
+    earlier = committed(subject).with_columns(pl.col("_id").replace("q01", "q00"))
+    assert set(found(subject, committed=earlier)) == {"twins-committed"}
+
+
+def test_an_unrelated_committed_group_excuses_nothing() -> None:
+    subject = EVENING(healthy())
+    other = pl.DataFrame({"_id": ["x1", "x2"], "group": ["f" * 16] * 2, "split": ["train", "test"]})
+    assert "twins-across-splits" in found(subject, committed=other)
+
+
+@given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40), st.data())
+def test_what_assign_deals_has_no_twins_and_stays(letters: list[str], data: st.DataObject) -> None:
+    groups = pl.DataFrame({"_id": [f"q{n:03}" for n in range(len(letters))], "group": letters})
+    first = groups.head(data.draw(st.integers(0, len(letters))))
+    earlier = assign(first)
+    dealt = assign(groups, committed=earlier)
+    subject = healthy()
+    subject = replace(subject, spec=replace(subject.spec, group_key=lambda key: key.split()[0]))
+    texts = groups.select("_id", text=pl.col("group") + " " + pl.col("_id"))
+    for split in SPLITS:
+        members = dealt.filter(pl.col("split") == split)
+        frame = texts.join(members, on="_id", how="semi").select("_id", "text")
+        subject = with_table(subject, f"queries/{split}", frame)
+    codes = {finding.code for finding in splits.check(subject, earlier if first.height else None)}
+    assert not codes & {"twins-across-splits", "twins-committed", "split-moved"}
+
+
+def test_small_sets_may_be_off_by_a_query() -> None:
+    subject = healthy()
+    subject = put("queries/dev", lambda frame: frame.clear())(subject)
+    assert {finding.code for finding in splits.check(subject, None)} == set()
+    assert Kind.QUERIES in subject.tables

@@ -1,0 +1,41 @@
+"""Vectors of length 1 whose scores are exact in float32, and frames around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Float32s = NDArray[np.float32]
+
+
+def unit(*sixteenths: int) -> list[float]:
+    """Two coordinates in sixteenths, and four more that make the length exactly 1."""
+    rest = 256 - sum(number**2 for number in sixteenths)
+    fill = next(four for four in product(range(17), repeat=4) if sum(number**2 for number in four) == rest)
+    return [number / 16 for number in (*sixteenths, *fill)]
+
+
+def vectors(rows: Iterable[Iterable[float]]) -> Float32s:
+    return np.array([list(row) for row in rows], np.float32)
+
+
+def random_units(rng: np.random.Generator, rows: int, dimensions: int) -> Float32s:
+    raw = rng.normal(size=(rows, dimensions))
+    scaled: Float32s = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float32)
+    return scaled
+
+
+def queries(texts: Mapping[str, str]) -> pl.DataFrame:
+    return pl.DataFrame({"_id": list(texts), "text": list(texts.values())})
+
+
+def corpus(texts: Mapping[str, str]) -> pl.DataFrame:
+    return queries(texts).select("_id", pl.lit("").alias("title"), "text")
+
+
+def pairs(*rows: tuple[str, str]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"query-id": pl.String, "corpus-id": pl.String}, orient="row")

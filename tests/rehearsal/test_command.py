@@ -1,0 +1,88 @@
+"""``python -m builders.rehearsal`` serves folders for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from builders.errors import RemoteError, UsageError
+from builders.rehearsal import Store, serve
+from builders.rehearsal.__main__ import load
+from tests.rehearsal.kit import write_folder
+
+PIN = "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
+
+
+def test_it_prints_the_endpoint_serves_the_pins_and_ends_on_sigterm(tmp_path: Path) -> None:
+    write_folder(tmp_path / "datasets" / "verein" / "orte")
+    write_folder(tmp_path / "datasets" / "verein" / "andere")
+    options = ["--folder", str(tmp_path), "--pin", f"verein/orte@{PIN}"]
+    command = [sys.executable, "-W", "error", "-m", "builders.rehearsal", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        endpoint = process.stdout.readline().strip()
+        with urllib.request.urlopen(f"{endpoint}/api/datasets/verein/orte") as response:
+            assert json.load(response)["sha"] == PIN
+        with urllib.request.urlopen(f"{endpoint}/datasets/verein/andere/resolve/main/README.md") as response:
+            assert response.read().startswith(b"---")
+        process.send_signal(signal.SIGTERM)
+        assert (process.wait(30), process.stderr.read()) == (0, "")
+
+
+@pytest.mark.parametrize("pins", [["verein/fehlt@abcdef1"], ["verein/orte"], ["verein/orte@main"]])
+def test_bad_pins_are_refused(tmp_path: Path, pins: list[str]) -> None:
+    write_folder(tmp_path / "datasets" / "verein" / "orte")
+    with pytest.raises(UsageError):
+        load(tmp_path, pins)
+
+
+def test_a_missing_folder_and_a_taken_port_are_errors_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        load(tmp_path, [])
+    with pytest.raises(UsageError, match="no such folder"):
+        Store().add_folder("dataset", "verein/orte", tmp_path / "fehlt")
+    with serve() as hub, pytest.raises(RemoteError, match="cannot be used"):
+        with serve(port=int(hub.endpoint.rsplit(":", maxsplit=1)[1])):
+            raise AssertionError("two Hubs on one port")
+
+
+def test_the_environment_leads_to_this_hub_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HF_HUB_OFFLINE", "HF_TOKEN", "HF_HUB_CACHE", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.setenv(name, "1")
+    with serve() as hub:
+        environment = hub.environment(tmp_path, None)
+    clients = {name: value for name, value in environment.items() if name.startswith(("HF_", "HUGGING"))}
+    assert clients == {
+        "HF_ENDPOINT": hub.endpoint,
+        "HF_HOME": str(tmp_path),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    }
+    assert not hub.endpoint.endswith("/")
+    assert environment["NO_PROXY"] == "127.0.0.1,localhost"
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+def test_without_its_libraries_the_hub_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["uvicorn"] = None
+from builders.errors import UsageError
+from builders.rehearsal import serve
+try:
+    with serve():
+        pass
+except UsageError as error:
+    sys.stdout.write(f"{error.message}|{error.hint}|{'starlette' in sys.modules}")
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "a Hub on loopback needs uvicorn|pip install 'mteb-de[rehearsal]'|False"
