@@ -16,7 +16,7 @@ from builders.checks.model import Finding, Severity, Subject
 from builders.errors import Busy, FindingsError, StorageError
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
-from builders.sources import fetch
+from builders.sources import fetch, is_stand_in
 from builders.spec import Mining, Retrieval
 from builders.splits import assign, read_splits, remembered
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
@@ -30,6 +30,9 @@ SEED = 42
 
 class Progress(Protocol):
     """Where a build says what it does."""
+
+    def title(self, text: str) -> None:
+        """Tell what the next steps belong to."""
 
     def step(self, name: str, *lines: str) -> None:
         """Tell that a step is done, and what came of it."""
@@ -105,6 +108,7 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
             "seed": SEED,
             "encoder": options.encoder if spec.mining else None,
             "limit": options.limit,
+            "stand_in": is_stand_in() and any(source.kind == "hub" for source in fetched.locks),
         }
         outcome = Outcome(
             spec=spec,

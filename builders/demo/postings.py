@@ -29,11 +29,7 @@ _CITIES = ("Köln", "Leipzig", "Kiel", "Würzburg", "Saarbrücken", "Görlitz", 
 _REGIONS = (
     ("Baden-Württemberg", "DE1"),
     ("Bayern", "DE2"),
-    ("Berlin", "DE3"),
-    ("Hessen", "DE7"),
-    ("Nordrhein-Westfalen", "DEA"),
     ("Sachsen", "DED"),
-    ("Tirol", None),
 )
 _SENIORITIES = ("unknown",) * 22 + ("senior", "junior", "lead", "intern")
 _FIRST_DAY = dt.date(2026, 6, 5)
@@ -91,7 +87,7 @@ def postings(count: int, rng: random.Random) -> pa.Table:
 
 def _posting(number: int, known: tuple[Occupation, ...], rng: random.Random) -> dict[str, Any]:
     (occupation,) = rng.choices(known, [1 / (rank + 8) for rank in range(len(known))])
-    mapped = rng.choice(known) if rng.random() < 0.08 else occupation
+    mapped = rng.choice(known) if rng.random() < 0.02 else occupation
     reference = f"10000-{1_100_000_000 + number * 7919}-S"
     region, code = rng.choice(_REGIONS)
     return {

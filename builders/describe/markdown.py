@@ -85,8 +85,8 @@ def _are_numbers(values: Sequence[object]) -> bool:
 
 
 def _one_line(value: object) -> str:
-    text = " ".join(str(value).split())
-    return "".join(mark for mark in text if mark.isprintable())
+    kept = (mark for mark in str(value) if mark.isprintable() or mark.isspace())
+    return " ".join("".join(kept).split())
 
 
 def _escape_mark(match: re.Match[str]) -> str:

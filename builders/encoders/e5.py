@@ -45,7 +45,7 @@ class E5:
 
     @cached_property
     def identity(self) -> EncoderLock:
-        """Everything that determines a vector. Asks the Hub, or its cache on this machine.
+        """Everything that determines a vector. Asks the cache of the Hub's client, then the Hub.
 
         Raises:
             EncoderError: The revision is not a commit, or the model's `config.json` is not what it should be.
@@ -57,7 +57,10 @@ class E5:
         try:
             dimensions = int(json.loads(config.read_bytes())["hidden_size"])
         except (ValueError, KeyError, TypeError) as error:
-            raise EncoderError(f"{spec.model}@{revision}: config.json has no `hidden_size`") from error
+            raise EncoderError(
+                f"{spec.model}@{revision}: config.json has no `hidden_size`",
+                hint="Pin a revision that holds a transformer, or remove it from the Hub client's cache.",
+            ) from error
         return EncoderLock(
             backend="sentence-transformers",
             model=spec.model,

@@ -18,7 +18,7 @@ _UNWANTED = ["onnx/*", "openvino/*"]
 def resolve(model: str, revision: str) -> str:
     """Return a commit's 40 digits.
 
-    A short one is looked up on the Hub, or in the Hub client's cache where the Hub is not reachable.
+    A short one is looked up in the Hub client's cache, then on the Hub.
 
     Args:
         model: "owner/name".
@@ -36,11 +36,18 @@ def resolve(model: str, revision: str) -> str:
             hint="Pin at least 7 digits of a commit hash; branches and tags move.",
         )
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import RevisionResolutionError
 
     with _told(model, revision):
-        found = str(HfApi().resolve_revision(model, revision=revision).resolved)
+        try:  # what a commit's digits stand for never changes
+            found = str(HfApi().resolve_revision(model, revision=revision, local_files_only=True).resolved)
+        except RevisionResolutionError:
+            found = str(HfApi().resolve_revision(model, revision=revision).resolved)
     if not _FULL.fullmatch(found) or not found.startswith(revision):
-        raise EncoderError(f"{model}: the Hub resolves {revision} to {found!r}, which is another commit")
+        raise EncoderError(
+            f"{model}: the Hub resolves {revision} to {found!r}, which is another commit",
+            hint="Pin the commit by all of its 40 digits.",
+        )
     return found
 
 
@@ -59,15 +66,31 @@ def fetch_file(model: str, revision: str, name: str) -> Path:
 def fetch_model(model: str, revision: str) -> Path:
     """Return the folder of a model: weights in safetensors, tokenizer and configuration, no pickles.
 
+    What is cached is taken without asking the Hub: a commit never changes.
+
     Raises:
         RemoteError: The Hub is not reachable and the model is not cached, or the Hub refuses.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
-    with _told(model, revision):
+    def download(*, local: bool) -> Path:
         return Path(
-            snapshot_download(model, revision=revision, allow_patterns=_WANTED, ignore_patterns=_UNWANTED)
+            snapshot_download(
+                model,
+                revision=revision,
+                allow_patterns=_WANTED,
+                ignore_patterns=_UNWANTED,
+                local_files_only=local,
+            )
         )
+
+    with contextlib.suppress(LocalEntryNotFoundError):
+        # the client cannot always tell a whole folder from one that holds single files
+        if (cached := download(local=True)) and (cached / "modules.json").is_file():
+            return cached
+    with _told(model, revision):
+        return download(local=False)
 
 
 @contextlib.contextmanager
@@ -85,7 +108,10 @@ def _told(model: str, revision: str) -> Iterator[None]:
             hint="Check the pin; for a private or gated model log in with `hf auth login`, or set HF_TOKEN.",
         ) from error
     except errors.RemoteEntryNotFoundError as error:
-        raise RemoteError(f"{where}: a file is missing there: {_first_line(error)}") from error
+        raise RemoteError(
+            f"{where}: a file is missing there: {_first_line(error)}",
+            hint="Pin a revision that holds a sentence-transformers model.",
+        ) from error
     except (errors.RevisionResolutionError, errors.LocalEntryNotFoundError) as error:
         raise RemoteError(
             f"{where}: not cached on this machine, and the Hub was not reachable",

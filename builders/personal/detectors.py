@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from builders.personal import phone, web
+from builders.personal import address, birth, names, numbers, phone, plates, web
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
@@ -12,5 +12,17 @@ DETECTORS: Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]] = {
     PersonalKind.URL: web.find,
     PersonalKind.EMAIL: web.find,
     PersonalKind.HANDLE: web.find,
+    PersonalKind.IBAN: numbers.find_iban,
+    PersonalKind.VAT_ID: numbers.find_vat_id,
+    PersonalKind.SOCIAL_SECURITY: numbers.find_social_security,
+    PersonalKind.HEALTH_INSURANCE: numbers.find_health_insurance,
+    PersonalKind.TAX_ID: numbers.find_tax_id,
+    PersonalKind.TAX_NUMBER: numbers.find_tax_number,
+    PersonalKind.ID_CARD: numbers.find_id_card,
+    PersonalKind.BIRTH_DATE: birth.find,
     PersonalKind.PHONE: phone.find,
+    PersonalKind.ADDRESS: address.find,
+    PersonalKind.PLATE: plates.find,
+    PersonalKind.PERSON: names.find,
+    PersonalKind.FULL_NAME: names.find_full,
 }

@@ -1,7 +1,8 @@
 """Phone numbers in German, Austrian and Swiss forms.
 
-The library's own search finds prices and dates in running text ("346.000", "16.8.2015"), so candidates come
-from a shape of ours; `phonenumbers` decides on their validity.
+The search of `phonenumbers` finds prices and dates in running text ("346.000", "16.8.2015"), so candidates come
+from a shape of ours; the library decides whether such a number exists. A word like "Tel." before a number that
+exists in no plan of numbers, as in an example or with a digit too few, is believed.
 """
 
 from __future__ import annotations
@@ -13,40 +14,67 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _REGIONS = ("DE", "AT", "CH")
+_GAP = r"[ \u00a0()/.\-–—‐‑−]{0,3}+"
 _SHAPE = re.compile(
-    r"(?<![\w.,/+-])(?:\+[ ]?\(?[1-9]|\([+0][0-9]?|00?[1-9]|0(?=[ /(-]))"
-    r"(?:[ \u00a0()/.\-–‐‑]{0,3}+[0-9]){5,20}+(?![\w]|[.,/-][0-9])"
+    r"(?<![\w.,/+-])(?:\+[ ]?\(?[1-9]|\((?:\+|0)[0-9]?|00?[1-9]|0(?=[ \u00a0/(-]))"
+    rf"(?:{_GAP}[0-9]){{5,20}}+(?![\w]|[.,/-][0-9])"
 )
-_CUED = re.compile(r"[0-9](?:[ \u00a0()/.\-–‐‑]{0,3}+[0-9]){4,16}+(?![\w]|[.,/-][0-9])")
-_CUE = re.compile(
-    r"\b(?:tel(?:efon)?|fon|phone|(?:tele)?fax|mobil|handy|ruf|hotline|whatsapp|durchwahl|t|m|f)"
-    r"(?:\.|nr\.?|-?nummer)?(?:[ ]?\(?(?:gesch(?:äft)?lich|privat|dienstlich)\)?)?[:. \u00a0(-]{0,4}\Z",
+_PLAIN = re.compile(rf"[1-9](?<![\w.,/+-].)(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
+_EXTENSION = re.compile(r"(?:[dD]urchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])")
+
+_CALL = r"(?:tele?fon|telefax|tel|fon|fax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\brufen?\b|\bruf|whats?app|signal|sms|erreich|durchwahl|servicenummer)"
+_CUE = re.compile(rf"{_CALL}[^0-9\n]{{0,30}}\Z|[☎☏✆📞📱📠][^0-9]{{0,3}}\Z", re.IGNORECASE)
+_CLOSE_CUE = re.compile(
+    r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
     re.IGNORECASE,
 )
+_LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
-    r"(?:nr|nummer|no|id|ref|referenz|kennziffer|isbn|ean|artikel\w{0,10}|az|aktenzeichen|code|konto|blz)"
+    r"(?:nr|nummer|no|\bid|ref|referenz|kennziffer|isbn|ean|artikel\w{0,10}|az|aktenzeichen|code|konto|blz|plz|iban)"
     r"[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )
 _DATE = re.compile(
-    r"[0-9]{1,2}[./-][0-9]{1,2}[./-](?:19|20)?[0-9]{2}\Z|(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}\Z"
+    r"(?:0?[1-9]|[12][0-9]|3[01])(?:[.][ ]?(?:0?[1-9]|1[0-2])[.][ ]?|[/-](?:0?[1-9]|1[0-2])[/-])(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9.])"
 )
+_TIME = re.compile(r"[0-2]?[0-9][.][0-5][0-9][ ]?[-–—][ ]?[0-2]?[0-9][.][0-5][0-9]")
+_SLASHED = re.compile(r"\(?0[1-9][0-9]{1,4}\)?[ ]?/[ ]?[1-9]")
+_FEWEST, _MOST = 5, 16
 
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield spans of phone numbers."""
     for match in scan.in_zones(_SHAPE):
-        cue = scan.before(match.start(), 30)
-        number = match.group()
-        if _DATE.match(number):
-            continue
-        if _CUE.search(cue):
+        rule = _rule(match.group(), scan.before(match.start(), 40))
+        if rule:
+            yield Span(*match.span(), PersonalKind.PHONE, rule)
+    for match in scan.in_zones(_PLAIN):
+        if _CLOSE_CUE.search(scan.before(match.start(), 30)) and not _DATE.match(match.group()):
             yield Span(*match.span(), PersonalKind.PHONE, "phone.cue")
-        elif not _OTHER.search(cue) and (_possible(number) if number[0] == "+" else _valid(number)):
-            yield Span(*match.span(), PersonalKind.PHONE, "phone.valid")
-    for match in scan.in_zones(_CUED):
-        if _CUE.search(scan.before(match.start(), 30)) and not _DATE.match(match.group()):
-            yield Span(*match.span(), PersonalKind.PHONE, "phone.cue")
+    for match in _EXTENSION.finditer(scan.text):
+        yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
+
+
+def _rule(number: str, before: str) -> str:
+    """Return why a number with a leading 0 or + is a phone number; empty where it is none."""
+    if _DATE.match(number) or _TIME.match(number):
+        return ""
+    if _CUE.search(before) or _LETTER.search(before):
+        return "phone.cue" if _FEWEST <= sum(character.isdigit() for character in number) <= _MOST else ""
+    if _OTHER.search(before):
+        return ""
+    if number.lstrip("(").startswith(("+", "00")) or _SLASHED.match(number):
+        return "phone.possible" if _possible(number) else ""
+    return "phone.valid" if _valid(number) else ""
+
+
+def _possible(number: str) -> bool:
+    import phonenumbers
+
+    try:
+        return bool(phonenumbers.is_possible_number(phonenumbers.parse(number, "DE")))
+    except phonenumbers.NumberParseException:
+        return False
 
 
 def _valid(number: str) -> bool:
@@ -59,12 +87,3 @@ def _valid(number: str) -> bool:
         except phonenumbers.NumberParseException:
             continue
     return False
-
-
-def _possible(number: str) -> bool:
-    import phonenumbers
-
-    try:
-        return bool(phonenumbers.is_possible_number(phonenumbers.parse(number, "DE")))
-    except phonenumbers.NumberParseException:
-        return False

@@ -62,6 +62,10 @@ class Scan:
         """Return at most `width` characters of the same row that begin at `position`."""
         return self.text[position : position + width].partition(ROW_END)[0]
 
+    def near(self, match: re.Match[str], words: re.Pattern[str], width: int) -> bool:
+        """Say whether one of `words` stands within `width` characters before or after a match, in its row."""
+        return bool(words.search(self.before(match.start(), width)) or words.search(self.after(match.end(), width)))
+
     def start_of(self, backwards: re.Pattern[str], position: int, width: int) -> int:
         """Return where a run that ends at `position` begins.
 

@@ -36,7 +36,9 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _LOCAL_BACKWARDS = re.compile(r"[\w!#$%&'*+/=?^`{|}~-][\w.!#$%&'*+/=?^`{|}~-]{0,63}+")
-_PLAIN_LOCAL_BACKWARDS = re.compile(r"[ ]{0,2}[\w+-][\w.+-]{0,63}+")
+_SPELLED_AT = re.compile(r" at (?=[\w-]{1,63} (?:dot|punkt) )")
+_AFTER_AT = re.compile(r"(?:@|[\[({<][ ]?(?:at|ät|@)[ ]?[\])}>])[ ]{0,2}\Z", re.IGNORECASE)
+_PLAIN_LOCAL_BACKWARDS = re.compile(r"[ ]{0,2}[\w+-][\w.+-]{0,63}+(?:[ ](?:tknup|tod)[ ][\w.+-]{1,63}+){0,3}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.){1,8}(?:[^\W\d_]{2,24}|xn--[A-Za-z0-9-]{2,59})(?![\w-])")
 _DOT = r"(?:\.|[ ]{0,2}[\[({<][ ]?(?:dot|punkt|DOT|PUNKT|Dot|Punkt|\.)[ ]?[\])}>][ ]{0,2}|[ ](?:dot|punkt|DOT|PUNKT)[ ])"
 _LOOSE_DOMAIN = re.compile(rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{2,63}}+){{1,4}}")
@@ -60,6 +62,8 @@ def find(scan: Scan) -> Iterator[Span]:
             yield from _reddit_user(scan, end)
         else:
             yield from _spelled_out(scan, at, end)
+    for match in _SPELLED_AT.finditer(scan.text):
+        yield from _spelled_out(scan, match.start(), match.end())
 
 
 def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
@@ -81,7 +85,7 @@ def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
 
 def _spelled_out(scan: Scan, at: int, end: int) -> Iterator[Span]:
     domain = _LOOSE_DOMAIN.match(scan.text, end)
-    start = scan.start_of(_PLAIN_LOCAL_BACKWARDS, at, 67)
+    start = scan.start_of(_PLAIN_LOCAL_BACKWARDS, at, 128)
     if domain and start < at:
         yield Span(start, domain.end(), PersonalKind.EMAIL, "email.spelled")
 
@@ -103,7 +107,7 @@ def _www(scan: Scan, at: int) -> Iterator[Span]:
 def _bare_host(scan: Scan, at: int, end: int) -> Iterator[Span]:
     text = scan.text
     start = scan.start_of(_HOST_BACKWARDS, at, 128)
-    if start == at or (start > 0 and text[start - 1] in "@/.:-_"):
+    if start == at or (start > 0 and text[start - 1] in "@/.:-_") or _AFTER_AT.search(scan.before(start, 8)):
         return
     path = _PATH.match(text, end)
     stop = path.end() if path else end

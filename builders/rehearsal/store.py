@@ -109,9 +109,18 @@ class Store:
         """
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder", hint="Name a folder that holds a repo's files.")
+        return self._import(repo_type, repo_id, dict(_read_tree(folder)), revision)
+
+    def add_files(
+        self, repo_type: RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
+    ) -> str:
+        """Import small files by path, as `add_folder` does a folder."""
+        tree = {path: regular(content) for path, content in contents.items()}
+        return self._import(repo_type, repo_id, {".gitattributes": regular(GITATTRIBUTES)} | tree, revision)
+
+    def _import(self, repo_type: RepoType, repo_id: str, tree: dict[str, Blob], revision: str | None) -> str:
         if revision is not None and not re.fullmatch(r"[0-9a-f]{7,40}", revision):
             raise UsageError(f"{repo_id}@{revision}: not a commit id", hint="Use 7 to 40 hex digits.")
-        tree = dict(_read_tree(folder))
         identity = json.dumps([repo_id, sorted((path, blob.oid) for path, blob in tree.items())])
         pin = revision or ""
         oid = pin + hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[: 40 - len(pin)]

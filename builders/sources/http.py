@@ -26,7 +26,6 @@ _ATTEMPTS = 6
 _LONGEST_PAUSE = 60.0
 _WORTH_ANOTHER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SURPLUS = 16 << 20
-_CHUNK = 1 << 20
 _AGAIN = "Run the same command again later; what has arrived is kept."
 
 
@@ -150,7 +149,7 @@ def _attempt(client: httpx2.Client, url: str, part: Path, size: int | None) -> t
             return _refused(response, url)
         limit = None if size is None else size + _SURPLUS
         with part.open(mode) as file:
-            for chunk in response.iter_raw(_CHUNK):
+            for chunk in response.iter_raw():  # no chunk size: what it holds back is lost in a drop
                 offset += file.write(chunk)
                 if limit is not None and offset > limit:
                     return None  # its hash will tell

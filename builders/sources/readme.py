@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 README = "README.md"
 LARGEST = 4 << 20
-_LARGEST_HEADER = 256 << 10
+_LARGEST_HEADER = 128 << 10
 _MOST_PATTERNS = 1000
 _LOOK = "Look at the README of the dataset: the pinned revision may be the wrong one."
 

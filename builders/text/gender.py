@@ -12,7 +12,7 @@ _CONNECTORS = frozenset({"/", "oder", "und", "bzw."})
 
 # "Fahrer/in", "Fahrer/-in", "Fahrer*in", "Fahrer(in)", "Fahrer/innen", "Kaufmann/-frau", "Beauftragte/r".
 _SHORT = re.compile(
-    r"([^\W\d_]{2,40})(?: ?/ ?-|[/*:_·•]|\(-?)(innen|in|frau|mann|r)\)?(?![^\W_])",
+    r"([^\W\d_]{2,40})(?:(?: ?/ ?-|[/*:_·•])(innen|in|frau|mann|r)(?![^\W_])|\(-?(innen|in|frau|mann|r)\))"
 )
 _SHORT_AFTER_BRACKET = re.compile(r"(?<=\))[/*:_]-?in(?:nen)?(?![^\W_])")
 # Stems whose masculine form is more than the stem: "Psycholog*in", "Ärzt*in".
@@ -62,7 +62,7 @@ def is_pair(masculine: str, feminine: str) -> bool:
 
 
 def _masculine_of_short(match: re.Match[str]) -> str:
-    stem, ending = match[1], match[2]
+    stem, ending = match[1], match[2] or match[3]
     if ending == "r":
         return f"{stem}r" if stem.endswith("e") else match[0]
     if ending == "frau":

@@ -10,7 +10,7 @@ _LONGEST = 60  # no place, and no list of places, in a title is longer
 
 _NEAR = r"(?:raum|grossraum|region|umkreis|umgebung|nähe|standort)(?: von)?:?"
 _LEAD = re.compile(
-    rf"(?<![^\s/*:_,(-])(?:(?:(?:für|im|in|am|aus)(?: (?:den|dem|der))? )?{_NEAR}|in|im|in der|bei) "
+    rf"(?<![^\s/*:_,(-])(?:(?:(?:für|im|in|am|aus)(?: (?:den|dem|der))? )?{_NEAR}|in der|in den|in|im|bei) "
 )
 _SEPARATOR = re.compile(r" [-–—|/] |[,;(] ?")
 _POSTCODE = re.compile(r"^(?:(?:d|a|ch)-)?\d{4,5} ")

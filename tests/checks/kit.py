@@ -20,6 +20,7 @@ from builders.spec import EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, Table
 
 Change = Callable[[Subject], Subject]
+Negative = tuple[str, str, int, float, float]
 
 _PASSAGES = {
     "d01": ("Tomaten", "Tomaten brauchen viel Sonne und einen Schutz vor Regen."),
@@ -96,7 +97,7 @@ class Plant:
         code: Of the finding.
         severity: Of the finding.
         count: Of the finding.
-        example: A text that one of its examples holds.
+        example: A text that one of its examples holds; empty where it has none.
         change: Plants the fault.
         also: Codes that this fault cannot help.
         recounted: Whether funnels and report are those of the changed tables.
@@ -137,11 +138,11 @@ def _frame(
     return pl.DataFrame(rows, schema=pl.Schema(SCHEMAS[kind]), orient="row")
 
 
-Negative = tuple[str, str, int, float, float]
-
-
 def _by_split(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
-    return {split: frame.filter(pl.col(column).is_between(*ends)) for split, ends in _SPLITS.items()}
+    return {
+        split: frame.filter(pl.col(column).is_between(pl.lit(ends[0]), pl.lit(ends[1])))
+        for split, ends in _SPLITS.items()
+    }
 
 
 def recount(subject: Subject) -> Subject:
@@ -212,7 +213,7 @@ def put_value(where: str, row: str, column: str, value: object) -> Change:
 
 def append(where: str, *rows: tuple[object, ...]) -> Change:
     """Add rows to a table."""
-    return put(where, lambda frame: frame.extend(pl.DataFrame(rows, schema=frame.schema, orient="row")))
+    return put(where, lambda frame: frame.vstack(pl.DataFrame(rows, schema=frame.schema, orient="row")))
 
 
 def remove(where: str, row: str) -> Change:
@@ -274,7 +275,7 @@ def assert_found(plant: Plant) -> None:
         plant.count,
         subject.spec.name,
     )
-    assert any(plant.example in example for example in finding.examples)
+    assert any(plant.example in example for example in finding.examples) or not plant.example
     assert finding.message and finding.hint and len(finding.examples) <= 5
 
 

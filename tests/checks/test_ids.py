@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from builders.checks.model import Severity, Subject
-from builders.tables import Kind
 from tests.checks.kit import (
     Plant,
     append,
@@ -87,22 +87,13 @@ def derived(subject: Subject) -> Subject:
         new |= {
             row: name("q-", text.casefold()) for row, text in table(subject, f"queries/{split}").iter_rows()
         }
-    renamed = pl.col("_id", "query-id", "corpus-id")
     for kind, splits in subject.tables.items():
         for split, frame in splits.items():
-            ids = [column for column in renamed.meta.root_names() if column in frame.columns]
-            subject = with_table(
-                subject, f"{kind}/{split}", frame.with_columns(pl.col(ids).replace_strict(new))
-            )
+            ids = pl.col([name for name in ("_id", "query-id", "corpus-id") if name in frame.columns])
+            subject = with_table(subject, f"{kind}/{split}", frame.with_columns(ids.replace_strict(new)))
     undecided = subject.undecided
     assert undecided is not None
-    return type(subject)(
-        subject.spec,
-        subject.tables,
-        undecided.select(pl.all().replace_strict(new)),
-        subject.funnels,
-        subject.mining,
-    )
+    return replace(subject, undecided=undecided.select(pl.all().replace_strict(new)))
 
 
 def test_derived_ids_follow_from_title_text_and_key() -> None:
@@ -133,4 +124,3 @@ def test_the_displayed_form_of_a_query_does_not_enter_its_id() -> None:
 def test_nulls_neither_raise_nor_hide() -> None:
     subject = recount(put_value("queries/train", "q07", "_id", None)(healthy()))
     assert {"null-value", "dangling-qrels-query"} <= set(found(subject))
-    assert Kind.QUERIES in subject.tables

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from builders.checks.model import Severity
-from builders.spec import Mining
 from builders.tables import Kind
 from tests.checks.kit import (
-    SPEC,
     Plant,
     append,
     assert_found,
@@ -66,7 +66,7 @@ PLANTS = [
         2,
         "qrels/dev",
         chain(*(put(f"{kind}/dev", lambda frame: frame.clear()) for kind in ("queries", "qrels"))),
-        also=frozenset({"dangling-negatives-query"}),
+        also=frozenset({"dangling-negatives-query", "passage-never-relevant"}),
     ),
     Plant(
         "empty-negatives",
@@ -88,13 +88,12 @@ def test_a_healthy_config_has_no_finding() -> None:
     assert found(healthy()) == {}
 
 
-def test_a_config_without_mining_needs_no_negatives() -> None:
-    subject = respec(mining=None)(healthy())
-    tables = {kind: splits for kind, splits in subject.tables.items() if kind is not Kind.HARD_NEGATIVES}
-    subject = type(subject)(subject.spec, tables, None, subject.funnels, None)
-    assert found(subject) == {}
-    subject = type(subject)(SPEC, tables, None, subject.funnels, None)
+def test_hard_negatives_are_needed_exactly_where_the_config_mines() -> None:
+    subject = healthy()
+    tables = {kind: splits for kind, splits in subject.tables.items() if kind != Kind.HARD_NEGATIVES}
+    subject = replace(subject, tables=tables, mining=None)
     assert found(subject)["missing-table"].count == 3
+    assert found(respec(mining=None)(subject)) == {}
 
 
 def test_a_broken_shape_is_reported_alone_and_does_not_raise() -> None:
@@ -104,8 +103,7 @@ def test_a_broken_shape_is_reported_alone_and_does_not_raise() -> None:
 
 
 def test_nothing_built_is_every_table_missing() -> None:
-    subject = healthy()
-    assert found(type(subject)(SPEC, {}, None, (), None))["missing-table"].count == 10
+    assert found(replace(healthy(), tables={}))["missing-table"].count == 10
 
 
 @pytest.mark.parametrize("name", ["jobs", "germandpr", "blurbs2", "a_b_c"])
@@ -116,7 +114,3 @@ def test_plain_names_pass(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "Jobs", "jobs-", "_jobs", "jobs__2", "jobs\n", "jöbs", "a/b", "../a"])
 def test_other_names_do_not(name: str) -> None:
     assert "config-name" in found(respec(name=name)(healthy()))
-
-
-def test_the_kit_mines() -> None:
-    assert isinstance(SPEC.mining, Mining)

@@ -72,7 +72,7 @@ PLANTS = [
         "personal-data",
         ERROR,
         1,
-        "corpus/corpus d13 text: email at 18-41",
+        "corpus/corpus d13 text: email at 18-40",
         passage("Samen gibt es bei post@gartenbeispiel.de im Mai.").change,
     ),
 ]

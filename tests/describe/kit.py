@@ -16,8 +16,7 @@ from builders.lock.model import EncoderLock, FindingLock, Funnel, Lock, MiningLo
 from builders.mining import mine
 from builders.parquet import encode
 from builders.personal.kinds import ALL_KINDS, CONTACT
-from builders.spec import RELEASES, Files, HubSource, Mining, Part, Recipe, Records, Retrieval
-from builders.spec import EncoderSpec
+from builders.spec import RELEASES, EncoderSpec, Files, HubSource, Mining, Part, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, Table
 
 RELEASE = RELEASES["mteb-de"]
@@ -112,9 +111,15 @@ def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
     if not dev_negatives:
         negatives = negatives.filter(~pl.col("query-id").is_in([queries["_id"][n] for n in _SPLITS["dev"]]))
     encoder = EncoderLock(
-        backend="sentence-transformers", model="intfloat/multilingual-e5-base", revision="d128750597" + "0" * 30,
-        dimensions=768, max_length=512, pooling="mean", query_prefix="query: ", passage_prefix="passage: ",
-    )  # fmt: skip
+        backend="sentence-transformers",
+        model="intfloat/multilingual-e5-base",
+        revision="d128750597" + "0" * 30,
+        dimensions=768,
+        max_length=512,
+        pooling="mean",
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+    )
     mining = MiningLock(recipe=asdict(recipe), encoder=encoder, report=mined.report)
     return _lock("jobs", root, corpus, queries, qrels, negatives, mining)
 
@@ -173,7 +178,7 @@ def _lock(
         personal={"queries": {"phone": 1}, "corpus": {}},
         mining=mining,
         findings=(
-            FindingLock(code="text-query-is-passage", severity="note", count=1, message="eine | Frage <b>ist</b>"),
+            FindingLock(code="query-is-passage", severity="note", count=1, message="eine | Frage <b>ist</b>"),
         ),
         files=tuple(sorted(files, key=lambda file: file.path)),
     )  # fmt: skip

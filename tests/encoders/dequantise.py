@@ -205,3 +205,41 @@ def write_model(weights: Weights, folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def tiny_weights() -> Weights:
+    """Return random weights of a model that loads in no time."""
+    rng = np.random.default_rng(5)
+    hidden, inner, positions = 16, 32, 64
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *"abcdefghijklmnopqrstuvwxyz:", "<mask>"]
+
+    def drawn(count: int) -> NDArray[np.float32]:
+        return rng.standard_normal(count).astype(np.float32)
+
+    tensors = {
+        "emb.word": drawn(len(pieces) * hidden),
+        "emb.pos": drawn(positions * hidden),
+        "emb.type": drawn(2 * hidden),
+        "emb.ln.w": drawn(hidden),
+        "emb.ln.b": drawn(hidden),
+    }
+    shapes = {
+        **dict.fromkeys(("q", "k", "v", "ao"), (hidden, hidden)),
+        "fi": (inner, hidden),
+        "fo": (hidden, inner),
+    }
+    for short, (rows, columns) in shapes.items():
+        tensors |= {f"l0.{short}.w": drawn(rows * columns), f"l0.{short}.b": drawn(rows)}
+    for short in _NORMS:
+        tensors |= {f"l0.{short}.w": drawn(hidden), f"l0.{short}.b": drawn(hidden)}
+    return Weights(
+        hidden=hidden,
+        layers=1,
+        heads=2,
+        inner=inner,
+        vocabulary=len(pieces),
+        positions=positions,
+        specials=(0, 2, 1, 3),
+        pieces=[(piece, -float(rank)) for rank, piece in enumerate(pieces)],
+        tensors=tensors,
+    )

@@ -318,9 +318,10 @@ def test_a_kill_while_encoding_loses_only_the_part_in_work(tmp_path: Path, offli
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     await_that(lambda: not any(map(alive, workers)))
-    assert run(OFFLINE, str(tmp_path)).communicate()[0] == "512 188 False\n"
-    encoder_asked_nothing = run(OFFLINE, str(tmp_path)).communicate()[0]
-    assert encoder_asked_nothing == "700 0 False\n"
+    cached, encoded_again, _ = run(OFFLINE, str(tmp_path)).communicate()[0].split()
+    assert int(cached) >= 512
+    assert int(cached) + int(encoded_again) == 700
+    assert run(OFFLINE, str(tmp_path)).communicate()[0] == "700 0 False\n"
     encoded = encode_cached(offline, series(MANY[:700]), "query", root=tmp_path)
     some = [3, 404, 699]
     np.testing.assert_array_equal(encoded.vectors[some], offline.encode([MANY[row] for row in some], "query"))

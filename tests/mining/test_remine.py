@@ -107,7 +107,7 @@ def mined(data: World, recipe: Recipe) -> Mined:
         {},
         {"guard": "highest"},
         {"depth_counts": "candidates"},
-        {"margin_kind": "relative", "margin": 0.1},
+        {"margin_kind": "relative", "margin": 0.06},
         {"guard": "highest", "depth_counts": "candidates", "margin": 0.0, "depth": 7, "keep": 7},
         {"depth": 150, "keep": 20, "margin": 0.01},
         {"depth": 400, "keep": 3, "depth_counts": "candidates"},

@@ -95,15 +95,21 @@ def test_ties_at_the_end_of_the_depth() -> None:
     assert report(Recipe(depth=7, keep=7))["ties"] == {"depth": 0, "keep": 0}
 
 
-def test_what_other_recipes_would_have_kept() -> None:
-    recipe = Recipe(depth=3, keep=1, margin=0.3)
-    found = report(recipe)
+def test_some_negatives_are_not_all() -> None:
+    found = report(Recipe(depth=3, keep=2))
+    assert found["by_count"] == {"0": 1, "1": 1, "2": 1}
+    assert found["yield"] == {"any": 2, "full": 1, "any_share": 0.666667, "full_share": 0.333333}
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_what_other_recipes_would_have_kept(keep: int) -> None:
+    found = report(Recipe(depth=3, keep=keep, margin=0.3))
     cases = {(case["guard"], case["depth"], case["margin"]): case for case in found["what_if"]}
     assert {key[0] for key in cases} == {"lowest", "highest"}
     own = cases["lowest", 3, 0.3]
     assert own["any"] == found["yield"]["any"] == 0
     for (guard, depth, margin), case in cases.items():
-        alone = report(Recipe(depth=depth, keep=1, margin=margin, guard=guard))
+        alone = report(Recipe(depth=depth, keep=keep, margin=margin, guard=guard))
         assert case["any"] == alone["yield"]["any"]
         assert case["full"] == alone["yield"]["full"]
         assert case["negatives"] == alone["negatives"]

@@ -99,8 +99,9 @@ def test_moments_agree_with_all_scores(dimensions: int, passages_count: int, see
 
 
 def test_moments_do_not_depend_on_threads() -> None:
+    # A shape with which some kernels add in another order on two threads.
     rng = np.random.default_rng(1)
-    queries, passages = random_units(rng, 3000, 96), random_units(rng, 5000, 96)
+    queries, passages = random_units(rng, 2048, 130), random_units(rng, 2048, 130)
     bits = set()
     for threads in (1, 2):
         with threadpool_limits(threads):

@@ -149,7 +149,8 @@ def test_unknown_dataset_and_revision_are_missing(hub: Loopback, home: Path) -> 
             "401",
             "HF_TOKEN",
         ),
-        (Answer(401), SourceMissing, "no such dataset", "HF_TOKEN"),
+        (Answer(401), RemoteError, "401", "HF_TOKEN"),
+        (Answer(401, headers={"X-Error-Code": "RepoNotFound"}), SourceMissing, "no such dataset", "HF_TOKEN"),
         (Answer(403), RemoteError, "403", "HF_TOKEN"),
         (Answer(400), RemoteError, "400", "pin"),
         (Answer(200, b"<!doctype html>Anmeldung"), RemoteError, "does not answer as a Hub", "HF_ENDPOINT"),
@@ -281,11 +282,11 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
     program = (
         "import sys\nfrom pathlib import Path\n"
         "from builders.sources import fetch\nfrom tests.sources.samples import SOURCE\n"
-        "fetched = fetch([SOURCE], offline=sys.argv[2] == 'offline', root=Path(sys.argv[1]))\n"
-        "print(fetched.locks[0].model_dump_json())\n"
+        "for offline in map(int, sys.argv[2:]):\n"
+        "    fetched = fetch([SOURCE], offline=bool(offline), root=Path(sys.argv[1]))\n"
+        "    print(fetched.locks[0].model_dump_json())\n"
     )
     environment = os.environ | {
-        "HF_ENDPOINT": server.url,
         "HF_HOME": str(home / "hf"),
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -293,23 +294,23 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
         "NO_PROXY": "127.0.0.1",
     }
 
-    def run(mode: str, **changes: str) -> SourceLock:
+    def run(endpoint: str, *offline: str) -> list[SourceLock]:
         done = subprocess.run(
-            [sys.executable, "-c", program, str(home), mode],
-            env=environment | changes,
+            [sys.executable, "-c", program, str(home), *offline],
+            env=environment | {"HF_ENDPOINT": endpoint},
             capture_output=True,
             text=True,
             check=False,
             cwd=Path(__file__).parents[2],
         )
         assert done.returncode == 0, done.stderr
-        return SourceLock.model_validate(json.loads(done.stdout))
+        return [SourceLock.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
 
-    first = run("online")
-    assert first.resolved == COMMIT
+    first = run(server.url, "0")
+    assert first[0].resolved == COMMIT
+    assert not (home / "hf").exists()
     server.log.clear()
-    assert run("online", HF_ENDPOINT="http://127.0.0.1:9") == first
-    assert run("offline", HF_ENDPOINT="http://127.0.0.1:9") == first
+    assert run("http://127.0.0.1:9", "0", "1") == first * 2
     assert server.log == []
 
 

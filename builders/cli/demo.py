@@ -1,0 +1,50 @@
+"""`mteb-de demo`."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from builders.cli.output import Lines, say, say_table
+
+
+@click.command("demo")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep what is built in this folder.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the summary only.")
+def command(out: Path | None, quiet: bool) -> None:
+    """Build the bundled sample offline, rehearse its release on loopback, and say what came of it.
+
+    Exit codes: 0 all of it worked; 1 a check or a comparison failed; 2 could not run.
+    """
+    from builders.demo.walk import walk
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mteb-de-demo-") as folder:
+        walked = walk(out or Path(folder), Lines(quiet=quiet))
+    rows = []
+    for lock in walked.locks:
+        for funnel in lock.funnels:
+            dropped = ", ".join(f"{count:,} {reason}" for reason, count in funnel.dropped.items())
+            rows.append((
+                lock.config,
+                funnel.table,
+                f"{funnel.read:,}",
+                dropped or "–",
+                f"{funnel.merged:,}",
+                f"{funnel.out:,}",
+            ))
+    say_table(("config", "table", "read", "dropped", "merged", "published"), rows)
+    for lock in walked.locks:
+        if lock.mining is not None:
+            report, recipe = lock.mining.report, lock.mining.recipe["name"]
+            gave = f"{report['yield']['any']:,} of {report['queries']:,} queries"
+            say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
+    receipt = walked.receipt
+    seconds = time.monotonic() - began
+    pushed = f"{len(receipt.files)} files pushed and read back equal"
+    say(f"{receipt.repo}@{receipt.tag}: {pushed} in {seconds:.0f} s")
+    if out is not None:
+        say(f"What would be published is in {out / 'mteb-de'}.")

@@ -1,0 +1,55 @@
+"""Dates of birth: a date that words call so, before or after it. Other dates are left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from builders.personal.kinds import PersonalKind
+from builders.personal.scan import Scan, Span
+
+_S = r"[ \u00a0]?"
+_MONTH = (
+    r"(?:Jan(?:uar|ner)?|Jän(?:ner)?|Feb(?:ruar|er)?|März|Mrz|Mär|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?|Sept?(?:ember)?|"
+    r"Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\.?"
+)
+_DATE = (
+    rf"(?:[0-3]?[0-9]\.{_S}(?:[01]?[0-9]\.|{_MONTH}){_S}(?:(?:18|19|20)[0-9]{{2}}|['’]?[0-9]{{2}})"
+    r"|(?:18|19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]|[0-3]?[0-9]/[0-3]?[0-9]/(?:(?:18|19|20)[0-9]{2}|[0-9]{2}))(?![0-9])"
+)
+_WORD = re.compile(
+    r"[gG](?:eb(?:oren|\.|urts(?:datum|tag)|datum|dat)|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D\.?O\.?B\b"
+)
+_FORWARD = re.compile(rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})")
+_LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
+_BACKWARD = re.compile(rf"(?<![0-9.])({_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
+_BULLET = re.compile(r"(?:\A|\n)[ \t]*\Z")
+_ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
+
+
+def find(scan: Scan) -> Iterator[Span]:
+    """Yield dates of birth; a span covers the date alone."""
+    text = scan.text
+    for word in _WORD.finditer(text):
+        start = word.start()
+        if start and text[start - 1].isalnum() and word.group() != "*":
+            continue
+        date = _FORWARD.match(text, word.end()) or _LINE_FORWARD.match(text, word.end())
+        if date and not (word.group() == "*" and not _means_birth(scan, start, date.end(1))):
+            yield Span(*date.span(1), PersonalKind.BIRTH_DATE, "birth_date.after")
+        elif word.group().casefold() in {"geboren", "geb."}:
+            before = scan.before(start, 70)
+            earlier = _BACKWARD.search(before)
+            if earlier:
+                shift = start - len(before)
+                yield Span(
+                    earlier.start(1) + shift, earlier.end(1) + shift, PersonalKind.BIRTH_DATE, "birth_date.before"
+                )
+
+
+def _means_birth(scan: Scan, star: int, end: int) -> bool:
+    """Say whether a star before a date is the sign for birth: no product, and no item of a list."""
+    before = scan.before(star, 20)
+    if before.rstrip()[-1:].isdigit():
+        return False
+    return _BULLET.search(before) is None or _ALONE.match(scan.after(end, 4)) is not None

@@ -1,0 +1,203 @@
+"""Names of persons: after titles, salutations, labels and closings, and full names by a list of first names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from builders.personal.kinds import PersonalKind
+from builders.personal.scan import Scan, Span
+from builders.personal.words import (
+    INITIALS,
+    LOWER,
+    NAME,
+    ORGANISATION,
+    PARTICLES,
+    TITLES,
+    UPPER,
+    WORD,
+    is_first_name,
+    is_no_name,
+    person_in,
+)
+
+_S = r"[ \u00a0]{1,2}"
+_IN = r"(?:[/:*_]?in(?:nen)?|\(in\)|/-in)?"
+_LABELS = (
+    r"Ansprechpartner|Ansprechperson|Kontaktperson|Kontoinhaber|Inhaber|Geschäftsführ(?:er|ung)|Sachbearbeiter|"
+    r"Bearbeiter|Betreuer|Verfasser|Autor|Vermieter|Mieter|Patient|Bewerber|Kund(?:e|in)|Halter|Fahrer|Vorsitzender?|"
+    r"Kassenwart|Schriftführer|Bauleiter|Personalleiter|Teamleiter|Abteilungsleiter|Bereichsleiter|Projektleiter|"
+    r"Klassenlehrer|Datenschutzbeauftragter?n?|Pflegedienstleitung|Unterschrift|Vorname|Nachname|Zuname|"
+    r"Familienname|Rufname|Name|Trainer|Zeuge|ANSPRECHPARTNER|NAME"
+)
+_WEAK_LABELS = (
+    r"Kontakt|KONTAKT|Leitung|Leiter|Einsatzleitung|Absender|Empfänger|Leistungsempfänger|Zustellung|Lieferung|"
+    r"Verantwortlich|Vorstand|Vertretung|Personalreferent|Rückfragen|Auskünfte|Auskunft|Bewerbung(?:en)?"
+)
+_CUE = re.compile(
+    r"(?P<mister>Herrn?|HERRN?|Frau|FRAU|Fräulein|Familie|Fam\.|Eheleute|Hrn?\.|Fr\.)"
+    r"|(?P<doctor>Dr\.|Prof\.|DDr\.|Univ\.-Prof\.|Priv\.-Doz\.)"
+    r"|(?P<degree>Dipl\.|Mag\.|Ing\.|Rechtsanwalt|Rechtsanwältin|RA(?=[ \u00a0])|Pfarrer(?:in)?)"
+    rf"|(?P<label>(?:{_LABELS}){_IN})"
+    rf"|(?P<weak>(?:{_WEAK_LABELS}){_IN})"
+    r"|(?P<direct>gez\.|[iI]\.[ ]?[AV]\.|z\.[ ]?H(?:d)?\.|[zZ]u[ ]Händen|c/o|[mM]ein[ ]Name[ ]ist|[iI]ch[ ]heiße)"
+    r"|(?P<meeting>[vV]ertreten[ ]durch|[bB]eantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?|[iI]ch[ ]bin[ ](?:der|die)"
+    r"|[wW]enden[ ]Sie[ ]sich(?:[ ]bitte)?[ ]an|[rR]uf(?:en)?[ ](?:einfach|gerne?)|[mM]eldet?[ ](?:euch|dich|Sie[ ]sich)[ ]bei)"
+    r"|(?P<closing>[gG]r(?:ü(?:ß|ss)en?|u(?:ß|ss))(?![\w])|GRÜSSEN?|MfG|LG|VG|Herzlichst|Hochachtungsvoll|[eE]s[ ]grü(?:ß|ss)t)"
+    r"|(?P<greeting>Lieber?|Liebes|Hallo|Hi|Hey|Moin|Servus|Grüezi|Hoi|Guten[ ](?:Tag|Morgen|Abend)|Sehr[ ]geehrter?)"
+)
+_ROLE = (
+    rf"(?:(?:[{UPPER}][{LOWER}]{{2,24}}(?:minister|präsident|kanzler|meister|direktor|leiter|anwalt|anwält|sprecher|"
+    r"ärzt|arzt)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|Kanzler)(?:in)?"
+    rf"{_S})"
+)
+_AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
+_AFTER_TITLE = re.compile(rf"[ \u00a0-]?{TITLES}")
+_COLON = re.compile(rf"[^:\n\0\x01]{{0,50}}?:(?:[ \u00a0]{{1,3}}|[ ]?\n){TITLES}")
+_NEXT = re.compile(rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]war)?{_S}{TITLES}")
+_CLOSING_GAP = re.compile(rf"[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure)(?:{_S}))?{TITLES}")
+_SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|)]|\Z|\0)")
+_ARTICLE = re.compile(r"(?:\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ])\Z", re.IGNORECASE)
+_MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
+_GIVEN = re.compile(rf",[ ]({WORD})")
+_INITIAL = re.compile(INITIALS)
+_FULL = re.compile(rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))")
+
+
+def find(scan: Scan) -> Iterator[Span]:
+    """Yield names that a title, salutation, label or closing announces."""
+    text = scan.text
+    for cue in _CUE.finditer(text):
+        start = cue.start()
+        if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
+            continue
+        group = cue.lastgroup or ""
+        for begin, end in _READERS[group](scan, cue):
+            yield Span(begin, end, PersonalKind.PERSON, f"person.{group}")
+
+
+def find_full(scan: Scan) -> Iterator[Span]:
+    """Yield a listed first name with the capitalised word, or words, after it."""
+    text = scan.text
+    for match in _FULL.finditer(text):
+        start = match.start()
+        if is_first_name(match.group()) and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")):
+            name = _name_at(scan, start, known=True)
+            if name and " " in text[start : name[1]].replace("\u00a0", " "):
+                yield Span(*name, PersonalKind.FULL_NAME, "full_name.listed")
+
+
+def _name_at(scan: Scan, position: int, *, known: bool) -> tuple[int, int] | None:
+    """Return the name that begins at `position`.
+
+    Args:
+        known: Only names that begin with a listed first name or an initial.
+    """
+    run = NAME.match(scan.text, position)
+    if not run:
+        return None
+    name, words = person_in(run.group())
+    if not name or (known and not is_first_name(words[0]) and not _INITIAL.match(name)):
+        return None
+    end = position + len(name)
+    if ORGANISATION.match(scan.text, end):
+        return None
+    return position, end
+
+
+def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _AFTER_MISTER.match(scan.text, cue.end())
+    if gap:
+        common = cue.group() == "Frau" and _ARTICLE.search(scan.before(cue.start(), 10)) is not None
+        titled = "." in gap.group()
+        name = _name_at(scan, gap.end(), known=common and not titled)
+        if name:
+            yield name
+
+
+def _doctor(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    yield from _one_after(scan, cue.end(), known=False)
+
+
+def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    yield from _one_after(scan, cue.end(), known=True)
+
+
+def _one_after(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, int]]:
+    gap = _AFTER_TITLE.match(scan.text, position)
+    name = _name_at(scan, gap.end(), known=known) if gap else None
+    if name:
+        yield name
+
+
+def _label(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    colon = _COLON.match(scan.text, cue.end())
+    if colon:
+        yield from _listed(scan, colon.end(), known=False)
+    elif gap := _NEXT.match(scan.text, cue.end()):
+        yield from _listed(scan, gap.end(), known=True)
+
+
+def _weak(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _COLON.match(scan.text, cue.end()) or _NEXT.match(scan.text, cue.end())
+    if gap:
+        yield from _listed(scan, gap.end(), known=True)
+
+
+def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _NEXT.match(scan.text, cue.end())
+    if gap:
+        yield from _listed(scan, gap.end(), known=False)
+
+
+def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _NEXT.match(scan.text, cue.end())
+    if gap:
+        yield from _listed(scan, gap.end(), known=True)
+
+
+def _listed(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, int]]:
+    """Yield the name at `position`, and those after commas that begin with a listed first name."""
+    text = scan.text
+    name = _name_at(scan, position, known=known)
+    while name:
+        given = _GIVEN.match(text, name[1])
+        if given and is_first_name(given.group(1)) and not is_first_name(text[slice(*name)]):
+            name = name[0], given.end()
+        yield name
+        more = _MORE.match(text, name[1])
+        name = _name_at(scan, more.end(), known=True) if more else None
+
+
+def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _CLOSING_GAP.match(scan.text, cue.end())
+    if not gap or gap.end() == cue.end():
+        return
+    name = _name_at(scan, gap.end(), known=False)
+    if name and (_name_at(scan, gap.end(), known=True) or _signed(scan, gap.group(), name[1])):
+        yield name
+
+
+def _signed(scan: Scan, gap: str, end: int) -> bool:
+    """Say whether a word stands as a signature: on a line of its own, or after a comma and before a mark."""
+    return ("\n" in gap or "," in gap) and _SIGNED.match(scan.text, end) is not None
+
+
+def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+    gap = _NEXT.match(scan.text, cue.end())
+    name = _name_at(scan, gap.end(), known=True) if gap else None
+    if name:
+        yield name
+
+
+_READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[tuple[int, int]]]] = {
+    "mister": _mister,
+    "doctor": _doctor,
+    "degree": _degree,
+    "label": _label,
+    "weak": _weak,
+    "direct": _direct,
+    "meeting": _meeting,
+    "closing": _closing,
+    "greeting": _greeting,
+}

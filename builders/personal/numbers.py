@@ -1,0 +1,140 @@
+"""Account numbers and numbers of state and insurance: shapes here, check digits by the official rules.
+
+A number whose check digits are wrong is none. Where a shape and a check digit together would still hit numbers
+of other kinds, words around the number decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from builders.personal.checks import ahv_number, at_insurance, health_insurance, id_document, pension_insurance
+from builders.personal.iban import IBAN_LENGTHS
+from builders.personal.kinds import PersonalKind
+from builders.personal.scan import Scan, Span
+
+_NEAR = 60
+_IBAN = re.compile(r"[A-Za-z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Za-z0-9])")
+_GROUPED = re.compile(r"(?:[ \u00a0-]?[A-Za-z0-9]){11,32}+")
+_VAT = re.compile(
+    r"(?<![\w-])(?:DE[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|ATU[ ]?[0-9]{8}"
+    r"|CHE[ -]?[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}(?:[ ](?:MWST|TVA|IVA))?)(?![\w])"
+)
+_PENSION = re.compile(r"(?<![\w-])[0-9]{2}[ -]?[0-9]{6}[ -]?[A-Z][ -]?[0-9]{3}(?![\w-])")
+_AHV = re.compile(r"(?<![\w-])756[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}(?![\w-])")
+_AT_INSURANCE = re.compile(r"(?<![\w-])[1-9][0-9]{3}[ -/]?[0-9]{6}(?![\w-])")
+_HEALTH = re.compile(r"(?<![\w-])[A-Z][0-9]{9}(?![\w-])")
+_TAX_ID = re.compile(r"(?<![\w,.-])[1-9][0-9](?:[ \u00a0/]?[0-9]{3}){3}(?![\w-]|[.,][0-9])")
+_TAX_NUMBER = re.compile(
+    r"(?<![\w/-])(?:[0-9]{2,3}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{5}/[0-9]{5}|[0-9]{13}|[0-9]{10,11})(?![\w/-])"
+)
+_DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z](?<![\w-].)[CFGHJ-NPRTV-Z0-9]{8}[0-9]?D?(?!\w)")
+_OLD_CARD = re.compile(r"(?<![\w-])[0-9]{10}D(?![\w])")
+
+_TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
+_HEALTH_WORDS = re.compile(
+    r"kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|Knappschaft)\b",
+    re.IGNORECASE,
+)
+_AT_WORDS = re.compile(r"svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b", re.IGNORECASE)
+_DOCUMENT_WORDS = re.compile(r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität", re.IGNORECASE)
+_OTHER_WORDS = re.compile(
+    r"(?:refer\w{0,8}|bestell\w{0,8}|artikel\w{0,8}|stellen\w{0,12}|auftrag\w{0,8}|kunden\w{0,8}|sendung\w{0,8}|isbn|"
+    r"ean|isin|wkn|serien\w{0,8}|rechnung\w{0,8}|vorgang\w{0,8}|ticket\w{0,8}|kennziffer|charge)[ .:#-]{0,4}\Z",
+    re.IGNORECASE,
+)
+
+
+def find_iban(scan: Scan) -> Iterator[Span]:
+    """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
+    from stdnum import iban
+
+    for head in scan.in_zones(_IBAN):
+        start = head.start()
+        length = IBAN_LENGTHS.get(head.group()[:2].upper())
+        before = scan.text[start - 1 : start]
+        tail = _GROUPED.match(scan.text, head.end())
+        if length is None or tail is None or (before.isalnum() and before.isascii()):
+            continue
+        end = _end_of_characters(scan.text, start, tail.end(), length)
+        if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
+            yield Span(start, end, PersonalKind.IBAN, "iban")
+
+
+def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
+    """Return where `length` letters and digits from `start` end; 0 where there are fewer, or a digit follows."""
+    seen = 0
+    for position in range(start, limit):
+        seen += text[position].isalnum()
+        if seen == length:
+            return 0 if text[position + 1 : position + 2].isdigit() else position + 1
+    return 0
+
+
+def find_vat_id(scan: Scan) -> Iterator[Span]:
+    """Yield VAT numbers of Germany, Austria and Switzerland."""
+    from stdnum.at import uid
+    from stdnum.ch import vat as ch_vat, uid as ch_uid
+    from stdnum.de import vat
+
+    def valid(number: str) -> bool:
+        if number[0] == "D":
+            return bool(vat.is_valid(number.replace("\u00a0", "").replace(".", "")))
+        return bool(uid.is_valid(number) if number[0] == "A" else ch_vat.is_valid(number) or ch_uid.is_valid(number))
+
+    yield from _checked(scan, _VAT, PersonalKind.VAT_ID, valid)
+
+
+def find_social_security(scan: Scan) -> Iterator[Span]:
+    """Yield numbers of the German pension insurance, Swiss AHV numbers and, by context, Austrian ones."""
+    kind = PersonalKind.SOCIAL_SECURITY
+    for match in scan.in_zones(_PENSION):
+        if pension_insurance(match.group()):
+            yield Span(*match.span(), kind, "social_security.de")
+    for match in scan.in_zones(_AHV):
+        if ahv_number(match.group()):
+            yield Span(*match.span(), kind, "social_security.ch")
+    for match in scan.in_zones(_AT_INSURANCE):
+        if at_insurance(match.group()) and scan.near(match, _AT_WORDS, _NEAR):
+            yield Span(*match.span(), kind, "social_security.at")
+
+
+def find_health_insurance(scan: Scan) -> Iterator[Span]:
+    """Yield numbers of the statutory health insurance with a word about insurance near them."""
+    for match in scan.in_zones(_HEALTH):
+        if health_insurance(match.group()) and scan.near(match, _HEALTH_WORDS, _NEAR):
+            yield Span(*match.span(), PersonalKind.HEALTH_INSURANCE, "health_insurance")
+
+
+def find_tax_id(scan: Scan) -> Iterator[Span]:
+    """Yield tax identification numbers: check digit, and no digit more often than the rules allow."""
+    from stdnum.de import idnr
+
+    yield from _checked(scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.replace("\u00a0", "")))
+
+
+def find_tax_number(scan: Scan) -> Iterator[Span]:
+    """Yield tax numbers in the forms of the states, with a word about taxes before them."""
+    from stdnum.de import stnr
+
+    for match in scan.in_zones(_TAX_NUMBER):
+        if _TAX_WORDS.search(scan.before(match.start(), _NEAR)) and stnr.is_valid(match.group()):
+            yield Span(*match.span(), PersonalKind.TAX_NUMBER, "tax_number")
+
+
+def find_id_card(scan: Scan) -> Iterator[Span]:
+    """Yield numbers of identity cards and passports with a word about such documents near them."""
+    for pattern in (_DOCUMENT, _OLD_CARD):
+        for match in pattern.finditer(scan.text):
+            if id_document(match.group()) and scan.near(match, _DOCUMENT_WORDS, _NEAR):
+                yield Span(*match.span(), PersonalKind.ID_CARD, "id_card")
+
+
+def _checked(
+    scan: Scan, shape: re.Pattern[str], kind: PersonalKind, valid: Callable[[str], bool]
+) -> Iterator[Span]:
+    """Yield numbers of a shape whose check digits are right and that no word before calls something else."""
+    for match in scan.in_zones(shape):
+        if valid(match.group()) and not _OTHER_WORDS.search(scan.before(match.start(), 30)):
+            yield Span(*match.span(), kind, kind.value)

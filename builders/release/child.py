@@ -1,0 +1,74 @@
+"""Work in a child process, since the Hub's clients read their settings once, when they are imported.
+
+``python -m builders.release`` takes a request on stdin and answers on stdout, both JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import builders.errors
+from builders.errors import MtebDeError, RemoteError
+
+_TAIL = 2000
+
+
+def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Run a request in a child process and return its answer.
+
+    Args:
+        request: ``{"do": "push", "out": …, "release": …}`` or ``{"do": "read", "repo": …, "tag": …}``.
+        environment: Of the child.
+
+    Raises:
+        MtebDeError: The one that the child raised.
+        RemoteError: The child came to nothing.
+    """
+    command = [sys.executable, "-m", "builders.release"]
+    run = subprocess.run(
+        command,
+        input=json.dumps(dict(request)),
+        env=dict(environment),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    try:
+        answer = json.loads(run.stdout)
+    except ValueError as error:
+        tail = run.stderr.strip()[-_TAIL:]
+        message = f"{request['do']} came to nothing (exit code {run.returncode}):\n{tail}"
+        raise RemoteError(message, hint="This should not happen; please report it.") from error
+    assert isinstance(answer, dict)
+    if "error" in answer:
+        kind = getattr(builders.errors, answer["error"], MtebDeError)
+        raise kind(answer["message"], hint=answer["hint"])
+    return answer
+
+
+def answer(request: Mapping[str, str]) -> dict[str, Any]:
+    """Do what is asked; an error of ours becomes an answer."""
+    try:
+        if request["do"] == "push":
+            return _push(Path(request["out"]), request["release"])
+        from builders.release.consumer import read_back
+
+        return read_back(request["repo"], request["tag"]).model_dump(mode="json")
+    except MtebDeError as error:
+        return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+
+
+def _push(out: Path, release: str) -> dict[str, Any]:
+    from huggingface_hub import HfApi
+
+    from builders.release.apply import push
+    from builders.release.model import read_plan
+
+    return asdict(push(read_plan(out, release), out / release, HfApi()))

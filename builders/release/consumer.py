@@ -1,0 +1,134 @@
+"""Reading a release as a consumer does: by tag, with `load_dataset`, over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from builders import files
+from builders.errors import MtebDeError, RemoteError, StorageError
+from builders.lock.manifest import NAME as MANIFEST
+from builders.lock.manifest import Manifest, read_manifest
+from builders.lock.model import FileLock, Frozen
+from builders.parquet import content_hash
+from builders.release.remote import explain, explained, read_tree
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class TableRead(Frozen):
+    """A split as `load_dataset` gives it.
+
+    Attributes:
+        rows: Number of rows.
+        content: Hash of the rows; "" where they cannot be hashed.
+        fault: Why not.
+    """
+
+    rows: int
+    content: str
+    fault: str = ""
+
+
+class ReadBack(Frozen):
+    """Everything that a tag gives.
+
+    Attributes:
+        commit: The tagged commit.
+        manifest: As published.
+        files: sha256 by path, without the Hub's `.gitattributes`.
+        configs: The names that the card offers.
+        tables: By config and split.
+        faults: Configs that do not load, by name.
+    """
+
+    commit: str
+    manifest: Manifest
+    files: dict[str, str]
+    configs: tuple[str, ...]
+    tables: dict[str, dict[str, TableRead]]
+    faults: dict[str, str]
+
+
+def read_back(repo: str, tag: str) -> ReadBack:
+    """Read a whole release from the Hub. It fills the clients' caches: call it where they are fresh.
+
+    Args:
+        repo: "OWNER/NAME".
+        tag: "v1.0.0".
+
+    Raises:
+        RemoteError: Repository, tag or manifest is missing, or the Hub refused, failed, or was not reachable.
+    """
+    from datasets import get_dataset_config_names
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with explained(f"reading {repo}@{tag}"):
+        commit = api.repo_info(repo, repo_type="dataset", revision=tag).sha
+    assert commit is not None
+    paths = sorted(read_tree(api, repo, commit))
+    if MANIFEST not in paths:
+        message = f"{repo}@{tag} has no {MANIFEST}"
+        raise RemoteError(message, hint="Only releases made by this command can be verified.")
+    local = {path: _download(repo, path, commit) for path in [MANIFEST, "README.md"] if path in paths}
+    try:
+        manifest = read_manifest(local[MANIFEST])
+    except StorageError as error:
+        raise RemoteError(f"{repo}@{tag}: {error.message}") from error
+    tables, faults = _load(repo, tag, loadable(manifest.files))
+    # after load_dataset, so that its own requests are not answered by files fetched here
+    local |= {path: _download(repo, path, commit) for path in paths if path not in local}
+    return ReadBack(
+        commit=commit,
+        manifest=manifest,
+        files={path: files.sha256(file) for path, file in local.items()},
+        configs=tuple(get_dataset_config_names(repo, revision=tag)),
+        tables=tables,
+        faults=faults,
+    )
+
+
+def loadable(locked: Iterable[FileLock]) -> dict[str, dict[str, FileLock]]:
+    """Return the files that clients can load, by config and split; no card offers a split without rows."""
+    found: dict[str, dict[str, FileLock]] = {}
+    for file in locked:
+        if file.rows:
+            found.setdefault(file.config, {})[file.split] = file
+    return found
+
+
+def _download(repo: str, path: str, commit: str) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    with explained(f"reading {path} of {repo}"):
+        return Path(hf_hub_download(repo, path, revision=commit, repo_type="dataset"))
+
+
+def _load(
+    repo: str, tag: str, configs: Iterable[str]
+) -> tuple[dict[str, dict[str, TableRead]], dict[str, str]]:
+    from datasets import load_dataset
+
+    tables: dict[str, dict[str, TableRead]] = {}
+    faults: dict[str, str] = {}
+    for config in configs:
+        try:
+            splits = load_dataset(repo, config, revision=tag)
+        except Exception as error:
+            known = explain(error, config)
+            if isinstance(known, MtebDeError):
+                raise known from error
+            faults[config] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            continue
+        tables[config] = {split: _table(rows.data.table) for split, rows in splits.items()}
+    return tables, faults
+
+
+def _table(rows: pa.Table) -> TableRead:
+    try:
+        return TableRead(rows=rows.num_rows, content=content_hash(rows))
+    except ValueError as error:
+        return TableRead(rows=rows.num_rows, content="", fault=str(error))

@@ -1,0 +1,182 @@
+"""What a release is planned as, and the receipt of its rehearsal."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import ValidationError
+
+from builders.errors import StorageError
+from builders.lock.model import Frozen
+
+SCHEMA_VERSION = 1
+
+
+class PlannedFile(Frozen):
+    """A file that the tag will hold.
+
+    Attributes:
+        path: In the repository, with forward slashes.
+        size: Bytes.
+        sha256: Of the bytes, lower-case hex.
+        oid: The id under which git stores these bytes.
+        lfs: Whether the Hub is expected to keep it as an LFS object.
+        change: Against what the repository held when the plan was made.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    oid: str
+    lfs: bool
+    change: Literal["added", "changed", "unchanged"]
+
+
+class Plan(Frozen):
+    """One commit and one tag, byte for byte. It names no Hub: the rehearsal pushes the same plan.
+
+    Attributes:
+        schema_version: Of this document.
+        release: "mteb-de".
+        repo: "OWNER/NAME".
+        version: "1.0.0".
+        tag: "v1.0.0".
+        date: Of the release, as in card and Croissant.
+        private: Whether a new repository becomes private.
+        parent: The commit that must still be the head; None where there is no repository yet.
+        message: Of the commit.
+        files: All files of the tag, sorted by path.
+        delete: Files of the repository that are no longer published.
+        gates: Findings that stop `apply`, since no waiver covers them.
+        stand_ins: Why this build may be rehearsed, but not applied to the real Hub.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    release: str
+    repo: str
+    version: str
+    tag: str
+    date: datetime.date
+    private: bool
+    parent: str | None
+    message: str
+    files: tuple[PlannedFile, ...]
+    delete: tuple[str, ...]
+    gates: tuple[str, ...]
+    stand_ins: tuple[str, ...]
+
+
+class Receipt(Frozen):
+    """Proof that a plan was rehearsed.
+
+    Attributes:
+        schema_version: Of this document.
+        plan: sha256 of the plan.json that was rehearsed.
+        repo: As in the plan.
+        tag: As in the plan.
+        files: sha256 of every file as it was read back over the wire, by path.
+        rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
+        requests: How many requests the rehearsal took.
+        tools: Versions of the clients.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    plan: str
+    repo: str
+    tag: str
+    files: dict[str, str]
+    rows: dict[str, dict[str, int]]
+    requests: int
+    tools: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file as the Hub lists it; `sha256` is "" where it is no LFS object."""
+
+    size: int
+    oid: str
+    sha256: str
+
+    def holds(self, file: PlannedFile) -> bool:
+        """Whether these are the planned bytes."""
+        return self.size == file.size and (
+            self.sha256 == file.sha256 if self.sha256 else self.oid == file.oid
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a repository holds now.
+
+    Attributes:
+        head: The commit of `main`; None where there is no repository, or the token may not see it.
+        private: Whether it is private.
+        tags: Commits by tag.
+        files: By path, without the Hub's own `.gitattributes`.
+    """
+
+    head: str | None
+    private: bool
+    tags: Mapping[str, str]
+    files: Mapping[str, RemoteFile]
+
+
+ABSENT = Remote(None, private=False, tags={}, files={})
+
+
+def plan_path(out: Path, release: str) -> Path:
+    """Return where a plan lies."""
+    return out / "work" / release / "plan.json"
+
+
+def receipt_path(out: Path, release: str) -> Path:
+    """Return where the receipt of a rehearsal lies."""
+    return out / "work" / release / "receipt.json"
+
+
+def read_plan(out: Path, release: str) -> Plan:
+    """Read the plan of a release.
+
+    Raises:
+        StorageError: It is not there, or not a plan.
+    """
+    return _read(plan_path(out, release), Plan, "plan", "mteb-de release plan")
+
+
+def read_receipt(out: Path, release: str) -> Receipt:
+    """Read the receipt of a rehearsal.
+
+    Raises:
+        StorageError: It is not there, or not a receipt.
+    """
+    return _read(receipt_path(out, release), Receipt, "receipt", "mteb-de release rehearse")
+
+
+_Document = TypeVar("_Document", Plan, Receipt)
+
+
+def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: no {name} there", hint=f"Run {verb} first.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = f"{path}: not a {name} ({where}: {first['msg']})"
+        raise StorageError(message, hint=f"Run {verb} again.") from error
+
+
+def differences(plan: Plan, files: Mapping[str, RemoteFile]) -> list[str]:
+    """Return in which paths a tree differs from what a plan wants, sorted."""
+    wanted = {file.path: file for file in plan.files}
+    other = [path for path, file in wanted.items() if path in files and not files[path].holds(file)]
+    faults = {path: "missing" for path in wanted.keys() - files.keys()}
+    faults |= {path: "not planned" for path in files.keys() - wanted.keys()}
+    faults |= dict.fromkeys(other, "other bytes")
+    return [f"{path}: {fault}" for path, fault in sorted(faults.items())]

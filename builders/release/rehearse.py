@@ -1,0 +1,109 @@
+"""Rehearsing a plan: the same push and the same verification, against a Hub on loopback."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from builders import files
+from builders.errors import Drift
+from builders.release import child
+from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
+from builders.release.plan import check_bytes
+from builders.release.verify import verify
+
+if TYPE_CHECKING:
+    from builders.rehearsal import Request, Store
+
+_CLIENTS = ("datasets", "huggingface-hub", "pyarrow")
+
+
+def rehearse(out: Path, release: str) -> Receipt:
+    """Push a plan to a Hub on loopback with the real clients, read everything back, and leave a receipt.
+
+    Args:
+        out: The folder that was built into.
+        release: "mteb-de".
+
+    Raises:
+        StorageError: There is no plan, or a file cannot be read or written.
+        Refused: The bytes on disk are not the planned ones, or the Hub would refuse the push.
+        RemoteError: The Hub would refuse the push (bad card, …).
+        Drift: Something reads back otherwise than it was built, or was not read over the wire.
+        UsageError: Starlette or uvicorn is not installed.
+    """
+    from builders.rehearsal import serve
+
+    files.remove(receipt_path(out, release))
+    plan, digest = read_plan(out, release), files.sha256(plan_path(out, release))
+    check_bytes(plan, out / release)
+    with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
+        child.ask({"do": "push", "out": str(out), "release": release}, hub.environment(Path(home) / "push"))
+        before = len(hub.log)
+        verified = verify(
+            plan.repo, plan.tag, dist=out / release, environment=hub.environment(Path(home) / "read")
+        )
+        check_wire(plan, verified.commit, hub.log[before:])
+        receipt = Receipt(
+            plan=digest,
+            repo=plan.repo,
+            tag=plan.tag,
+            files=verified.files,
+            rows=verified.rows,
+            requests=len(hub.log),
+            tools={name: importlib.metadata.version(name) for name in _CLIENTS},
+        )
+    files.write_json(receipt_path(out, release), receipt.model_dump(mode="json"))
+    return receipt
+
+
+def _as_planned(plan: Plan) -> Store:
+    """Return a Hub in the state that the plan expects: its parent commit, with the files to delete."""
+    from builders.rehearsal import Store
+
+    store = Store(orgs=[plan.repo.partition("/")[0]])
+    if plan.parent is not None:
+        store.add_files("dataset", plan.repo, dict.fromkeys(plan.delete, b""), plan.parent)
+    return store
+
+
+def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
+    """Make sure that every published file came from the Hub at the tagged commit, none from this disk.
+
+    Equal bytes are fetched once: the clients keep files by hash.
+
+    Args:
+        plan: What was pushed.
+        commit: The tagged commit.
+        log: The requests of reading back.
+
+    Raises:
+        Drift: A file was not asked for, or its bytes were not sent.
+    """
+    answered = {request.path for request in log if request.status in {200, 302}}
+    sent = {request.path for request in log if request.method == "GET" and request.status == 200}
+    fetched = {
+        file.sha256
+        for file in plan.files
+        if sent & {_page(plan, commit, file.path), _storage(plan, commit, file.path)}
+    }
+    missed = [
+        file.path
+        for file in plan.files
+        if file.sha256 not in fetched or _page(plan, commit, file.path) not in answered
+    ]
+    if missed:
+        message = f"not read over the wire at {plan.tag}: {', '.join(missed[:10])}"
+        raise Drift(message, hint="This should not happen; please report it.")
+
+
+def _page(plan: Plan, commit: str, path: str) -> str:
+    return f"/datasets/{plan.repo}/resolve/{commit}/{quote(path)}"
+
+
+def _storage(plan: Plan, commit: str, path: str) -> str:
+    return f"/storage/datasets/{plan.repo}/{commit}/{quote(path)}"

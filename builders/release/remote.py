@@ -1,0 +1,149 @@
+"""The Hub as a release sees it: reading a repository, and telling what went wrong."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from builders.errors import MtebDeError, Refused, RemoteError
+from builders.release.model import ABSENT, Remote, RemoteFile
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+GITATTRIBUTES = ".gitattributes"
+_RESET = re.compile(r"\bt=(\d{1,6})")
+_HINTS = {
+    401: "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid.",
+    403: "Use a token with write access to this repository: https://huggingface.co/settings/tokens.",
+    404: "Check the name, and that the token may see the repository.",
+}
+
+
+def read_remote(api: HfApi, repo: str) -> Remote:
+    """Return what a dataset repository holds now; reads only.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    with explained(f"reading {repo}"):
+        try:
+            info = api.repo_info(repo, repo_type="dataset")
+        except GatedRepoError:
+            raise
+        except RepositoryNotFoundError:
+            return ABSENT
+        assert info.sha is not None
+        tags = api.list_repo_refs(repo, repo_type="dataset").tags
+        return Remote(
+            head=info.sha,
+            private=bool(info.private),
+            tags={tag.name: tag.target_commit for tag in tags},
+            files=read_tree(api, repo, info.sha),
+        )
+
+
+def read_tree(api: HfApi, repo: str, revision: str) -> dict[str, RemoteFile]:
+    """Return the files of a commit by path, without the Hub's own `.gitattributes`.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    from huggingface_hub.hf_api import RepoFile
+
+    with explained(f"listing {repo} at {revision}"):
+        items = api.list_repo_tree(repo, recursive=True, revision=revision, repo_type="dataset")
+        return {
+            item.path: RemoteFile(item.size, item.blob_id, item.lfs.sha256 if item.lfs else "")
+            for item in items
+            if isinstance(item, RepoFile) and item.path != GITATTRIBUTES
+        }
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether an endpoint is this machine: a stand-in for the Hub."""
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Turn what the Hub's client raises into errors of ours.
+
+    Args:
+        doing: What was being done, "reading OWNER/NAME".
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+        Refused: Somebody else was faster: 409 or 412.
+    """
+    try:
+        yield
+    except MtebDeError:
+        raise
+    except Exception as error:
+        known = explain(error, doing)
+        if known is None:
+            raise
+        raise known from error
+
+
+def explain(error: BaseException, doing: str) -> MtebDeError | None:
+    """Return an exception of the Hub's client as an error of ours, None if it is not one of the client's."""
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+    if isinstance(error, HfHubHTTPError):
+        return _answered(error, doing)
+    if isinstance(error, LocalTokenNotFoundError):
+        return RemoteError(f"{doing}: there is no token", hint=_HINTS[401])
+    if isinstance(error, OfflineModeIsEnabled):
+        return RemoteError(f"{doing}: the client is told to stay offline", hint="Unset HF_HUB_OFFLINE.")
+    if isinstance(error, (httpx2.HTTPError, httpx2.InvalidURL)):
+        message = f"{doing}: the Hub cannot be reached ({type(error).__name__}: {_line(error)})"
+        return RemoteError(message, hint="Check the network and HF_ENDPOINT, then try again.")
+    if isinstance(error, ValueError) and "metadata in README.md" in str(error):
+        return RemoteError(
+            f"{doing}: the Hub refuses the card: {_line(error)}", hint="Mend the card, plan again."
+        )
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:
+        return explain(error.__cause__, doing)
+    return None
+
+
+def _answered(error: HfHubHTTPError, doing: str) -> MtebDeError:
+    status = error.response.status_code
+    message = f"{doing}: the Hub answered {status} ({_line(error.server_message or error)})"
+    if status in {409, 412}:
+        return Refused(message, hint="The repository has changed since; make a new plan.")
+    if status == 429:
+        return RemoteError(message, hint=f"Too many requests; try again in {wait_seconds(error)} s.")
+    if status >= 500:
+        hint = "The Hub is in trouble; try again later. Apply looks first at what has arrived."
+        return RemoteError(message, hint=hint)
+    return RemoteError(message, hint=_HINTS.get(status, ""))
+
+
+def wait_seconds(error: HfHubHTTPError, default: int = 60) -> int:
+    """Return how long a rate limit asks to wait, from its ``RateLimit`` or ``Retry-After`` header."""
+    headers = error.response.headers
+    reset = _RESET.search(headers.get("RateLimit", ""))
+    after = headers.get("Retry-After", "")
+    if reset:
+        return int(reset[1]) + 1
+    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after) else default
+
+
+def _line(error: object) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import ModuleType
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import checks
+from builders.checks import CODES, funnel, ids, negatives, qrels, release, run, schema, splits, text, waivers
+from builders.checks.findings import Code, line, shown
+from tests.checks import (
+    test_funnel,
+    test_ids,
+    test_negatives,
+    test_qrels,
+    test_release,
+    test_schema,
+    test_splits,
+    test_text,
+)
+from tests.checks.kit import Plant, healthy
+
+MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, waivers)
+KINDS = (test_schema, test_ids, test_text, test_qrels, test_splits, test_negatives, test_funnel)
+ALONE = {"split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
+"""Codes whose tests need a committed assignment or waivers."""
+
+
+def plants() -> list[Plant]:
+    return [plant for module in KINDS for plant in module.PLANTS]
+
+
+def test_every_code_has_a_planted_fault() -> None:
+    planted = {plant.code for plant in plants()} | {plant[0] for plant in test_release.PLANTS}
+    assert planted | ALONE == set(CODES)
+    assert not planted & ALONE
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_a_module_lists_all_its_codes(module: ModuleType) -> None:
+    defined = {value for value in vars(module).values() if isinstance(value, Code)}
+    assert defined == set(module.CODES)
+    assert len(module.CODES) == len(defined)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_codes_are_stable_words_with_a_hint(module: ModuleType) -> None:
+    for code in module.CODES:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)+", code.name)
+        assert code.meaning and not code.meaning.endswith(".")
+        assert code.hint.endswith(".")
+
+
+def test_codes_are_unique() -> None:
+    assert len(CODES) == sum(len(module.CODES) for module in MODULES)
+
+
+def test_the_public_names_are_there() -> None:
+    assert all(hasattr(checks, name) for name in checks.__all__)
+
+
+def test_errors_come_first_and_findings_name_their_config() -> None:
+    subject = healthy()
+    for plant in plants():
+        if plant.code in {"split-ratio", "qrels-score", "text-entity"}:
+            subject = plant.change(subject)
+    findings = run(subject)
+    order = ["error", "gate", "note"]
+    assert [f.severity for f in findings] == sorted((f.severity for f in findings), key=order.index)
+    assert {f.severity.value for f in findings} == set(order)
+    assert {f.config for f in findings} == {"garten"}
+
+
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing(random: object) -> None:
+    subject = healthy()
+    for plant in plants():
+        if plant.code in {
+            "dangling-qrels-query",
+            "duplicate-passage",
+            "negative-twin",
+            "text-not-normalised",
+        }:
+            subject = plant.change(subject)
+    seed = random.getrandbits(32)  # type: ignore[attr-defined]
+    tables = {
+        kind: {split: frame.sample(fraction=1, shuffle=True, seed=seed) for split, frame in splits_.items()}
+        for kind, splits_ in subject.tables.items()
+    }
+    assert run(replace(subject, tables=tables)) == run(subject)
+
+
+def test_at_most_five_examples_are_kept_in_sorted_order() -> None:
+    frame = pl.DataFrame({"id": [f"q{n}" for n in range(9, 0, -1)]})
+    (finding,) = CODE.rows(frame, line("{}!", "id"))
+    assert finding.examples == ("q1!", "q2!", "q3!", "q4!", "q5!")
+    assert finding.count == 9
+
+
+CODE = schema.NULL
+
+
+@given(st.text(max_size=120))
+def test_a_shown_value_is_one_short_printable_line(value: str) -> None:
+    text_ = pl.DataFrame({"value": [value]}).select(shown("value")).item()
+    assert len(text_) <= 60
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u200e\u202e]", text_)
+    if value.isascii() and value.isprintable() and len(value) <= 60:
+        assert text_ == value

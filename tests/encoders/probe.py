@@ -1,0 +1,103 @@
+"""What the tests of E5 run in a process of its own, whose Hub client has settings of its own.
+
+The first argument names a function, the second is a folder for what it finds; the rest are its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from builders.encoders import Role, encode_cached
+from builders.encoders.e5 import E5
+from builders.errors import MtebDeError
+from builders.spec import EncoderSpec
+from tests.encoders.samples import LONG, PROFILES, TITLES
+
+TEXTS = TITLES + PROFILES[:4]
+
+BASE = EncoderSpec("intfloat/multilingual-e5-base", "d128750597", 512, "query: ", "passage: ")
+ROLES: tuple[Role, Role] = ("query", "passage")
+
+
+def prove(out: Path, cases: str) -> None:
+    """Encode with the pinned model, write down what it was fed and what it returned; then `load`."""
+    encoder = E5(BASE)
+    identity = encoder.identity.model_dump()
+    lazy = "torch" not in sys.modules
+    seen: list[list[int]] = []
+    tokenizer = encoder._model.tokenizer
+
+    def note(_: object, inputs: tuple[dict[str, Any]]) -> None:
+        features = inputs[0]
+        for ids, mask in zip(features["input_ids"], features["attention_mask"], strict=True):
+            seen.append(ids[mask.bool()].tolist())
+
+    hook = encoder._model[0].register_forward_pre_hook(note)
+    vectors = {role: encoder.encode(TEXTS, role) for role in ROLES}
+    hook.remove()
+
+    order = np.random.default_rng(3).permutation(len(TEXTS))
+    again = E5(BASE, threads=1)
+    again.__dict__["_model"] = encoder._model
+    shuffled = again.encode([TEXTS[index] for index in order], "query")
+    cached = encode_cached(encoder, pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
+    np.savez(
+        out / "vectors.npz",
+        order=order,
+        shuffled=shuffled,
+        cached=cached.vectors,
+        query=vectors["query"],
+        passage=vectors["passage"],
+    )
+    cut = encoder.truncate([LONG, "Koch"], "passage")
+    report = {
+        "identity": identity,
+        "lazy": lazy,
+        "fed": [tokenizer.decode(ids) for ids in seen],
+        "counts": {role: encoder._count(TEXTS, role) for role in ROLES},
+        "lengths": [len(ids) for ids in seen],
+        "long": cut,
+        "long_count": encoder._count(cut, "passage"),
+        "refused": _fault(lambda: encoder.encode([LONG], "passage")),
+        "normal": bool(np.allclose(np.linalg.norm(vectors["query"], axis=1), 1, atol=1e-5)),
+    }
+    (out / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    load(out, cases)
+
+
+def reuse(out: Path) -> None:
+    """Ask the cache for what `prove` encoded."""
+    cached = encode_cached(E5(BASE), pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
+    report = {"encoded": cached.encoded, "torch": "torch" in sys.modules}
+    np.save(out / "reused.npy", cached.vectors)
+    (out / "reuse.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def load(out: Path, cases: str) -> None:
+    """Load models that are faulty, each (repo, revision, maximum length), and write down the errors."""
+    faults = []
+    for repo, revision, length in json.loads(cases):
+        encoder = E5(EncoderSpec(repo, revision, length, "query: ", "passage: "))
+        faults.append(_fault(partial(encoder.encode, ["koch"], "query")))
+    (out / "faults.json").write_text(json.dumps(faults), encoding="utf-8")
+
+
+def _fault(action: Callable[[], object]) -> list[str]:
+    try:
+        action()
+    except MtebDeError as error:
+        return [type(error).__name__, error.message, error.hint]
+    return []
+
+
+if __name__ == "__main__":
+    chosen: dict[str, Callable[..., None]] = {"prove": prove, "reuse": reuse, "load": load}
+    chosen[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

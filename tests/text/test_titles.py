@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders.personal.kinds import ALL_KINDS
+from builders.text.titles import group_key, merge_key
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "(m/w/d)",
+        "(w/m/d)",
+        "(d/m/w)",
+        "(m/f/d)",
+        "(m|w|d)",
+        "(m-w-d)",
+        "(m/w)",
+        "(M/W/D)",
+        "( m / w / d )",
+        "(m,w,d)",
+        "(m*w*d)",
+        "(m w d)",
+        "(mwd)",
+        "(m/w/x)",
+        "(m/w/divers)",
+        "(w/m/div.)",
+        "(männlich/weiblich/divers)",
+        "(gn)",
+        "(GN)",
+        "(all genders)",
+        "(alle Geschlechter)",
+        "(divers)",
+        "(a*)",
+        "[m/w/d]",
+        "m/w/d",
+        "m/w",
+        "w/m/d",
+        "d/m/w",
+        "m|w|d",
+        "- m/w/d",
+        "(m/w/d)*",
+        "- Ref. 12345/A",
+        "Ref.-Nr.: ABC-12",
+        "Ref.Nr. 77",
+        "(Referenznummer 2024/17)",
+        "Kennziffer 123",
+        ", Kennziffer: 12-2026",
+        "(ID 4711)",
+        "(ID: A4711)",
+        "| Job-ID: 77-X",
+        "Stellen-Nr. 9",
+        "Chiffre 1234",
+        "#4711",
+        "- 10001-1003183488-S",
+        "(4711123)",
+        "(m/w/d) - Ref. 1 (ID 2)",
+        "()",
+        "–",
+    ],
+)
+def test_markers_and_reference_numbers_go(marker: str) -> None:
+    assert merge_key(f"Imker {marker}") == "imker"
+
+
+@pytest.mark.parametrize("marker", ["(m/w/d)", "m/w/d", "(gn)", "- Ref. 12345/A", "(ID 4711)", "#4711"])
+def test_what_follows_a_marker_stays(marker: str) -> None:
+    assert merge_key(f"Imker {marker} in Teilzeit") == "imker in teilzeit"
+
+
+@pytest.mark.parametrize(
+    ("title", "key"),
+    [
+        ("  IMKER ", "imker"),
+        ("Käsegroßhändler", "käsegrosshändler"),
+        ("Imker/in (m/w/d)", "imker/in"),
+        ("Imker (m/w/d) in Köln", "imker in köln"),
+        ("Imker (m/w/d), Teilzeit", "imker, teilzeit"),
+        ("Imker - (m/w/d) - Teilzeit", "imker - teilzeit"),
+        ("Imker (m/w", "imker"),
+        ("Ref. Vertrieb", "ref. vertrieb"),
+        ("Referent Vertrieb", "referent vertrieb"),
+        ("Leiter F&E", "leiter f&e"),
+        ("Fahrer Klasse (D/I)", "fahrer klasse (d/i)"),
+        ("Pilot (ATPL (A))", "pilot (atpl (a))"),
+        ("Entwickler C++", "entwickler c++"),
+        ("Entwickler C# (m/w/d)", "entwickler c#"),
+        ("Prüfer DIN EN ISO 9001", "prüfer din en iso 9001"),
+        ("SAP S/4HANA Berater", "sap s/4hana berater"),
+        ("Ausbildung zum Imker 2026", "ausbildung zum imker 2026"),
+        ("Möbel-, Küchen- und Umzugsservice", "möbel-, küchen- und umzugsservice"),
+        ("Imker, Tel. <PHONE>", "imker, tel. <phone>"),
+        ("(m/w/d)", ""),
+        ("(gn) - Ref. 12", ""),
+        ("<PHONE>, <EMAIL>", ""),
+        (" - ", ""),
+        ("", ""),
+    ],
+)
+def test_merge_keys(title: str, key: str) -> None:
+    assert merge_key(title) == key
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Imker",
+        "Imker/Imkerin (m/w/d)",
+        "Imkerin/Imker",
+        "Imker/in (m/w/d)",
+        "Imker*in",
+        "Imker (m/w/d) in Köln",
+        "Imker/in in Halle (Saale)",
+        "Imker in 20095 Hamburg",
+        "Imker (m/w/d) - Köln",
+        "Imker & Co",
+        "Imker (m/w/d) & Co. KG",
+        "Imker GmbH & Co. KG",
+        "Imker e.V.",
+        "Imker (m/w/d), Tel. <PHONE>",
+        "Imker – Bewerbung an Frau <PERSON>",
+        "Imker m/w/d z.Hd. Herrn <PERSON>",
+        "Imker z. Hd. Frau Dr. <PERSON>",
+        "Imker E-Mail: <EMAIL>",
+        "Imker <URL>",
+        "Imker (Kontakt: <EMAIL> oder <PHONE>)",
+        "Imker in Köln, <PHONE>",
+        "Imker & Co in Köln",
+        "Imker in Köln & Co",
+        "Imkerin / Imker (gn) - Ref. 12/B in Raum Köln",
+    ],
+)
+def test_variants_of_a_title_are_one_group(title: str) -> None:
+    assert group_key(merge_key(title)) == "imker"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ingenieur in Elektrotechnik", "Ingenieur"),
+        ("Verkäufer in Teilzeit", "Verkäufer"),
+        ("Koch - Essen", "Koch"),
+        ("Imker", "Imkerei"),
+        ("Berater für Verkehr/Logistik", "Berater für Verkehr"),
+        ("Kontakt-Manager", "Manager"),
+        ("Leiter Mail", "Leiter"),
+        ("AG-Leiter", "Leiter"),
+        ("Fahrer C", "Fahrer CE"),
+        ("Arzt", "Tierarzt"),
+    ],
+)
+def test_different_jobs_stay_apart(one: str, other: str) -> None:
+    assert group_key(merge_key(one)) != group_key(merge_key(other))
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_every_placeholder_is_removed(kind: str) -> None:
+    assert group_key(merge_key(f"Imker <{kind.upper()}>")) in {"imker", "imker <full_name>"}
+    assert group_key(merge_key("Imker <PERSON>")) == "imker"
+
+
+@pytest.mark.parametrize("title", ["in Köln", "Tel. <PHONE>", "GmbH", "& Co", "Bewerbung an Frau <PERSON>"])
+def test_titles_without_a_job_do_not_become_one_group(title: str) -> None:
+    key = merge_key(title)
+    assert key != ""
+    assert group_key(key) == key
+
+
+_PARTS = st.sampled_from(
+    "Imker Koch Köchin Ärzt Kaufmann -frau / *in /in (in) in /r Beauftragte (m/w/d) (gn) m/w ( ) [ Ref. ID"
+    " 12/A 4711 # - – , | : & Co GmbH Köln Essen Raum und oder Tel. z.Hd. Herrn <PHONE> <PERSON> Teilzeit"
+    " İ ŉ ß \u0345 \u0308".split()
+)
+_TITLES = st.one_of(
+    st.builds(lambda parts, glue: glue.join(parts), st.lists(_PARTS, max_size=9), st.sampled_from(["", " "])),
+    st.text(max_size=40),
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(_TITLES)
+def test_a_key_of_a_key_is_that_key(title: str) -> None:
+    merged = merge_key(title)
+    assert merge_key(merged) == merged
+    grouped = group_key(merged)
+    assert group_key(grouped) == grouped
+    assert bool(grouped) == bool(merged)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["(m", "m/w/", "in köln ", "- ref.-nr.: ", "a und ", "koch/köchin ", "tel. ", "<phone>", "[({", "a/"],
+)
+def test_long_hostile_titles_end(part: str) -> None:
+    title = part * (60_000 // len(part))
+    key = group_key(merge_key(title))
+    assert len("".join(key.split())) <= len(title)
