@@ -114,9 +114,9 @@ def _committed(*rows: tuple[str, str, str]) -> pl.DataFrame:
 
 
 def test_new_queries_join_the_split_of_their_group() -> None:
-    committed = _committed(("old", "koch", "test"))
+    committed = _committed(("old", "koch", "dev"))
     assigned = assign(_groups(("old", "koch"), ("new", "koch")), committed=committed)
-    assert _splits(assigned) == {"old": "test", "new": "test"}
+    assert _splits(assigned) == {"old": "dev", "new": "dev"}
 
 
 def test_a_group_is_remembered_when_its_queries_are_gone() -> None:
@@ -131,9 +131,9 @@ def test_a_group_that_spans_splits_sends_new_queries_to_train() -> None:
 
 
 def test_a_query_whose_group_has_a_new_key_keeps_its_split_and_its_twins_follow() -> None:
-    committed = _committed(("a", "old key", "test"))
+    committed = _committed(("a", "old key", "dev"))
     assigned = assign(_groups(("a", "new key"), ("b", "new key")), committed=committed)
-    assert _splits(assigned) == {"a": "test", "b": "test"}
+    assert _splits(assigned) == {"a": "dev", "b": "dev"}
     assert set(assigned["group"]) == {digest("new key")}
 
 

@@ -46,7 +46,8 @@ class Code:
     def rows(self, bad: pl.DataFrame, example: pl.Expr, *, message: str = "") -> Iterator[Finding]:
         """Yield the finding of a frame that holds one row per fault; examples are taken in sorted order."""
         if bad.height:
-            examples = bad.select(example.alias("example"))["example"].sort().head(MOST_EXAMPLES)
+            # Formatting columns whose chunks differ panics in polars 2.1.
+            examples = bad.rechunk().select(example.alias("example"))["example"].sort().head(MOST_EXAMPLES)
             yield from self.counted(bad.height, examples.to_list(), message=message)
 
 

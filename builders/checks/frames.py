@@ -27,7 +27,11 @@ def stacked(subject: Subject, kind: Kind) -> pl.DataFrame:
     """Return all splits of a table below each other, with a column ``split`` str."""
     tables = subject.tables.get(kind, {})
     frames = [tables[split].with_columns(split=pl.lit(split)) for split in splits_of(kind) if split in tables]
-    return pl.concat(frames) if frames else pl.DataFrame(schema={**columns_of(kind), "split": pl.String()})
+    return (
+        pl.concat(frames, rechunk=True)
+        if frames
+        else pl.DataFrame(schema={**columns_of(kind), "split": pl.String()})
+    )
 
 
 @dataclass(frozen=True, slots=True)

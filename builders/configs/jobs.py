@@ -10,8 +10,7 @@ from builders.personal.kinds import ALL_KINDS
 from builders.spec import EncoderSpec, Files, HubSource, Mining, Part, Records, Relations, Retrieval
 from builders.text.titles import group_key, merge_key
 
-RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided ...
-RARE_FROM = 20  # ... in groups of at least this many postings
+RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided
 
 _CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
 _COLUMNS = {
@@ -105,8 +104,8 @@ def relate(pairs: pl.DataFrame) -> Relations:
         Relations, sorted by query and passage. A group without any frequent core has no positives.
     """
     size, seen = pl.len().over("group"), pl.len().over("group", "core")
-    rare = (size >= RARE_FROM) & (seen * RARE_SHARE < size)
-    postings = pairs.with_columns(rare=rare)
+    # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
+    postings = pairs.with_columns(rare=seen * RARE_SHARE < size)
     members = postings.filter("extends").select("core", "corpus-id").unique()
     positives = _profiles(postings.filter(~pl.col("rare")), members)
     undecided = _profiles(postings.filter("rare"), members)
@@ -123,7 +122,7 @@ def _profiles(postings: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return ``group``, ``corpus-id``, ``extended``: observed profiles, then those that only share a core."""
     keys = ["group", "corpus-id"]
     observed = postings.select(keys).unique()
-    cores = postings.filter("extends").select("group", "core").unique()
+    cores = postings.select("group", "core").unique()
     extended = cores.join(members, on="core").select(keys).unique().join(observed, on=keys, how="anti")
     return pl.concat([
         observed.with_columns(extended=pl.lit(value=False)),

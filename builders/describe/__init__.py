@@ -28,7 +28,7 @@ def render(
         locks: The locks of its configs, in any order.
         target: Repository, version and date.
         changelog: What changed, as Markdown that is trusted.
-        specs: Specs by config name; None takes the registered ones.
+        specs: Specs by config name; others are taken from the registry.
 
     Raises:
         UsageError: There are no locks, a lock is not one of this release, a card body is missing or

@@ -83,7 +83,7 @@ def datasets_of(
     Args:
         release: The release.
         locks: The locks of its configs, in any order.
-        specs: Specs by name; None takes the registered ones.
+        specs: Specs by name; others are taken from the registry.
 
     Raises:
         UsageError: There is no lock, one belongs to another release or stands there twice, names a file or
@@ -102,7 +102,7 @@ def _dataset(release: Release, lock: Lock, specs: Mapping[str, Retrieval] | None
         raise UsageError(f"{lock.config!r} cannot be the name of a config")
     if lock.release != release.name:
         raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
-    spec = registry.load(lock.config) if specs is None else specs[lock.config]
+    spec = (specs or {}).get(lock.config) or registry.load(lock.config)
     by_kind: dict[Kind, list[FileLock]] = {}
     for file in lock.files:
         by_kind.setdefault(_kind(lock, file), []).append(file)

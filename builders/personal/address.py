@@ -1,7 +1,7 @@
 """Street addresses: street and house number, with postcode and city where they follow; and post office boxes.
 
-A house number is looked for first; what stands before it decides. Endings that nearly always mean a street
-("Lindenstraße 12") need no more. Others ("Am Weiher 27", "Stadtpark 5") need a postcode or a word like "wohnhaft".
+A house number is looked for first; what stands before it decides. A word that ends like a street's name
+("Lindenstraße 12") needs no more; other words ("Am Weiher 27") need a postcode, or a word like "wohnhaft".
 """
 
 from __future__ import annotations
@@ -13,101 +13,112 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 from builders.personal.words import LOWER, UPPER
 
+_WIDTH = 64
 _NUMBER = re.compile(
     rf"[0-9](?<=[{LOWER}.][ \u00a0][0-9])[0-9]{{0,3}}(?![0-9])(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
-    r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?![\w])){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
+    r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
-_CITY_WORD = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
-_CITY = (
-    rf"{_CITY_WORD}(?:[ ](?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|a\.[ ]?M\.|b\.)[ ]?{_CITY_WORD}"
-    rf"|[ ](?:a\.[ ]?[MNR]\.)|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
-)
+_TOWN = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
+_NEAR_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
+_CITY = rf"{_TOWN}(?:[ ]{_NEAR_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _PLACE = re.compile(
-    rf"(?:[ ]?[,·|/–-][ ]?\n?|[ ]?\n[ ]?|[ ])(?:(?:D|A|CH|DE|AT|L)[ -]{{1,3}})?[0-9]{{4,5}}[ \u00a0]{{1,2}}{_CITY}"
+    r"(?P<gap>[ ]?[,·|/–-](?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ])(?P<country>(?:D|A|CH|DE|AT|L)[ -]{1,3})?"
+    rf"(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
-_BOX = re.compile(rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])(?:{_PLACE.pattern})?")
+_BOX = re.compile(
+    rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?(?:(?:D|A|CH)[ -]{{1,3}})?[0-9]{{4,5}}[ ]{_CITY})?"
+)
 
-_STRONG = ("strasse", "str.", "gasse", "allee", "chaussee", "promenade")
-_MIDDLE = ("weg", "platz", "ring", "damm", "ufer", "wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile")
-_ENDS = _STRONG + _MIDDLE
-_NO_STREET = re.compile(
-    r"(?:arbeits|sitz|park|spiel|stell|steh|liege|lade|stamm|sport|tennis|fußball|golf|flug|bau|camping|schau|schul|park|"
-    r"ausbildungs|studien|kita|warte|tabellen|listen|start|stand|markt|ersatz|bahn|fried|bauern|bundes|gerichts|gast|"
-    r"super|floh|weihnachts|arbeits|aktien|finanz|immobilien|binnen|schwarz|welt|wohnungs|um|aus|rück|heim|schul|rad|"
-    r"fuß|hin|um|an|ab|auf|ein|vor|nach|box|he|sp|lehr|dienst|rechts|post|halb|schluss|verkehrs|kreuz|einbahn|haupt|neben|"
-    r"seiten|quer)(?:weg|platz|ring|damm|ufer|markt|hof|park|feld|stieg|steig|reihe|wege)\Z|(?:käufer|läufer|säufer)\Z",
-    re.IGNORECASE,
+_ENDS = (
+    "strasse", "str.", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer", "wall", "pfad",
+    "graben", "stieg", "steig", "kamp", "twiete", "zeile",
+)  # fmt: skip
+_NO_STREETS = frozenset(
+    """
+    anstieg ausstieg einstieg aufstieg abstieg umstieg bahnsteig bürgersteig arbeitsplatz ausbildungsplatz studienplatz
+    kitaplatz sitzplatz stehplatz stellplatz parkplatz spielplatz sportplatz tennisplatz golfplatz fußballplatz campingplatz
+    flugplatz startplatz tabellenplatz listenplatz sendeplatz speicherplatz schlafplatz logenplatz podestplatz
+    stockerlplatz spitzenplatz schauplatz handelsplatz umweg ausweg rückweg hinweg heimweg schulweg radweg
+    fußweg arbeitsweg rechtsweg dienstweg seeweg landweg postweg verkehrsweg gehweg radfahrweg instanzenweg hering nürburgring
+    boxring schlüsselring ehering wettring sparring monitoring engineering jobsharing käufer verkäufer läufer säufer wachdamm
+    staudamm schutzwall graben schützengraben bundesstraße landesstraße kreisstraße hauptstraßen einbahnstraße schnellstraße
+    autobahnstraße sackgasse seitengasse datenpfad dateipfad suchpfad lernpfad
+    """.split()
 )
-_STREET = re.compile(
-    rf"(?:(?:(?<![\w-])[{UPPER}][{LOWER}]{{2,24}}(?:er|e|en|es|er)|[{UPPER}]\.|St\.|Sankt|Dr\.|Prof\.)[ -])?"
-    rf"(?<![\w-])(?:[{UPPER}][{LOWER}]{{1,24}}\.?-){{0,4}}[{UPPER}{LOWER}][{LOWER}]{{1,40}}\.?\Z"
+_ARTICLES = frozenset(
+    "Der Die Das Den Dem Des Ein Eine Einer Einen Unser Unsere Unserer Ihr Ihre Ihrer Seine Seiner Meine Meiner Dieser "
+    "Jeder Adresse Anschrift Hier Unter Oder Über Immer Wer Außer".split()
 )
-_OF = re.compile(
-    rf"(?<![\w-])(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ]"
-    rf"(?:[0-9]{{1,2}}\.[ ])?[{UPPER}][{LOWER}]{{1,24}}(?:[ ][{UPPER}][{LOWER}]{{1,24}})?\Z"
+_ADJECTIVE = (
+    rf"(?:[{UPPER}][{LOWER}]{{2,24}}er|(?:Alte|Große|Kleine|Lange|Kurze|Obere|Untere|Neue|Hohe|Breite|Hintere|Vordere|Innere|"
+    r"Äußere|Mittlere|Rechte|Linke|Schöne|Enge|Krumme|Weiße|Grüne|Rote)[rsn]?)"
+)
+_BEFORE_STREET = rf"(?:{_ADJECTIVE}[ -]|[{UPPER}]\.[ -]?|St\.[ -]?|Sankt[ -]|Dr\.[ -]|Prof\.[ -]|[{UPPER}][{LOWER}]{{1,24}}\.?-)"
+_WORD = rf"[{UPPER}][{LOWER}]{{1,40}}"
+_STREET = re.compile(rf"(?<![\w-]){_BEFORE_STREET}{{0,4}}{_WORD}\.?\Z")
+_OF_SOMETHING = re.compile(
+    rf"(?<![\w-])(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ](?:[0-9]{{1,2}}\.[ ])?"
+    rf"{_WORD}(?:[ ]{_WORD})?\Z"
 )
 _PREPOSITION = re.compile(
     r"(?<![\w-])(?:Am|An[ ]de[rnm]|Auf[ ]de[rnm]|Im|In[ ]de[rnm]|Zum|Zur|Unter[ ]den|Hinter[ ]de[rnm]|Vor[ ]de[mrn]|Bei[ ]de[rnm]|"
-    rf"Beim|Alte|Alter|Große|Kleine|Lange|Obere|Untere|Neue|Neuer)(?:[ ][{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?){{1,3}}\Z"
+    rf"Beim|Alte[rn]?|Große[rn]?|Kleine[rn]?|Lange[rn]?|Obere[rn]?|Untere[rn]?|Neue[rn]?)(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
-_ANY_WORDS = re.compile(rf"(?<![\w-])[{UPPER}][{LOWER}]{{1,30}}(?:[- ][{UPPER}][{LOWER}]{{1,24}}){{0,2}}\Z")
-_CUE = re.compile(r"wohn\w{0,10}|adress\w{0,3}|anschrift|postanschrift|besuch\w{0,6}|umgezogen|\bsitz\b|treffpunkt", re.IGNORECASE)
-_ARTICLES = frozenset("Der Die Das Den Dem Des Ein Eine Einer Einen Unsere Unser Ihre Seine Meine Diese Dieser Jede Neue Alle".split())
-_UNIT = re.compile(
-    r"[ \u00a0]?(?:%|€|\$|°|km\b|m\b|cm\b|kg\b|Uhr|Prozent|Euro|Jahre|Tage|Wochen|Monate|Mal\b|Meter|Kilometer|Mio|Mrd|"
-    r"Millionen|Häuser|Stunden|Punkte?|Plätze|bis\b|und\b[ ][0-9])|[.,:][0-9]|[.][ ](?:Jänner|Januar|Februar|März|April|Mai|Juni|"
-    r"Juli|August|September|Oktober|November|Dezember)"
+_WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
+_LIVES = re.compile(r"wohn|adress|anschrift|besuch|umgezogen|\bsitz\b|treffpunkt", re.IGNORECASE)
+_NO_HOUSE = re.compile(
+    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|Mio|Mrd|Millionen|"
+    r"Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
 )
-_WIDTH = 64
 
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
-        word_end = number.start() - 1
-        before = scan.before(word_end, _WIDTH)
+        before = scan.before(number.start() - 1, _WIDTH)
         place = _PLACE.match(text, number.end())
-        street = _street(before, number.group(), placed=place is not None)
-        if street and (place or not _UNIT.match(text, number.end())):
-            end = place.end() if place else number.end()
-            rule = "address.postcode" if place else "address.street"
-            yield Span(word_end - len(street), end, PersonalKind.ADDRESS, rule)
+        street = _street_with_place(before, place) if place else ""
+        if street and place:
+            yield Span(number.start() - 1 - len(street), place.end(), PersonalKind.ADDRESS, "address.postcode")
+        elif not _NO_HOUSE.match(text, number.end()) and (street := _street_alone(before, number.group())):
+            yield Span(number.start() - 1 - len(street), number.end(), PersonalKind.ADDRESS, "address.street")
     for box in _BOX.finditer(text):
         yield Span(*box.span(), PersonalKind.ADDRESS, "address.box")
 
 
-def _street(before: str, number: str, *, placed: bool) -> str:
-    """Return the name of a street at the end of `before`; empty where there is none.
+def _street_with_place(before: str, place: re.Match[str]) -> str:
+    """Return the street at the end of `before`, a postcode and a city being behind its number; empty for none.
 
-    Args:
-        placed: A postcode and a city follow the house number.
+    Any capitalised words are believed before five digits, and before four where a comma, line or country is there.
     """
-    lower = before[-14:].casefold()
-    if placed:
-        match = _PREPOSITION.search(before) or _OF.search(before) or _with_adjective(before) or _ANY_WORDS.search(before)
-        return match.group() if match else ""
-    if of := _OF.search(before):
-        return of.group()
-    if not lower.endswith(_ENDS):
-        near = _PREPOSITION.search(before)
-        return near.group() if near and len(number) < 4 and _CUE.search(before[: near.start()]) else ""
-    street = _with_adjective(before)
-    if street is None or _NO_STREET.search(before) or _is_year(number):
+    sure = len(place["code"]) == 5 or place["country"] or place["gap"] != " "
+    if not sure and not before.casefold().endswith(_ENDS):
         return ""
-    name = street.group()
-    return "" if name.casefold() in _ENDS else name
+    match = _PREPOSITION.search(before) or _OF_SOMETHING.search(before) or _with_adjective(before) or _WORDS.search(before)
+    return match.group() if match else ""
+
+
+def _street_alone(before: str, number: str) -> str:
+    """Return the street at the end of `before`, its number being all there is; empty for none."""
+    if len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}:
+        return ""
+    if before.casefold().endswith(_ENDS):
+        street = _with_adjective(before)
+        name = street.group() if street else ""
+        last = name.rpartition(" ")[2].casefold()
+        return "" if name.casefold() in _ENDS or last.replace("ss", "ß") in _NO_STREETS or last in _NO_STREETS else name
+    if match := _OF_SOMETHING.search(before):
+        return match.group()
+    match = _PREPOSITION.search(before)
+    return match.group() if match and len(number) < 4 and _LIVES.search(before[: match.start()]) else ""
 
 
 def _with_adjective(before: str) -> re.Match[str] | None:
-    """Return a street's word with its adjective: "Mariahilfer Straße"; an article is no adjective."""
+    """Return a street's word with the adjective before it ("Mariahilfer Straße"), which is no article."""
     match = _STREET.search(before)
-    if match and match.group().partition(" ")[0] in _ARTICLES:
-        return _STREET.search(before, match.start() + len(match.group().partition(" ")[0]) + 1)
+    if match:
+        first, space, _ = match.group().partition(" ")
+        if space and first in _ARTICLES:
+            return _STREET.search(before, match.start() + len(first) + 1)
     return match
-
-
-def _is_year(number: str) -> bool:
-    return number[:4].isdigit() and len(number) >= 4 and number[:2] in {"18", "19", "20"}
-
-

@@ -23,29 +23,52 @@ from builders.personal.words import (
 
 _S = r"[ \u00a0]{1,2}"
 _IN = r"(?:[/:*_]?in(?:nen)?|\(in\)|/-in)?"
-_LABELS = (
-    r"Ansprechpartner|Ansprechperson|Kontaktperson|Kontoinhaber|Inhaber|Geschäftsführ(?:er|ung)|Sachbearbeiter|"
-    r"Bearbeiter|Betreuer|Verfasser|Autor|Vermieter|Mieter|Patient|Bewerber|Kund(?:e|in)|Halter|Fahrer|Vorsitzender?|"
-    r"Kassenwart|Schriftführer|Bauleiter|Personalleiter|Teamleiter|Abteilungsleiter|Bereichsleiter|Projektleiter|"
-    r"Klassenlehrer|Datenschutzbeauftragter?n?|Pflegedienstleitung|Unterschrift|Vorname|Nachname|Zuname|"
-    r"Familienname|Rufname|Name|Trainer|Zeuge|ANSPRECHPARTNER|NAME"
-)
-_WEAK_LABELS = (
-    r"Kontakt|KONTAKT|Leitung|Leiter|Einsatzleitung|Absender|Empfänger|Leistungsempfänger|Zustellung|Lieferung|"
-    r"Verantwortlich|Vorstand|Vertretung|Personalreferent|Rückfragen|Auskünfte|Auskunft|Bewerbung(?:en)?"
-)
-_CUE = re.compile(
-    r"(?P<mister>Herrn?|HERRN?|Frau|FRAU|Fräulein|Familie|Fam\.|Eheleute|Hrn?\.|Fr\.)"
-    r"|(?P<doctor>Dr\.|Prof\.|DDr\.|Univ\.-Prof\.|Priv\.-Doz\.)"
-    r"|(?P<degree>Dipl\.|Mag\.|Ing\.|Rechtsanwalt|Rechtsanwältin|RA(?=[ \u00a0])|Pfarrer(?:in)?)"
-    rf"|(?P<label>(?:{_LABELS}){_IN})"
-    rf"|(?P<weak>(?:{_WEAK_LABELS}){_IN})"
-    r"|(?P<direct>gez\.|[iI]\.[ ]?[AV]\.|z\.[ ]?H(?:d)?\.|[zZ]u[ ]Händen|c/o|[mM]ein[ ]Name[ ]ist|[iI]ch[ ]heiße)"
-    r"|(?P<meeting>[vV]ertreten[ ]durch|[bB]eantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?|[iI]ch[ ]bin[ ](?:der|die)"
-    r"|[wW]enden[ ]Sie[ ]sich(?:[ ]bitte)?[ ]an|[rR]uf(?:en)?[ ](?:einfach|gerne?)|[mM]eldet?[ ](?:euch|dich|Sie[ ]sich)[ ]bei)"
-    r"|(?P<closing>[gG]r(?:ü(?:ß|ss)en?|u(?:ß|ss))(?![\w])|GRÜSSEN?|MfG|LG|VG|Herzlichst|Hochachtungsvoll|[eE]s[ ]grü(?:ß|ss)t)"
-    r"|(?P<greeting>Lieber?|Liebes|Hallo|Hi|Hey|Moin|Servus|Grüezi|Hoi|Guten[ ](?:Tag|Morgen|Abend)|Sehr[ ]geehrter?)"
-)
+_CUES: Mapping[str, tuple[str, ...]] = {
+    "mister": ("Herrn?", "HERRN?", "Hrn?\\.", "Frau", "FRAU", "Fr\\.", "Fräulein", "Familie", "Fam\\.", "Eheleute"),
+    "title": ("Dr\\.", "DDr\\.", "Prof\\.", "Priv\\.-Doz\\.", "Univ\\.-Prof\\."),
+    "degree": ("Dipl\\.", "Mag\\.", "Ing\\.", "Rechtsanw[aä]lt(?:in)?", "RA(?=[ \u00a0])", f"Pfarrer{_IN}"),
+    "label": tuple(
+        label + _IN
+        for label in (
+            "Ansprechpartner", "ANSPRECHPARTNER", "Ansprechperson", "Abteilungsleiter", "Autor", "Bauleiter", "Bearbeiter",
+            "Bereichsleiter", "Betreuer", "Bewerber", "Datenschutzbeauftragter?n?", "Fahrer", "Familienname",
+            "Geschäftsführ(?:er|ung)", "Halter", "Inhaber", "Kassenwart", "Klassenlehrer", "Kontaktperson", "Kontoinhaber",
+            "Kund(?:e|in)", "Mieter", "Nachname", "Name", "NAME", "Patient", "Personalleiter", "Pflegedienstleitung",
+            "Projektleiter", "Rufname", "Sachbearbeiter", "Schriftführer", "Teamleiter", "Trainer", "Unterschrift",
+            "Verfasser", "Vermieter", "Vorname", "Vorsitzender?", "Zeuge", "Zeugin", "Zuname",
+        )
+    ),
+    "place": tuple(
+        label + _IN
+        for label in (
+            "Absender", "Auskünfte", "Auskunft", "Bewerbung(?:en)?", "Einsatzleitung", "Empfänger", "Kontakt", "KONTAKT",
+            "Leistungsempfänger", "Leiter", "Leitung", "Lieferung", "Personalreferent", "Rückfragen", "Verantwortlich",
+            "Vertretung", "Vorstand", "Zustellung",
+        )
+    ),
+    "direct": ("gez\\.", "A\\.(?<=[iI]\\.[ ]A\\.)", "A\\.(?<=[iI]\\.A\\.)", "V\\.(?<=[iI]\\.[ ]V\\.)", "V\\.(?<=[iI]\\.V\\.)",
+               "Hd?\\.(?<=z\\.[ ]Hd\\.)", "Hd\\.(?<=z\\.Hd\\.)", "Händen", "heiße", "c/o"),
+    "meeting": ("vertreten[ ]durch", "Vertreten[ ]durch", "beantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?", "bin[ ](?:der|die)",
+                "Sie[ ]sich(?:[ ]bitte)?[ ]an"),
+    "closing": ("Gr(?:ü(?:ß|ss)e[n]?|u(?:ß|ss))(?!\\w)", "GRÜ(?:ß|SS)EN?", "grü(?:ß|ss)t", "MfG", "LG", "VG", "Herzlichst",
+                "Hochachtungsvoll"),
+    "greeting": ("Liebe[rs]?", "Hallo", "Hi", "Hey", "Moin", "Servus", "Grüezi", "Hoi", "Guten[ ](?:Tag|Morgen|Abend)",
+                 "geehrter?"),
+}
+"""What announces a name. Each begins with a letter as it stands, so that one pass skips all other letters."""
+
+_CUE = re.compile("|".join(f"(?P<{rule}>{'|'.join(cues)})" for rule, cues in _CUES.items()))
+
+
+def _by_first_letter(cues: list[str]) -> re.Pattern[str]:
+    """Compile alternatives as a tree of one level, which the pattern engine searches by first letter."""
+    rests: dict[str, list[str]] = {}
+    for cue in cues:
+        rests.setdefault(cue[0], []).append(cue[1:])
+    return re.compile("|".join(f"{letter}(?:{'|'.join(endings)})" for letter, endings in sorted(rests.items())))
+
+
+_ANY_CUE = _by_first_letter([cue for cues in _CUES.values() for cue in cues])
 _ROLE = (
     rf"(?:(?:[{UPPER}][{LOWER}]{{2,24}}(?:minister|präsident|kanzler|meister|direktor|leiter|anwalt|anwält|sprecher|"
     r"ärzt|arzt)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|Kanzler)(?:in)?"
@@ -53,7 +76,10 @@ _ROLE = (
 )
 _AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
 _AFTER_TITLE = re.compile(rf"[ \u00a0-]?{TITLES}")
-_COLON = re.compile(rf"[^:\n\0\x01]{{0,50}}?:(?:[ \u00a0]{{1,3}}|[ ]?\n){TITLES}")
+_COLON = re.compile(
+    rf"(?P<between>[^:,;.!?–\n\0\x01]{{0,40}}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{{0,40}}?)"
+    rf":(?:[ \u00a0]{{1,3}}|[ ]?\n)(?P<titles>{TITLES})"
+)
 _NEXT = re.compile(rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]war)?{_S}{TITLES}")
 _CLOSING_GAP = re.compile(rf"[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure)(?:{_S}))?{TITLES}")
 _SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|)]|\Z|\0)")
@@ -67,13 +93,13 @@ _FULL = re.compile(rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?
 def find(scan: Scan) -> Iterator[Span]:
     """Yield names that a title, salutation, label or closing announces."""
     text = scan.text
-    for cue in _CUE.finditer(text):
-        start = cue.start()
-        if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
+    for sign in _ANY_CUE.finditer(text):
+        start = sign.start()
+        cue = _CUE.match(text, start)
+        if cue is None or cue.lastgroup is None or (start and (text[start - 1].isalnum() or text[start - 1] in "_-")):
             continue
-        group = cue.lastgroup or ""
-        for begin, end in _READERS[group](scan, cue):
-            yield Span(begin, end, PersonalKind.PERSON, f"person.{group}")
+        for begin, end in _READERS[cue.lastgroup](scan, cue):
+            yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
 
 
 def find_full(scan: Scan) -> Iterator[Span]:
@@ -115,7 +141,7 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
             yield name
 
 
-def _doctor(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _title(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
     yield from _one_after(scan, cue.end(), known=False)
 
 
@@ -133,12 +159,12 @@ def _one_after(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int,
 def _label(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
     colon = _COLON.match(scan.text, cue.end())
     if colon:
-        yield from _listed(scan, colon.end(), known=False)
+        yield from _listed(scan, colon.end(), known=bool(colon["between"].strip()) and not colon["titles"])
     elif gap := _NEXT.match(scan.text, cue.end()):
         yield from _listed(scan, gap.end(), known=True)
 
 
-def _weak(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _place(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
     gap = _COLON.match(scan.text, cue.end()) or _NEXT.match(scan.text, cue.end())
     if gap:
         yield from _listed(scan, gap.end(), known=True)
@@ -192,10 +218,10 @@ def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[tuple[int, int]]]] = {
     "mister": _mister,
-    "doctor": _doctor,
+    "title": _title,
     "degree": _degree,
     "label": _label,
-    "weak": _weak,
+    "place": _place,
     "direct": _direct,
     "meeting": _meeting,
     "closing": _closing,

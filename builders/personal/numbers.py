@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from builders.personal.checks import ahv_number, at_insurance, health_insurance, id_document, pension_insurance
 from builders.personal.iban import IBAN_LENGTHS
@@ -29,7 +30,7 @@ _TAX_ID = re.compile(r"(?<![\w,.-])[1-9][0-9](?:[ \u00a0/]?[0-9]{3}){3}(?![\w-]|
 _TAX_NUMBER = re.compile(
     r"(?<![\w/-])(?:[0-9]{2,3}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{5}/[0-9]{5}|[0-9]{13}|[0-9]{10,11})(?![\w/-])"
 )
-_DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z](?<![\w-].)[CFGHJ-NPRTV-Z0-9]{8}[0-9]?D?(?!\w)")
+_DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
 _OLD_CARD = re.compile(r"(?<![\w-])[0-9]{10}D(?![\w])")
 
 _TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
@@ -125,10 +126,9 @@ def find_tax_number(scan: Scan) -> Iterator[Span]:
 
 def find_id_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of identity cards and passports with a word about such documents near them."""
-    for pattern in (_DOCUMENT, _OLD_CARD):
-        for match in pattern.finditer(scan.text):
-            if id_document(match.group()) and scan.near(match, _DOCUMENT_WORDS, _NEAR):
-                yield Span(*match.span(), PersonalKind.ID_CARD, "id_card")
+    for match in chain(_DOCUMENT.finditer(scan.text), scan.in_zones(_OLD_CARD)):
+        if id_document(match.group()) and scan.near(match, _DOCUMENT_WORDS, _NEAR):
+            yield Span(*match.span(), PersonalKind.ID_CARD, "id_card")
 
 
 def _checked(

@@ -20,9 +20,9 @@ _SHAPE = re.compile(
     rf"(?:{_GAP}[0-9]){{5,20}}+(?![\w]|[.,/-][0-9])"
 )
 _PLAIN = re.compile(rf"[1-9](?<![\w.,/+-].)(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
-_EXTENSION = re.compile(r"(?:[dD]urchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])")
+_EXTENSION = re.compile(r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])")
 
-_CALL = r"(?:tele?fon|telefax|tel|fon|fax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\brufen?\b|\bruf|whats?app|signal|sms|erreich|durchwahl|servicenummer)"
+_CALL = r"(?:tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\brufen?\b|\bruf|whats?app|signal|sms|erreich|durchwahl|servicenummer)"
 _CUE = re.compile(rf"{_CALL}[^0-9\n]{{0,30}}\Z|[☎☏✆📞📱📠][^0-9]{{0,3}}\Z", re.IGNORECASE)
 _CLOSE_CUE = re.compile(
     r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
@@ -30,7 +30,7 @@ _CLOSE_CUE = re.compile(
 )
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
-    r"(?:nr|nummer|no|\bid|ref|referenz|kennziffer|isbn|ean|artikel\w{0,10}|az|aktenzeichen|code|konto|blz|plz|iban)"
+    r"(?:nr|nummer|no|\bid|ref|referenz|kennziffer|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|code|konto|blz|plz|iban)"
     r"[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )

@@ -92,7 +92,7 @@ _NO_NAME_ENDS = (
     "ung", "heit", "keit", "schaft", "tion", "tät", "ismus", "abteilung", "team", "büro", "stelle", "amt", "service",
     "leitung", "haus", "schule", "verein", "nummer", "adresse", "straße", "management", "praxis", "klinik", "zentrum",
     "ministerium", "partei", "ministerin", "minister", "präsident", "präsidentin", "kanzler", "kanzlerin", "direktor",
-    "direktorin", "leiterin", "leiter", "anwältin", "anwalt", "ärztin", "ingenieur", "ingenieurin", "referentin",
+    "direktorin", "chef", "chefin", "leiterin", "leiter", "anwältin", "anwalt", "ärztin", "ingenieur", "ingenieurin", "referentin",
     "referent", "assistentin", "sprecherin", "vorsitzende", "vorsitzender", "beauftragte", "beauftragter", "meisterin",
     "lehrerin", "beraterin", "partnerin", "partner", "innen", "kraft", "verwaltung", "gesellschaft", "stiftung",
     "institut", "kasse", "verband", "verlag", "gruppe", "bereich", "verwalter", "pfleger", "pflegerin", "tag", "mail",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from builders.release.model import (
     read_receipt,
     receipt_path,
 )
-from builders.release.plan import check_bytes
+from builders.release.plan import check_bytes, check_visibility
 from builders.release.remote import explain, explained, is_loopback, read_remote, read_tree, wait_seconds
 
 if TYPE_CHECKING:
@@ -94,8 +95,10 @@ def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None]
         RemoteError: The Hub refused, failed, or was not reachable.
     """
     check_bytes(plan, folder)
+    _hide_bars_off_terminals()
     check_token(api, plan.repo)
     remote = read_remote(api, plan.repo)
+    check_visibility(plan.repo, plan.private, remote)
     if plan.tag in remote.tags:
         raise Refused(f"{plan.repo} already has the tag {plan.tag}", hint="Plan a higher version.")
     recognised = remote.head is not None and not differences(plan, remote.files)
@@ -111,6 +114,13 @@ def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None]
         raise RemoteError(message, hint="Make a new plan.")
     _tag(plan, api, commit)
     return Applied(plan.repo, plan.tag, commit, recognised)
+
+
+def _hide_bars_off_terminals() -> None:
+    if not sys.stderr.isatty():
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+
+        disable_progress_bars()
 
 
 def check_token(api: HfApi, repo: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders import files
-from builders.errors import MtebDeError, RemoteError, StorageError
+from builders.errors import RemoteError, StorageError
 from builders.lock.manifest import NAME as MANIFEST
 from builders.lock.manifest import Manifest, read_manifest
 from builders.lock.model import FileLock, Frozen
@@ -41,7 +41,7 @@ class ReadBack(Frozen):
         files: sha256 by path, without the Hub's `.gitattributes`.
         configs: The names that the card offers.
         tables: By config and split.
-        faults: Configs that do not load, by name.
+        faults: What does not load, by config; "README.md" where the card itself cannot be read.
     """
 
     commit: str
@@ -62,7 +62,6 @@ def read_back(repo: str, tag: str) -> ReadBack:
     Raises:
         RemoteError: Repository, tag or manifest is missing, or the Hub refused, failed, or was not reachable.
     """
-    from datasets import get_dataset_config_names
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -79,13 +78,14 @@ def read_back(repo: str, tag: str) -> ReadBack:
     except StorageError as error:
         raise RemoteError(f"{repo}@{tag}: {error.message}") from error
     tables, faults = _load(repo, tag, loadable(manifest.files))
+    configs = _offered(repo, tag, faults)
     # after load_dataset, so that its own requests are not answered by files fetched here
     local |= {path: _download(repo, path, commit) for path in paths if path not in local}
     return ReadBack(
         commit=commit,
         manifest=manifest,
         files={path: files.sha256(file) for path, file in local.items()},
-        configs=tuple(get_dataset_config_names(repo, revision=tag)),
+        configs=configs,
         tables=tables,
         faults=faults,
     )
@@ -118,13 +118,32 @@ def _load(
         try:
             splits = load_dataset(repo, config, revision=tag)
         except Exception as error:
-            known = explain(error, config)
-            if isinstance(known, MtebDeError):
-                raise known from error
-            faults[config] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            faults[config] = _fault(error, config)
             continue
         tables[config] = {split: _table(rows.data.table) for split, rows in splits.items()}
     return tables, faults
+
+
+def _offered(repo: str, tag: str, faults: dict[str, str]) -> tuple[str, ...]:
+    from datasets import get_dataset_config_names
+
+    try:
+        return tuple(get_dataset_config_names(repo, revision=tag))
+    except Exception as error:
+        faults["README.md"] = _fault(error, "README.md")
+        return ()
+
+
+def _fault(error: Exception, what: str) -> str:
+    """Return why something does not load; a Hub that fails is no fault of the release.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    known = explain(error, f"loading {what}")
+    if known is not None:
+        raise known from error
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def _table(rows: pa.Table) -> TableRead:

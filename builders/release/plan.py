@@ -53,15 +53,15 @@ def make_plan(
         api = HfApi()
     remote = read_remote(api, target.repo)
     _check_target(target, remote)
-    for path in (receipt_path(out, release), plan_path(out, release)):
-        files.remove(path)
     locks = [lock for _, lock in sorted(locks_of(out, release).items())]
     folder = out / release
     rendered = describe.render(RELEASES[release], locks, target, changelog=changelog)
-    for name, data in rendered.items():
-        files.write_bytes(folder / name, data)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
     _refuse_unknown(folder, published)
+    for path in (receipt_path(out, release), plan_path(out, release)):
+        files.remove(path)
+    for name, data in rendered.items():
+        files.write_bytes(folder / name, data)
     plan = Plan(
         release=release,
         repo=target.repo,
@@ -101,6 +101,17 @@ def check_bytes(plan: Plan, folder: Path) -> None:
         raise Refused(message, hint="Make a new plan and rehearse it.")
 
 
+def check_visibility(repo: str, private: bool, remote: Remote) -> None:
+    """Keep a release that shall be private out of a public repository.
+
+    Raises:
+        Refused: The repository exists and is public.
+    """
+    if private and remote.head is not None and not remote.private:
+        message = f"{repo} is public, and the release shall be private"
+        raise Refused(message, hint="Make the repository private first, or plan without --private.")
+
+
 def published_paths(folder: Path) -> set[str]:
     """Return the paths of all files in a folder, with forward slashes."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
@@ -125,9 +136,7 @@ def _check_target(target: Target, remote: Remote) -> None:
         latest = ".".join(map(str, published[-1]))
         message = f"version {target.version} is below {latest}, which {target.repo} already has"
         raise Refused(message, hint="Choose a higher --version.")
-    if remote.head is not None and target.private and not remote.private:
-        message = f"{target.repo} is public, and the release shall be private"
-        raise Refused(message, hint="Make the repository private first, or leave out --private.")
+    check_visibility(target.repo, target.private, remote)
 
 
 def _numbers(tag: str) -> tuple[int, ...]:

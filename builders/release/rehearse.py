@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from builders.errors import Drift
 from builders.release import child
 from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
 from builders.release.plan import check_bytes
-from builders.release.verify import verify
+from builders.release.verify import Verified, verify
 
 if TYPE_CHECKING:
     from builders.rehearsal import Request, Store
@@ -44,9 +44,7 @@ def rehearse(out: Path, release: str) -> Receipt:
     with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
         child.ask({"do": "push", "out": str(out), "release": release}, hub.environment(Path(home) / "push"))
         before = len(hub.log)
-        verified = verify(
-            plan.repo, plan.tag, dist=out / release, environment=hub.environment(Path(home) / "read")
-        )
+        verified = _verify(plan, out / release, hub.environment(Path(home) / "read"))
         check_wire(plan, verified.commit, hub.log[before:])
         receipt = Receipt(
             plan=digest,
@@ -68,7 +66,16 @@ def _as_planned(plan: Plan) -> Store:
     store = Store(orgs=[plan.repo.partition("/")[0]])
     if plan.parent is not None:
         store.add_files("dataset", plan.repo, dict.fromkeys(plan.delete, b""), plan.parent)
+        store.repo("dataset", plan.repo).private = plan.private
     return store
+
+
+def _verify(plan: Plan, dist: Path, environment: Mapping[str, str]) -> Verified:
+    try:
+        return verify(plan.repo, plan.tag, dist=dist, environment=environment)
+    except Drift as error:
+        hint = "Nothing was published. Build and plan again; if it stays, please report it."
+        raise Drift(error.message, hint=hint) from error
 
 
 def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import polars as pl
+from hypothesis import settings
 
 from builders import files
 from builders.checks import run
@@ -18,6 +19,9 @@ from builders.parquet import encode, frame_bytes
 from builders.personal.kinds import CONTACT
 from builders.spec import EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, Table
+
+unhurried = settings(deadline=None, max_examples=40)
+"""For property tests: a shared machine may be slow at any time."""
 
 Change = Callable[[Subject], Subject]
 Negative = tuple[str, str, int, float, float]

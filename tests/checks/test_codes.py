@@ -22,7 +22,7 @@ from tests.checks import (
     test_splits,
     test_text,
 )
-from tests.checks.kit import Plant, healthy
+from tests.checks.kit import Plant, healthy, unhurried
 
 MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, waivers)
 KINDS = (test_schema, test_ids, test_text, test_qrels, test_splits, test_negatives, test_funnel)
@@ -75,6 +75,7 @@ def test_errors_come_first_and_findings_name_their_config() -> None:
     assert {f.config for f in findings} == {"garten"}
 
 
+@unhurried
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(random: object) -> None:
     subject = healthy()
@@ -96,14 +97,12 @@ def test_the_order_of_rows_changes_nothing(random: object) -> None:
 
 def test_at_most_five_examples_are_kept_in_sorted_order() -> None:
     frame = pl.DataFrame({"id": [f"q{n}" for n in range(9, 0, -1)]})
-    (finding,) = CODE.rows(frame, line("{}!", "id"))
+    (finding,) = schema.NULL.rows(frame, line("{}!", "id"))
     assert finding.examples == ("q1!", "q2!", "q3!", "q4!", "q5!")
     assert finding.count == 9
 
 
-CODE = schema.NULL
-
-
+@unhurried
 @given(st.text(max_size=120))
 def test_a_shown_value_is_one_short_printable_line(value: str) -> None:
     text_ = pl.DataFrame({"value": [value]}).select(shown("value")).item()

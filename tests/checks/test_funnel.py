@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.checks import funnel
 from builders.checks.model import Severity, Subject
 from builders.lock.model import Funnel
-from tests.checks.kit import Change, Plant, assert_found, found, healthy, respec
+from tests.checks.kit import Change, Plant, assert_found, found, healthy, respec, unhurried
 
 ERROR = Severity.ERROR
 
@@ -126,6 +126,7 @@ def test_a_funnel_that_stands_there_twice_is_found() -> None:
 counts = st.integers(0, 50)
 
 
+@unhurried
 @given(
     counts,
     counts,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -29,6 +29,7 @@ from tests.checks.kit import (
     recount,
     remove,
     table,
+    unhurried,
     with_table,
 )
 
@@ -232,6 +233,7 @@ def test_a_relative_margin_is_a_share_of_the_positives_absolute_score() -> None:
 cosine = st.floats(-1, 1, width=64)
 
 
+@unhurried
 @given(positive=cosine, gap=st.floats(0, 1), margin=st.sampled_from([0.0, 0.01, 0.05, 0.1]))
 def test_the_margin_forgives_rounding_and_nothing_more(positive: float, gap: float, margin: float) -> None:
     def flagged(score: float) -> bool:
@@ -247,7 +249,7 @@ def test_the_margin_forgives_rounding_and_nothing_more(positive: float, gap: flo
     assert flagged(limit + 1e-6 + gap)
 
 
-@settings(max_examples=30, deadline=None)
+@unhurried
 @given(
     seed=st.integers(0, 2**32 - 1),
     guard=st.sampled_from(["lowest", "highest"]),

@@ -17,6 +17,7 @@ from tests.checks.kit import (
     put_value,
     remove,
     table,
+    unhurried,
     with_table,
 )
 
@@ -75,6 +76,7 @@ passages = st.sampled_from(["d01", "d02", "d12", "d98", "d99"])
 rows = st.lists(st.tuples(queries, passages, st.sampled_from([0, 1, 2])), max_size=12)
 
 
+@unhurried
 @given(train=rows, dev=rows)
 def test_counts_agree_with_sets(train: list[tuple[str, str, int]], dev: list[tuple[str, str, int]]) -> None:
     subject = healthy()

@@ -90,7 +90,8 @@ def test_a_healthy_config_has_no_finding() -> None:
 
 def test_hard_negatives_are_needed_exactly_where_the_config_mines() -> None:
     subject = healthy()
-    tables = {kind: splits for kind, splits in subject.tables.items() if kind != Kind.HARD_NEGATIVES}
+    tables = dict(subject.tables)
+    del tables[Kind.HARD_NEGATIVES]
     subject = replace(subject, tables=tables, mining=None)
     assert found(subject)["missing-table"].count == 3
     assert found(respec(mining=None)(subject)) == {}

@@ -22,6 +22,7 @@ from tests.checks.kit import (
     put,
     put_value,
     table,
+    unhurried,
     with_table,
 )
 
@@ -100,6 +101,7 @@ def test_an_unrelated_committed_group_excuses_nothing() -> None:
     assert "twins-across-splits" in found(subject, committed=other)
 
 
+@unhurried
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40), st.data())
 def test_what_assign_deals_has_no_twins_and_stays(letters: list[str], data: st.DataObject) -> None:
     groups = pl.DataFrame({"_id": [f"q{n:03}" for n in range(len(letters))], "group": letters})

@@ -10,7 +10,18 @@ from builders.checks.model import Severity
 from builders.checks.text import LONG
 from builders.personal.kinds import PersonalKind
 from builders.text.normalise import normalise
-from tests.checks.kit import Plant, append, assert_found, chain, found, healthy, put_value, recount, respec
+from tests.checks.kit import (
+    Plant,
+    append,
+    assert_found,
+    chain,
+    found,
+    healthy,
+    put_value,
+    recount,
+    respec,
+    unhurried,
+)
 
 ERROR, NOTE = Severity.ERROR, Severity.NOTE
 UNUSED_PASSAGE = frozenset({"passage-never-relevant"})
@@ -123,6 +134,7 @@ def test_what_is_not_normalised(text: str) -> None:
     assert "text-not-normalised" in found(put_value("queries/train", "q07", "text", text)(healthy()))
 
 
+@unhurried
 @given(st.text(max_size=60))
 @example("&shy;&amp;shy;")
 @example("a\u200d b")
@@ -132,6 +144,7 @@ def test_whatever_was_normalised_passes(text: str) -> None:
     assert "text-not-normalised" not in found(subject)
 
 
+@unhurried
 @given(st.text(st.sampled_from("aä \u0308\t\n\u00a0\u2003\u0000"), max_size=12))
 def test_a_text_passes_only_if_normalising_leaves_it(text: str) -> None:
     subject = put_value("queries/train", "q07", "text", text)(healthy())

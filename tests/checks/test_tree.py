@@ -29,7 +29,8 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     read = read_built(tmp_path, SPEC)
     assert read.spec is SPEC
     assert (read.funnels, read.mining) == (subject.funnels, subject.mining)
-    assert read.undecided is not None and read.undecided.equals(subject.undecided)
+    assert read.undecided is not None and subject.undecided is not None
+    assert read.undecided.equals(subject.undecided)
     assert {kind: set(splits) for kind, splits in read.tables.items()} == {
         kind: set(splits) for kind, splits in subject.tables.items()
     }

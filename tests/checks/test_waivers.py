@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from builders.checks import apply_waivers
 from builders.checks.model import Finding, Severity
 from builders.spec import Waiver
+from tests.checks.kit import unhurried
 
 GATE = Finding("mining-yield", Severity.GATE, 6, "only 4 of 10", hint="Choose another recipe.")
 NOTE = Finding("text-long", Severity.NOTE, 2, "long")
@@ -80,6 +81,7 @@ def test_errors_come_first_then_codes() -> None:
     ]
 
 
+@unhurried
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=4), st.integers(1, 60))
 def test_counts_of_a_code_add_up(counts: list[int], at_most: int) -> None:
     findings = [

@@ -27,6 +27,9 @@ from builders.release.apply import LONGEST_WAIT, push
 from builders.release.model import Plan, plan_path, receipt_path
 from tests.release.kit import RELEASE, REPO, TARGET, api_of
 
+# the Hub's client sends files in a way that its HTTP library has deprecated
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+
 COMMIT = "/commit/main$"
 
 
@@ -42,13 +45,8 @@ def published(hub: Hub) -> dict[str, str]:
     """Sha256 by path of the tagged commit."""
     repo = repo_of(hub)
     tree = repo.resolve("v1.0.0").tree
-    return {
-        path: hashlib.sha256(
-            blob.data if isinstance(blob.data, bytes) else blob.data.read_bytes()
-        ).hexdigest()
-        for path, blob in tree.items()
-        if path != ".gitattributes"
-    }
+    data = {path: blob.data for path, blob in tree.items() if path != ".gitattributes"}
+    return {path: hashlib.sha256(blob).hexdigest() for path, blob in data.items() if isinstance(blob, bytes)}
 
 
 def planned(out: Path) -> dict[str, str]:
@@ -83,6 +81,10 @@ def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: 
 
 def test_a_private_release_makes_a_private_repository(out: Path, hub: Hub) -> None:
     plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, private=True), api=api_of(hub))
+    hub.store.create_repo("dataset", REPO)
+    with pytest.raises(Refused, match="public"):
+        push(plan, out / RELEASE, api_of(hub))
+    hub.store.repos.clear()
     push(plan, out / RELEASE, api_of(hub))
     assert repo_of(hub).private
 
@@ -217,8 +219,6 @@ def test_a_rate_limit_is_waited_for_within_bounds(rehearsed: Path, hub: Hub) -> 
 def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: Hub) -> None:
     hub.store.create_repo("dataset", REPO)
     hub.fault("POST", COMMIT, 504, after=True)
-    hub.fault("POST", COMMIT, 504)
-    before = len(hub.log)
 
     def fail_reading(seconds: float) -> None:
         raise AssertionError(seconds)
@@ -233,7 +233,7 @@ def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: Hub) -> 
     api.create_commit = then_unreadable  # type: ignore[method-assign]  # the moment between two requests
     with pytest.raises(RemoteError, match="cannot be read") as caught:
         push(read_plan(rehearsed, RELEASE), rehearsed / RELEASE, api, sleep=fail_reading)
-    assert "again" in caught.value.hint and len(hub.log) > before
+    assert "again" in caught.value.hint
     assert apply(rehearsed, RELEASE, api=api_of(hub)).recognised
     assert_published_once(hub, rehearsed)
 

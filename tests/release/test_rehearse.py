@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,36 +31,32 @@ def test_the_receipt_names_the_plan_and_everything_that_was_read(rehearsed: Path
     assert set(receipt.tools) == {"datasets", "huggingface-hub", "pyarrow"}
 
 
-def test_a_later_version_is_rehearsed_on_top_of_its_parent(out: Path, hub: Hub) -> None:
-    hub.store.add_files("dataset", REPO, {"README.md": b"alt", "v0/alter text.parquet": b"x"})
-    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
-    assert plan.delete == ("v0/alter text.parquet",)
-    before = len(hub.log)
-    receipt = rehearse(out, RELEASE)
-    assert receipt.files == {file.path: file.sha256 for file in plan.files}
-    assert len(hub.log) == before, "a rehearsal talks to its own Hub only"
-
-
-def test_values_that_differ_from_the_built_ones_leave_no_receipt(tmp_path: Path, hub: Hub) -> None:
+def test_a_later_version_is_rehearsed_on_its_parent_and_other_values_leave_no_receipt(
+    tmp_path: Path, hub: Hub
+) -> None:
     def other_values(lock: Lock) -> Lock:
-        def change(path: str) -> str:
-            return hashlib.sha256(path.encode()).hexdigest()
-
-        locked = [
-            file.model_copy(update={"content": change(file.path)} if "queries/dev" in file.path else {})
+        changed = [
+            file.model_copy(update={"content": "0" * 64} if "queries/dev" in file.path else {})
             for file in lock.files
         ]
-        return lock.model_copy(update={"files": tuple(locked)})
+        return lock.model_copy(update={"files": tuple(changed)})
 
     out = write_release(tmp_path, other_values)
-    make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    hub.store.add_files("dataset", REPO, {"README.md": b"alt", "v0/alter text.parquet": b"x"})
+    hub.store.repo("dataset", REPO).private = True
+    private = dataclasses.replace(TARGET, private=True)
+    plan = make_plan(out, RELEASE, private, api=api_of(hub))
+    assert (plan.delete, plan.private) == (("v0/alter text.parquet",), True)
+    before = len(hub.log)
     with pytest.raises(Drift) as caught:
         rehearse(out, RELEASE)
-    faults = caught.value.message.splitlines()[1:]
-    assert faults == [
-        f"{name}-queries/dev: other values than the manifest's" for name in ("germandpr", "jobs")
+    assert caught.value.message.splitlines()[1:] == [
+        "germandpr-queries/dev: other values than the manifest's",
+        "jobs-queries/dev: other values than the manifest's",
     ]
+    assert "Nothing was published" in caught.value.hint
     assert not receipt_path(out, RELEASE).exists()
+    assert len(hub.log) == before, "a rehearsal talks to its own Hub only"
 
 
 def test_what_the_hub_would_refuse_is_refused_in_rehearsal(rehearsed: Path) -> None:

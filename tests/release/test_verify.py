@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import io
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.rehearsal.model import AddFile, AddLfs, Delete, Operation
 from builders.release import apply, verify
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
+
+# the Hub's client sends files in a way that its HTTP library has deprecated
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 QUERIES = "germandpr/queries/test.parquet"
 
@@ -42,21 +46,20 @@ def test_a_release_reads_back_with_this_process_settings_and_fresh_caches(
     assert not stale.exists(), "a cache from before would hide what the Hub sends now"
 
 
-def test_other_values_missing_files_and_unknown_ones_are_drift(
-    published: Path, hub: Hub, tmp_path: Path
-) -> None:
+def test_everything_that_differs_is_drift(published: Path, hub: Hub, tmp_path: Path) -> None:
     rows = pq.read_table(published / QUERIES)
     texts = pa.array([f"{text} Wirklich?" for text in rows["text"].to_pylist()], pa.string())
     sink = io.BytesIO()
     pq.write_table(rows.set_column(1, rows.schema.field(1), texts), sink)
     data = sink.getvalue()
-    import hashlib
-
     oid, repo = hashlib.sha256(data).hexdigest(), hub.store.repo("dataset", REPO)
     hub.store.put_object(repo, oid, len(data), data)
+    card = (published / "README.md").read_bytes()
+    card = card.replace(b"config_name: jobs-qrels", b"config_name: jobs-paare")
     retag(
         hub,
         "v1.0.1",
+        AddFile("README.md", card),
         AddLfs(QUERIES, oid, len(data)),
         AddLfs("jobs/neu.parquet", oid, len(data)),
         AddFile("croissant.jsonld", b"{}"),
@@ -70,22 +73,10 @@ def test_other_values_missing_files_and_unknown_ones_are_drift(
     assert "jobs/hard_negatives/dev.parquet: in the manifest, not in the repository" in faults
     assert "germandpr-queries/test: other values" in faults
     assert "croissant.jsonld: other bytes than in" in faults
-    assert "jobs-queries" not in faults
-
-
-def test_a_config_that_does_not_load_and_a_card_that_offers_none_of_it(
-    published: Path, hub: Hub, tmp_path: Path
-) -> None:
-    card = (
-        (published / "README.md").read_bytes().replace(b"config_name: jobs-qrels", b"config_name: jobs-paare")
-    )
-    retag(hub, "v1.0.1", AddFile("README.md", card))
-    with pytest.raises(Drift) as caught:
-        verify(REPO, "v1.0.1", environment=hub.environment(tmp_path / "home"))
-    faults = caught.value.message
     assert "jobs-qrels: not offered by the card" in faults
     assert "jobs-paare: not in the manifest" in faults
     assert "jobs-qrels: does not load (ValueError" in faults
+    assert "jobs-queries/" not in faults
 
 
 def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path) -> None:

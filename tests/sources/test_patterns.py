@@ -4,7 +4,7 @@ import re
 
 import pytest
 from fsspec.utils import glob_translate  # type: ignore[import-untyped]  # it has no types
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError
@@ -27,6 +27,7 @@ def as_datasets_does(pattern: str, path: str) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(PATTERNS, st.lists(PATHS, max_size=5))
 @example("**", ["a", "a/b", ".a/b", "a/.b", "__a/b"])
 @example("a/**/b", ["a/b", "a/a/b", "a/a/a/b", "b"])

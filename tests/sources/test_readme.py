@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import MtebDeError, SourceError, SourceMissing
@@ -147,6 +147,7 @@ def test_aliases_do_not_grow() -> None:
     assert chosen(document) == ["a.parquet"]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.text(max_size=200))
 def test_no_readme_makes_another_error(data: bytes, text: str) -> None:
     for document in (data, b"---\n" + data + b"\n---\n", lines(f"configs: {text}")):

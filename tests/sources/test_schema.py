@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
@@ -125,6 +125,7 @@ def test_an_optional_column_of_a_wrong_type_is_still_wrong(tmp_path: Path) -> No
         read_parquet([path], {"title": pa.string()}, optional=["title"])
 
 
+@settings(deadline=None)
 @given(cut=st.integers(min_value=0, max_value=99))
 def test_a_truncated_file_is_named(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = write(tmp_path_factory.mktemp("cut") / "corpus.parquet", {"_id": [str(i) for i in range(500)]})

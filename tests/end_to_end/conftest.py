@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builders.rehearsal import Hub, serve
+from tests.end_to_end.kit import ROWS, Tree, build, with_upstreams
+from tests.fixtures.upstream import upstream
+
+
+@pytest.fixture(scope="session")
+def upstream_hub() -> Iterator[Hub]:
+    with serve(with_upstreams(upstream() / "hub")) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="session")
+def built(upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """Both configs, built once with cold caches: all of germandpr, `ROWS` postings of jobs."""
+    folder = tmp_path_factory.mktemp("built")
+    tree = build(upstream_hub, folder, "germandpr")
+    jobs = build(upstream_hub, folder, "jobs", "--limit", str(ROWS), home=tree.home)
+    return Tree(tree.out, tree.home, tree.printed + jobs.printed)
+
+
+@pytest.fixture
+def shuffled_upstream(tmp_path: Path) -> Path:
+    """The stand-ins with the rows of every parquet file in another order."""
+    import polars as pl
+
+    source = upstream() / "hub"
+    for path in sorted(source.rglob("*")):
+        target = tmp_path / "shuffled" / path.relative_to(source)
+        if path.suffix == ".parquet":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            rows = pl.read_parquet(path).sample(fraction=1, shuffle=True, seed=7)
+            rows.write_parquet(target)
+        elif path.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    return tmp_path / "shuffled"
