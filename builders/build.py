@@ -14,9 +14,10 @@ from filelock import FileLock, Timeout
 from builders import checks
 from builders.checks.model import Finding, Severity, Subject
 from builders.errors import Busy, FindingsError, StorageError
+from builders.lock.committed import FOLDER, committed_lock, from_upstream, splits_path
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
-from builders.sources import fetch, is_stand_in
+from builders.sources import Fetched, fetch, is_stand_in, verify_against
 from builders.spec import Mining, Retrieval
 from builders.splits import assign, read_splits, remembered
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
@@ -53,7 +54,8 @@ class Options:
         limit: Build from this many queries only.
         workers: Encoding processes; None for one per core.
         home: Folder of the caches; None for the default.
-        splits: The assignment to start from; None for the committed one beside the config, if any.
+        committed: Folder of the committed locks and splits.
+        against_lock: Whether sources must be those of the committed lock; false only to replace it.
     """
 
     out: Path
@@ -63,7 +65,8 @@ class Options:
     limit: int | None = None
     workers: int | None = None
     home: Path | None = None
-    splits: Path | None = None
+    committed: Path = FOLDER
+    against_lock: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +87,14 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
         StorageError: The folder cannot be written, or another build holds it.
     """
     with exclusive(options.out):
-        fetched = fetch(
-            spec.sources, offline=options.offline, sources_from=options.sources, root=options.home
-        )
+        fetched, stand_in = _sources(spec, options)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         records = spec.read(fetched.files)
         if options.limit is not None:
             records = limit(records, options.limit, whole=spec.rows == "pair")
         prepared = prepare(spec, records)
         progress.step("prepare", *(funnel_line(funnel) for funnel in prepared.funnels))
-        committed = committed_splits(spec, options)
+        committed = _committed_splits(spec, options)
         assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
         progress.step("split", _sizes_line(assignment))
         negatives, mining = None, None
@@ -101,14 +102,14 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
             negatives, mining = _mine(spec.mining, options, prepared, progress)
         tables = list(_tables(spec, prepared, assignment, negatives))
         subject = Subject(spec, _by_kind(tables), prepared.relations.undecided, prepared.funnels, mining)
-        findings = checks.apply_waivers(checks.run(subject), spec.waivers)
+        findings = checks.apply_waivers(checks.run(subject, committed=committed), spec.waivers)
         _stop_on_errors(spec, findings)
         progress.step("check", *_finding_lines(findings))
         parameters = {
             "seed": SEED,
             "encoder": options.encoder if spec.mining else None,
             "limit": options.limit,
-            "stand_in": is_stand_in() and any(source.kind == "hub" for source in fetched.locks),
+            "stand_in": stand_in,
         }
         outcome = Outcome(
             spec=spec,
@@ -152,15 +153,18 @@ def exclusive(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
-    """Return the assignment that this build must keep, or None for a first one.
+def _sources(spec: Retrieval, options: Options) -> tuple[Fetched, bool]:
+    """Fetch, hold against the committed lock, and say whether a stand-in for the Hub was asked."""
+    fetched = fetch(spec.sources, offline=options.offline, sources_from=options.sources, root=options.home)
+    stand_in = is_stand_in() and any(source.kind == "hub" for source in fetched.locks)
+    locked = committed_lock(options.committed, spec.name)
+    if locked is not None and options.against_lock and from_upstream(fetched.locks, {"stand_in": stand_in}):
+        verify_against(fetched.locks, locked.sources)
+    return fetched, stand_in
 
-    Raises:
-        UsageError: The file is malformed.
-    """
-    if options.splits is not None:
-        return read_splits(options.splits)
-    path = Path(__file__).parent / "configs" / f"{spec.name}.splits.tsv"
+
+def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
+    path = splits_path(options.committed, spec.name)
     return read_splits(path) if path.exists() else None
 
 

@@ -11,6 +11,7 @@ import click
 
 from builders import registry
 from builders.cli.output import Lines, emit, say
+from builders.errors import Refused
 
 
 @click.command("build")
@@ -32,8 +33,13 @@ from builders.cli.output import Lines, emit, say
 @click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
 @click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries only.")
 @click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
+@click.option("--sample", is_flag=True, help="Build from the bundled sample instead of the upstreams.")
+@click.option("--check", is_flag=True, help="Rebuild, and compare with the committed lock.")
+@click.option("--update-lock", is_flag=True, help="Make this build the committed lock, with its splits.")
 @click.option(
-    "--splits", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Keep this assignment."
+    "--locks",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of committed locks and splits.  [default: beside the configs]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the locks as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
@@ -44,7 +50,10 @@ def command(
     offline: bool,
     limit: int | None,
     workers: int | None,
-    splits: Path | None,
+    sample: bool,
+    check: bool,
+    update_lock: bool,
+    locks: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -54,32 +63,66 @@ def command(
     Examples:
       mteb-de build
       mteb-de build jobs --encoder offline --limit 2000
+      mteb-de build --check
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
 
-    Exit codes: 0 built; 1 a check found an error, or a source changed; 2 could not run.
+    Exit codes: 0 built; 1 a check found an error, a source changed, or --check found a difference;
+    2 could not run.
     """
     from builders.build import Options, build
+    from builders.demo.sample_upstream import lay_out
+    from builders.lock import committed
 
-    specs = [registry.load(name) for name in configs or registry.names()]
-    lines = Lines(quiet=quiet)
-    locks = {}
-    for spec in specs:
-        lines.title(spec.name)
+    sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
+    if update_lock:
+        _refuse_stand_ins(encoder, sample, sources, limit)
+    if sample:
+        sources = (str(out / "work" / "sample"),)
+        lay_out(out / "work" / "sample")
+    folder = locks or committed.FOLDER
+    lines = Lines(quiet=quiet or as_json)
+    documents = {}
+    for spec in [registry.load(name) for name in configs or registry.names()]:
         began = time.monotonic()
         options = Options(
             out=out,
             encoder=encoder,
             offline=offline,
-            sources=tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(","))),
+            sources=sources,
             limit=limit,
             workers=workers,
-            splits=splits,
+            committed=folder,
+            against_lock=not update_lock,
         )
-        built = build(spec, options, lines)
-        locks[spec.name] = built.lock.model_dump(mode="json")
+        with lines.logged(out / "work" / spec.name / "build.log"):
+            lines.title(spec.name)
+            lock = build(spec, options, lines).lock
+            if check:
+                committed.require_equal(lock, committed.committed_lock(folder, spec.name), folder)
+                lines.step("compare", "equal to the committed lock")
+            if update_lock:
+                lines.step("commit", *map(str, committed.commit(out, lock, folder)))
+        documents[spec.name] = lock.model_dump(mode="json")
         if not as_json:
-            rows = sum(file.rows for file in built.lock.files)
-            seconds = time.monotonic() - began
+            rows, seconds = sum(file.rows for file in lock.files), time.monotonic() - began
             say(f"{spec.name}: {rows:,} rows in {out / spec.release / spec.name} ({seconds:.0f} s)")
     if as_json:
-        emit({"locks": locks})
+        emit({"locks": documents})
+
+
+def _refuse_stand_ins(encoder: str, sample: bool, sources: tuple[str, ...], limit: int | None) -> None:
+    from builders.sources import is_stand_in
+
+    reasons = {
+        "--encoder offline": encoder == "offline",
+        "--sample": sample,
+        "--limit": limit is not None,
+        "MTEB_DE_SOURCES": bool(sources),
+        "an HF_ENDPOINT that is not the Hub": is_stand_in(),
+    }
+    given = [reason for reason, applies in reasons.items() if applies]
+    if given:
+        raise Refused(
+            f"--update-lock does not go with {', '.join(given)}: a lock is made from the real upstreams",
+            hint="Leave that out; a build without --update-lock can still be rehearsed.",
+        )

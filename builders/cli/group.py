@@ -13,6 +13,7 @@ VERBS = {
     "build": ("builders.cli.build", "Rebuild configs from their pinned upstreams."),
     "check": ("builders.cli.check", "Run every rule on a built tree."),
     "demo": ("builders.cli.demo", "Walk the whole way on the bundled sample, offline."),
+    "explain": ("builders.cli.explain", "Say where an id comes from, or why a row was dropped."),
     "list": ("builders.cli.list", "Show the configs and what is locked."),
     "release": ("builders.cli.release", "Plan, rehearse, apply and verify a release."),
 }

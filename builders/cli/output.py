@@ -5,17 +5,22 @@ Texts from outside are printed as they are: no markup of theirs is obeyed.
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from builders.errors import StorageError
 
 _SECONDS_BETWEEN_LINES = 20.0
 _LABEL_WIDTH = 15
@@ -63,9 +68,34 @@ class Lines:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
         self._bar: tuple[Progress, TaskID, str] | None = None
         self._last = time.monotonic()
+        self._log: TextIO | None = None
+
+    @contextmanager
+    def logged(self, path: Path) -> Iterator[None]:
+        """Append every line to a file too, with the time of day; a fault's message comes last.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            log = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written ({error.strerror})") from error
+        with log:
+            self._log = log
+            try:
+                yield
+            except BaseException as error:
+                self._note(f"{type(error).__name__}: {error}")
+                raise
+            finally:
+                self._end_bar()
+                self._log = None
 
     def title(self, text: str) -> None:
         """Print a heading."""
+        self._note(text)
         self._console.print(Text(text, style="bold"))
 
     def step(self, name: str, *lines: str) -> None:
@@ -73,6 +103,7 @@ class Lines:
         self._end_bar()
         for number, line in enumerate(lines):
             label = f"{name if number == 0 else '':<{_LABEL_WIDTH}}"
+            self._note(f"  {label} {line}")
             self._console.print(Text.assemble("  ", (label, "cyan"), " ", line), soft_wrap=True)
 
     def tick(self, name: str, done: int, total: int) -> None:
@@ -82,6 +113,12 @@ class Lines:
         elif time.monotonic() - self._last > _SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self.step(name, f"{done:,} of {total:,}")
+
+    def _note(self, line: str) -> None:
+        if self._log is not None:
+            now = datetime.datetime.now(datetime.UTC)
+            self._log.write(f"{now:%Y-%m-%dT%H:%M:%SZ} {line}\n")
+            self._log.flush()
 
     def _move_bar(self, name: str, done: int, total: int) -> None:
         if self._bar is not None and self._bar[2] != name:

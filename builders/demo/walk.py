@@ -33,7 +33,7 @@ def walk(out: Path, progress: Progress) -> Walked:
     Raises:
         MtebDeError: Whatever a build or a rehearsal raises.
     """
-    sample = out / "sample"
+    sample = out / "work" / "sample"
     lay_out(sample)
     options = Options(out=out, encoder="offline", offline=True, sources=(str(sample),))
     locks = []

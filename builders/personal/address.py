@@ -22,9 +22,10 @@ _TOWN = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}]
 _NEAR_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
 _CITY = rf"{_TOWN}(?:[ ]{_NEAR_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _PLACE = re.compile(
-    r"(?P<gap>[ ]?[,·|/–-](?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ])(?P<country>(?:D|A|CH|DE|AT|L)[ -]{1,3})?"
+    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ](?:in[ ])?)(?P<country>(?:D|A|CH|DE|AT|L)[ -]{1,3})?"
     rf"(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
+_PLACE_AHEAD = re.compile(rf"(?<![\w-])(?:(?:D|A|CH)[ -]{{1,3}})?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
 _BOX = re.compile(
     rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?(?:(?:D|A|CH)[ -]{{1,3}})?[0-9]{{4,5}}[ ]{_CITY})?"
 )
@@ -62,10 +63,13 @@ _OF_SOMETHING = re.compile(
 )
 _PREPOSITION = re.compile(
     r"(?<![\w-])(?:Am|An[ ]de[rnm]|Auf[ ]de[rnm]|Im|In[ ]de[rnm]|Zum|Zur|Unter[ ]den|Hinter[ ]de[rnm]|Vor[ ]de[mrn]|Bei[ ]de[rnm]|"
-    rf"Beim|Alte[rn]?|Große[rn]?|Kleine[rn]?|Lange[rn]?|Obere[rn]?|Untere[rn]?|Neue[rn]?)(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
+    rf"Beim|(?:Rue|Avenue|Chemin|Route|Place|Via)(?:[ ](?:de|du|des|la|della|di))*|Alte[rn]?|Große[rn]?|Kleine[rn]?|Lange[rn]?|Obere[rn]?|Untere[rn]?|Neue[rn]?)(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
 _WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
-_LIVES = re.compile(r"wohn|adress|anschrift|besuch|umgezogen|\bsitz\b|treffpunkt", re.IGNORECASE)
+_LIVES = re.compile(
+    r"(?:wohn(?:haft|e|t|en)?|adresse|anschrift|besuch\w{0,6}|sitz|treffpunkt|zieh\w{0,3})\b[^0-9.!?]{0,16}\Z",
+    re.IGNORECASE,
+)
 _NO_HOUSE = re.compile(
     r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|Mio|Mrd|Millionen|"
     r"Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
@@ -76,13 +80,19 @@ def find(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
-        before = scan.before(number.start() - 1, _WIDTH)
+        window = scan.before(number.start() - 1, _WIDTH)
+        before = window.removesuffix(" Nr.")
         place = _PLACE.match(text, number.end())
         street = _street_with_place(before, place) if place else ""
-        if street and place:
-            yield Span(number.start() - 1 - len(street), place.end(), PersonalKind.ADDRESS, "address.postcode")
-        elif not _NO_HOUSE.match(text, number.end()) and (street := _street_alone(before, number.group())):
-            yield Span(number.start() - 1 - len(street), number.end(), PersonalKind.ADDRESS, "address.street")
+        alone = "" if street or _NO_HOUSE.match(text, number.end()) else _street_alone(before, number.group())
+        if street or alone:
+            ahead = before[: len(before) - len(street or alone)]
+            city = _PLACE_AHEAD.search(ahead) if alone else None
+            start = number.start() - 1 - len(window) + (city.start() if city else len(ahead))
+            end = place.end() if street and place else number.end()
+            yield Span(
+                start, end, PersonalKind.ADDRESS, "address.postcode" if street or city else "address.street"
+            )
     for box in _BOX.finditer(text):
         yield Span(*box.span(), PersonalKind.ADDRESS, "address.box")
 
@@ -95,7 +105,12 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
     sure = len(place["code"]) == 5 or place["country"] or place["gap"] != " "
     if not sure and not before.casefold().endswith(_ENDS):
         return ""
-    match = _PREPOSITION.search(before) or _OF_SOMETHING.search(before) or _with_adjective(before) or _WORDS.search(before)
+    match = (
+        _PREPOSITION.search(before)
+        or _OF_SOMETHING.search(before)
+        or _with_adjective(before)
+        or _WORDS.search(before)
+    )
     return match.group() if match else ""
 
 
@@ -107,10 +122,14 @@ def _street_alone(before: str, number: str) -> str:
         street = _with_adjective(before)
         name = street.group() if street else ""
         last = name.rpartition(" ")[2].casefold()
-        return "" if name.casefold() in _ENDS or last.replace("ss", "ß") in _NO_STREETS or last in _NO_STREETS else name
+        return (
+            ""
+            if name.casefold() in _ENDS or last.replace("ss", "ß") in _NO_STREETS or last in _NO_STREETS
+            else name
+        )
     if match := _OF_SOMETHING.search(before):
         return match.group()
-    match = _PREPOSITION.search(before)
+    match = _PREPOSITION.search(before) or _WORDS.search(before)
     return match.group() if match and len(number) < 4 and _LIVES.search(before[: match.start()]) else ""
 
 

@@ -15,10 +15,10 @@ _MONTH = (
 )
 _DATE = (
     rf"(?:[0-3]?[0-9]\.{_S}(?:[01]?[0-9]\.|{_MONTH}){_S}(?:(?:18|19|20)[0-9]{{2}}|['’]?[0-9]{{2}})"
-    r"|(?:18|19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]|[0-3]?[0-9]/[0-3]?[0-9]/(?:(?:18|19|20)[0-9]{2}|[0-9]{2}))(?![0-9])"
+    r"|(?:18|19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]|[0-3]?[0-9]-[01]?[0-9]-(?:18|19|20)[0-9]{2}|[0-3]?[0-9]/[0-3]?[0-9]/(?:(?:18|19|20)[0-9]{2}|[0-9]{2}))(?![0-9])"
 )
 _WORD = re.compile(
-    r"[gG](?:eb(?:oren|\.|urts(?:datum|tag)|datum|dat)|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D\.?O\.?B\b"
+    r"[gG](?:eb(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag)|datum|dat)|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D\.?O\.?B\b"
 )
 _FORWARD = re.compile(rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})")
 _LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
@@ -43,7 +43,10 @@ def find(scan: Scan) -> Iterator[Span]:
             if earlier:
                 shift = start - len(before)
                 yield Span(
-                    earlier.start(1) + shift, earlier.end(1) + shift, PersonalKind.BIRTH_DATE, "birth_date.before"
+                    earlier.start(1) + shift,
+                    earlier.end(1) + shift,
+                    PersonalKind.BIRTH_DATE,
+                    "birth_date.before",
                 )
 
 

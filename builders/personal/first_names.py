@@ -8,7 +8,7 @@ more harm than good.
 
 FIRST_NAMES = frozenset(
     """
-    Aaron Achim Ada Adalbert Adam Adela Adele Adelheid Adem Adnan Adolf Adrian Adriana Adriano Agata Agathe Agnes
+    Aaron Abdul Abdullah Abdelkader Achim Ada Adalbert Adam Adela Adele Adelheid Adem Adnan Adolf Adrian Adriana Adriano Agata Agathe Agnes
     Agnieszka Ahmad Ahmed Ahmet Aileen Ajla Akif Alan Albert Alberto Albin Albrecht Aldo Alejandro Aleksander
     Aleksandar Aleksandra Aleksej Aleksey Alena Alessandra Alessandro Alessia Alex Alexander Alexandra Alexej Alexia
     Alexis Alfons Alfonso Alfred Ali Alice Alicia Alina Aline Alisa Alise Alma Alois Aloisia Alwin Alwine Amalia

@@ -71,7 +71,9 @@ class Score:
     @property
     def recall(self) -> float:
         """Share of the marked spans that were found."""
-        return sum(tally.found for tally in self.by_kind.values()) / sum(tally.marked for tally in self.by_kind.values())
+        return sum(tally.found for tally in self.by_kind.values()) / sum(
+            tally.marked for tally in self.by_kind.values()
+        )
 
     @property
     def precision(self) -> float:
@@ -83,7 +85,9 @@ class Score:
 
 def read_set(name: SetName) -> tuple[Marked, ...]:
     """Return the texts of a bundled set."""
-    lines = resources.files("builders.personal").joinpath("gold", f"{name}.jsonl").read_text("utf-8").splitlines()
+    lines = (
+        resources.files("builders.personal").joinpath("gold", f"{name}.jsonl").read_text("utf-8").splitlines()
+    )
     return tuple(_unmarked(json.loads(line)["text"]) for line in lines)
 
 

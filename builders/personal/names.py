@@ -17,43 +17,138 @@ from builders.personal.words import (
     UPPER,
     WORD,
     is_first_name,
-    is_no_name,
+    is_surname,
     person_in,
 )
 
 _S = r"[ \u00a0]{1,2}"
 _IN = r"(?:[/:*_]?in(?:nen)?|\(in\)|/-in)?"
 _CUES: Mapping[str, tuple[str, ...]] = {
-    "mister": ("Herrn?", "HERRN?", "Hrn?\\.", "Frau", "FRAU", "Fr\\.", "Fräulein", "Familie", "Fam\\.", "Eheleute"),
+    "mister": (
+        "Herrn?",
+        "HERRN?",
+        "Hrn?\\.",
+        "Frau",
+        "FRAU",
+        "Fr\\.",
+        "Fräulein",
+        "Familie",
+        "Fam\\.",
+        "Eheleute",
+    ),
     "title": ("Dr\\.", "DDr\\.", "Prof\\.", "Priv\\.-Doz\\.", "Univ\\.-Prof\\."),
-    "degree": ("Dipl\\.", "Mag\\.", "Ing\\.", "Rechtsanw[aä]lt(?:in)?", "RA(?=[ \u00a0])", f"Pfarrer{_IN}"),
+    "degree": ("Dipl\\.", "Mag\\.", "Ing\\.", "Rechtsanw[aä]lt(?:in)?", "RA(?=[ \u00a0])", f"Pfarrer{_IN}", f"Bürgermeister{_IN}"),
     "label": tuple(
         label + _IN
         for label in (
-            "Ansprechpartner", "ANSPRECHPARTNER", "Ansprechperson", "Abteilungsleiter", "Autor", "Bauleiter", "Bearbeiter",
-            "Bereichsleiter", "Betreuer", "Bewerber", "Datenschutzbeauftragter?n?", "Fahrer", "Familienname",
-            "Geschäftsführ(?:er|ung)", "Halter", "Inhaber", "Kassenwart", "Klassenlehrer", "Kontaktperson", "Kontoinhaber",
-            "Kund(?:e|in)", "Mieter", "Nachname", "Name", "NAME", "Patient", "Personalleiter", "Pflegedienstleitung",
-            "Projektleiter", "Rufname", "Sachbearbeiter", "Schriftführer", "Teamleiter", "Trainer", "Unterschrift",
-            "Verfasser", "Vermieter", "Vorname", "Vorsitzender?", "Zeuge", "Zeugin", "Zuname",
+            "Ansprechpartner",
+            "ANSPRECHPARTNER",
+            "Ansprechperson",
+            "Abteilungsleiter",
+            "Autor",
+            "Bauleiter",
+            "Bearbeiter",
+            "Bereichsleiter",
+            "Betreuer",
+            "Bewerber",
+            "Datenschutzbeauftragter?n?",
+            "Fahrer",
+            "Familienname",
+            "Geschäftsführ(?:er|ung)",
+            "Halter",
+            "Inhaber",
+            "Kassenwart",
+            "Klassenlehrer",
+            "Kontaktperson",
+            "Kontoinhaber",
+            "Kund(?:e|in)",
+            "Mieter",
+            "Nachname",
+            "Name",
+            "NAME",
+            "Patient",
+            "Personalleiter",
+            "Pflegedienstleitung",
+            "Projektleiter",
+            "Rufname",
+            "Sachbearbeiter",
+            "Schriftführer",
+            "Teamleiter",
+            "Trainer",
+            "Unterschrift", "Unterzeichner", "Vertretungsberechtigte?r?",
+            "Verfasser",
+            "Vermieter",
+            "Vorname",
+            "Vorsitzender?",
+            "Zeuge",
+            "Zeugin",
+            "Zuname",
         )
     ),
     "place": tuple(
         label + _IN
         for label in (
-            "Absender", "Auskünfte", "Auskunft", "Bewerbung(?:en)?", "Einsatzleitung", "Empfänger", "Kontakt", "KONTAKT",
-            "Leistungsempfänger", "Leiter", "Leitung", "Lieferung", "Personalreferent", "Rückfragen", "Verantwortlich",
-            "Vertretung", "Vorstand", "Zustellung",
+            "Absender",
+            "Auskünfte",
+            "Auskunft",
+            "Bewerbung(?:en)?",
+            "Einsatzleitung",
+            "Empfänger",
+            "Kontakt",
+            "KONTAKT",
+            "Leistungsempfänger",
+            "Leiter",
+            "Leitung",
+            "Lieferung",
+            "Personalreferent",
+            "Rückfragen",
+            "Verantwortlich",
+            "Vertretung",
+            "Vorstand",
+            "Zustellung",
         )
     ),
-    "direct": ("gez\\.", "A\\.(?<=[iI]\\.[ ]A\\.)", "A\\.(?<=[iI]\\.A\\.)", "V\\.(?<=[iI]\\.[ ]V\\.)", "V\\.(?<=[iI]\\.V\\.)",
-               "Hd?\\.(?<=z\\.[ ]Hd\\.)", "Hd\\.(?<=z\\.Hd\\.)", "Händen", "heiße", "c/o"),
-    "meeting": ("vertreten[ ]durch", "Vertreten[ ]durch", "beantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?", "bin[ ](?:der|die)",
-                "Sie[ ]sich(?:[ ]bitte)?[ ]an"),
-    "closing": ("Gr(?:ü(?:ß|ss)e[n]?|u(?:ß|ss))(?!\\w)", "GRÜ(?:ß|SS)EN?", "grü(?:ß|ss)t", "MfG", "LG", "VG", "Herzlichst",
-                "Hochachtungsvoll"),
-    "greeting": ("Liebe[rs]?", "Hallo", "Hi", "Hey", "Moin", "Servus", "Grüezi", "Hoi", "Guten[ ](?:Tag|Morgen|Abend)",
-                 "geehrter?"),
+    "direct": (
+        "gez\\.",
+        "A\\.(?<=[iI]\\.[ ]A\\.)",
+        "A\\.(?<=[iI]\\.A\\.)",
+        "V\\.(?<=[iI]\\.[ ]V\\.)",
+        "V\\.(?<=[iI]\\.V\\.)",
+        "Hd?\\.(?<=z\\.[ ]Hd\\.)",
+        X,
+        "Händen",
+        "heiße(?<=[iI]ch[ ]heiße)",
+        "c/o",
+    ),
+    "meeting": (
+        "vertreten[ ]durch",
+        "Vertreten[ ]durch",
+        "beantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?",
+        "bin[ ](?:der|die)",
+        "Sie[ ]sich(?:[ ]bitte)?[ ]an",
+    ),
+    "closing": (
+        "Gr(?:ü(?:ß|ss)e[n]?|u(?:ß|ss))(?!\\w)",
+        "GRÜ(?:ß|SS)EN?",
+        "grü(?:ß|ss)t",
+        "MfG",
+        "LG",
+        "VG",
+        "Herzlichst",
+        "Hochachtungsvoll",
+    ),
+    "greeting": (
+        "Liebe[rs]?",
+        "Hallo",
+        "Hi",
+        "Hey",
+        "Moin",
+        "Servus",
+        "Grüezi",
+        "Hoi",
+        "Guten[ ](?:Tag|Morgen|Abend)",
+        "geehrter?",
+    ),
 }
 """What announces a name. Each begins with a letter as it stands, so that one pass skips all other letters."""
 
@@ -65,13 +160,15 @@ def _by_first_letter(cues: list[str]) -> re.Pattern[str]:
     rests: dict[str, list[str]] = {}
     for cue in cues:
         rests.setdefault(cue[0], []).append(cue[1:])
-    return re.compile("|".join(f"{letter}(?:{'|'.join(endings)})" for letter, endings in sorted(rests.items())))
+    return re.compile(
+        "|".join(f"{letter}(?:{'|'.join(endings)})" for letter, endings in sorted(rests.items()))
+    )
 
 
 _ANY_CUE = _by_first_letter([cue for cues in _CUES.values() for cue in cues])
 _ROLE = (
     rf"(?:(?:[{UPPER}][{LOWER}]{{2,24}}(?:minister|präsident|kanzler|meister|direktor|leiter|anwalt|anwält|sprecher|"
-    r"ärzt|arzt)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|Kanzler)(?:in)?"
+    r"ärzt|arzt|sekretär|inspektor|inspektorin|rätin)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|Kanzler)(?:in)?"
     rf"{_S})"
 )
 _AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
@@ -80,14 +177,24 @@ _COLON = re.compile(
     rf"(?P<between>[^:,;.!?–\n\0\x01]{{0,40}}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{{0,40}}?)"
     rf":(?:[ \u00a0]{{1,3}}|[ ]?\n)(?P<titles>{TITLES})"
 )
-_NEXT = re.compile(rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]war)?{_S}{TITLES}")
-_CLOSING_GAP = re.compile(rf"[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure)(?:{_S}))?{TITLES}")
+_NEXT = re.compile(rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]von|[ ]den[ ]Geschäftsführer)?:?(?:{_S}|[ ]?\n){TITLES}")
+_CLOSING_GAP = re.compile(
+    rf"[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure)(?:{_S}))?{TITLES}"
+)
 _SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|)]|\Z|\0)")
-_ARTICLE = re.compile(r"(?:\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ])\Z", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"(?:\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ])\Z",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(rf"{_S}{TITLES}")
+_OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
 _GIVEN = re.compile(rf",[ ]({WORD})")
 _INITIAL = re.compile(INITIALS)
-_FULL = re.compile(rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))")
+_LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
+_FULL = re.compile(
+    rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))"
+)
 
 
 def find(scan: Scan) -> Iterator[Span]:
@@ -96,7 +203,11 @@ def find(scan: Scan) -> Iterator[Span]:
     for sign in _ANY_CUE.finditer(text):
         start = sign.start()
         cue = _CUE.match(text, start)
-        if cue is None or cue.lastgroup is None or (start and (text[start - 1].isalnum() or text[start - 1] in "_-")):
+        if (
+            cue is None
+            or cue.lastgroup is None
+            or (start and (text[start - 1].isalnum() or text[start - 1] in "_-"))
+        ):
             continue
         for begin, end in _READERS[cue.lastgroup](scan, cue):
             yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
@@ -107,7 +218,9 @@ def find_full(scan: Scan) -> Iterator[Span]:
     text = scan.text
     for match in _FULL.finditer(text):
         start = match.start()
-        if is_first_name(match.group()) and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")):
+        if is_first_name(match.group()) and not (
+            start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")
+        ):
             name = _name_at(scan, start, known=True)
             if name and " " in text[start : name[1]].replace("\u00a0", " "):
                 yield Span(*name, PersonalKind.FULL_NAME, "full_name.listed")
@@ -117,17 +230,20 @@ def _name_at(scan: Scan, position: int, *, known: bool) -> tuple[int, int] | Non
     """Return the name that begins at `position`.
 
     Args:
-        known: Only names that begin with a listed first name or an initial.
+        known: Only names that begin with a listed first name, an initial or a listed surname.
     """
     run = NAME.match(scan.text, position)
     if not run:
         return None
     name, words = person_in(run.group())
-    if not name or (known and not is_first_name(words[0]) and not _INITIAL.match(name)):
+    if not name or (known and not (is_first_name(words[0]) or _INITIAL.match(name) or is_surname(words[0]))):
         return None
     end = position + len(name)
     if ORGANISATION.match(scan.text, end):
         return None
+    if is_first_name(words[0]):
+        initial = _LAST_INITIAL.match(scan.text, end)
+        return position + 4 * name.startswith("von "), initial.end() if initial else end
     return position, end
 
 
@@ -187,8 +303,8 @@ def _listed(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, in
     text = scan.text
     name = _name_at(scan, position, known=known)
     while name:
-        given = _GIVEN.match(text, name[1])
-        if given and is_first_name(given.group(1)) and not is_first_name(text[slice(*name)]):
+        given = _GIVEN.match(text, name[1]) if " " not in text[slice(*name)] else None
+        if given and is_first_name(given.group(1)):
             name = name[0], given.end()
         yield name
         more = _MORE.match(text, name[1])
@@ -210,7 +326,7 @@ def _signed(scan: Scan, gap: str, end: int) -> bool:
 
 
 def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    gap = _NEXT.match(scan.text, cue.end())
+    gap = _SPACE.match(scan.text, cue.end()) if _OPENING.search(scan.before(cue.start(), 6)) else None
     name = _name_at(scan, gap.end(), known=True) if gap else None
     if name:
         yield name

@@ -10,13 +10,19 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from builders.personal.checks import ahv_number, at_insurance, health_insurance, id_document, pension_insurance
+from builders.personal.checks import (
+    ahv_number,
+    at_insurance,
+    health_insurance,
+    id_document,
+    pension_insurance,
+)
 from builders.personal.iban import IBAN_LENGTHS
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _NEAR = 60
-_IBAN = re.compile(r"[A-Za-z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Za-z0-9])")
+_IBAN = re.compile(r"[A-Za-z]{2}[ ]?[0-9]{2}(?=[ \u00a0-]?[A-Za-z0-9])")
 _GROUPED = re.compile(r"(?:[ \u00a0-]?[A-Za-z0-9]){11,32}+")
 _VAT = re.compile(
     r"(?<![\w-])(?:DE[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|ATU[ ]?[0-9]{8}"
@@ -39,7 +45,9 @@ _HEALTH_WORDS = re.compile(
     re.IGNORECASE,
 )
 _AT_WORDS = re.compile(r"svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b", re.IGNORECASE)
-_DOCUMENT_WORDS = re.compile(r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität", re.IGNORECASE)
+_DOCUMENT_WORDS = re.compile(
+    r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität", re.IGNORECASE
+)
 _OTHER_WORDS = re.compile(
     r"(?:refer\w{0,8}|bestell\w{0,8}|artikel\w{0,8}|stellen\w{0,12}|auftrag\w{0,8}|kunden\w{0,8}|sendung\w{0,8}|isbn|"
     r"ean|isin|wkn|serien\w{0,8}|rechnung\w{0,8}|vorgang\w{0,8}|ticket\w{0,8}|kennziffer|charge)[ .:#-]{0,4}\Z",
@@ -82,7 +90,9 @@ def find_vat_id(scan: Scan) -> Iterator[Span]:
     def valid(number: str) -> bool:
         if number[0] == "D":
             return bool(vat.is_valid(number.replace("\u00a0", "").replace(".", "")))
-        return bool(uid.is_valid(number) if number[0] == "A" else ch_vat.is_valid(number) or ch_uid.is_valid(number))
+        return bool(
+            uid.is_valid(number) if number[0] == "A" else ch_vat.is_valid(number) or ch_uid.is_valid(number)
+        )
 
     yield from _checked(scan, _VAT, PersonalKind.VAT_ID, valid)
 
@@ -112,7 +122,9 @@ def find_tax_id(scan: Scan) -> Iterator[Span]:
     """Yield tax identification numbers: check digit, and no digit more often than the rules allow."""
     from stdnum.de import idnr
 
-    yield from _checked(scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.replace("\u00a0", "")))
+    yield from _checked(
+        scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.replace("\u00a0", ""))
+    )
 
 
 def find_tax_number(scan: Scan) -> Iterator[Span]:

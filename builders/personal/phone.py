@@ -20,7 +20,9 @@ _SHAPE = re.compile(
     rf"(?:{_GAP}[0-9]){{5,20}}+(?![\w]|[.,/-][0-9])"
 )
 _PLAIN = re.compile(rf"[1-9](?<![\w.,/+-].)(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
-_EXTENSION = re.compile(r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])")
+_EXTENSION = re.compile(
+    r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
+)
 
 _CALL = r"(?:tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\brufen?\b|\bruf|whats?app|signal|sms|erreich|durchwahl|servicenummer)"
 _CUE = re.compile(rf"{_CALL}[^0-9\n]{{0,30}}\Z|[☎☏✆📞📱📠][^0-9]{{0,3}}\Z", re.IGNORECASE)
@@ -38,7 +40,7 @@ _DATE = re.compile(
     r"(?:0?[1-9]|[12][0-9]|3[01])(?:[.][ ]?(?:0?[1-9]|1[0-2])[.][ ]?|[/-](?:0?[1-9]|1[0-2])[/-])(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9.])"
 )
 _TIME = re.compile(r"[0-2]?[0-9][.][0-5][0-9][ ]?[-–—][ ]?[0-2]?[0-9][.][0-5][0-9]")
-_SLASHED = re.compile(r"\(?0[1-9][0-9]{1,4}\)?[ ]?/[ ]?[1-9]")
+_DIALLED = re.compile(r"\(?0[ ]?[1-9][0-9 ]{1,5}\)?[ ]?[-/ –][ ]?[1-9][0-9](?:[ -]?[0-9]){1,9}\Z")
 _FEWEST, _MOST = 5, 16
 
 
@@ -63,7 +65,7 @@ def _rule(number: str, before: str) -> str:
         return "phone.cue" if _FEWEST <= sum(character.isdigit() for character in number) <= _MOST else ""
     if _OTHER.search(before):
         return ""
-    if number.lstrip("(").startswith(("+", "00")) or _SLASHED.match(number):
+    if number.lstrip("(").startswith(("+", "00")) or _DIALLED.match(number):
         return "phone.possible" if _possible(number) else ""
     return "phone.valid" if _valid(number) else ""
 

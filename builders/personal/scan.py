@@ -64,7 +64,9 @@ class Scan:
 
     def near(self, match: re.Match[str], words: re.Pattern[str], width: int) -> bool:
         """Say whether one of `words` stands within `width` characters before or after a match, in its row."""
-        return bool(words.search(self.before(match.start(), width)) or words.search(self.after(match.end(), width)))
+        return bool(
+            words.search(self.before(match.start(), width)) or words.search(self.after(match.end(), width))
+        )
 
     def start_of(self, backwards: re.Pattern[str], position: int, width: int) -> int:
         """Return where a run that ends at `position` begins.

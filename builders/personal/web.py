@@ -13,12 +13,12 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _TLD = (
-    "de|at|ch|li|lu|eu|com|org|net|info|biz|io|app|dev|me|tv|cc|co|uk|fr|it|nl|be|pl|cz|us|"
-    "berlin|hamburg|koeln|cologne|bayern|nrw|ruhr|saarland|wien|tirol|swiss|"
-    "jobs|shop|online|blog|gmbh|page|site|cloud|email|team|work|careers|health|law|tech|group|media|agency"
+    "de|at|ch|li|lu|eu|com|org|net|info|biz|uk|fr|nl|pl|cz|berlin|hamburg|koeln|cologne|bayern|nrw|ruhr|saarland|wien|tirol|"
+    "swiss|jobs|shop|online|blog|gmbh|page|site|cloud|email|careers|agency"
 )
+_WEAK_TLD = "be|it|es|me|so|to|tv|us|co|io|ai|is|ly|gl|gg|ru|se|no|dk|fi|pt|gr|tr|app|dev|cc|xyz|top|club|news|world|live|wiki|tech|team|work|media|group|health|law"
 _SIGN = re.compile(
-    rf"@|://|\.(?<=[wW]{{3}}\.)|\.(?:{_TLD})(?![\w@-])(?!\.[^\W\d_])"
+    rf"@|://|\.(?<=[wW]{{3}}\.)|\.(?:{_TLD}|{_WEAK_TLD})(?![\w@-])(?!\.[^\W\d_])"
     r"|[\[({<][ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"
     r"|/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[A-Za-z0-9_-])"
 )
@@ -31,7 +31,7 @@ _WWW = re.compile(
 )
 _HOST_BACKWARDS = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,4}")
 _CUE = re.compile(
-    r"(?:unter|auf|über|via|siehe|besuch\w{0,10}|website|webseite|homepage|internet|web|link|url|online|seite)"
+    r"\b(?:unter|via|siehe|besuch\w{0,10}|website|webseite|homepage|internet|web|link|url|online|domain|portal)"
     r"[ :„\"(–-]{0,4}\Z",
     re.IGNORECASE,
 )
@@ -42,7 +42,10 @@ _PLAIN_LOCAL_BACKWARDS = re.compile(r"[ ]{0,2}[\w+-][\w.+-]{0,63}+(?:[ ](?:tknup
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.){1,8}(?:[^\W\d_]{2,24}|xn--[A-Za-z0-9-]{2,59})(?![\w-])")
 _DOT = r"(?:\.|[ ]{0,2}[\[({<][ ]?(?:dot|punkt|DOT|PUNKT|Dot|Punkt|\.)[ ]?[\])}>][ ]{0,2}|[ ](?:dot|punkt|DOT|PUNKT)[ ])"
 _LOOSE_DOMAIN = re.compile(rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{2,63}}+){{1,4}}")
-_HANDLE = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_.]{0,28}[A-Za-z0-9_])(?![\w@])")
+_LOOSE_CUE = re.compile(r"(?:\A|[:|(\[<*\n]|\b(?:auf|über|bei))[ ]?\Z")
+_COMMON = re.compile(rf"\.(?:{_TLD})\Z")
+_PRODUCTS = frozenset({"asp.net", "vb.net", "ado.net", "ml.net"})
+_HANDLE = re.compile(r"[\w](?:[\w.-]{0,38}\w)(?![\w@])")
 _REDDIT = re.compile(r"[A-Za-z0-9_-]{2,20}(?![\w-])")
 
 
@@ -112,8 +115,15 @@ def _bare_host(scan: Scan, at: int, end: int) -> Iterator[Span]:
     path = _PATH.match(text, end)
     stop = path.end() if path else end
     host = text[start:end]
-    if text[stop - 1] == "/" or stop > end + 1 or host.islower() or _CUE.search(scan.before(start, 20)):
+    if stop > end or _CUE.search(scan.before(start, 20)) or _stands_as_address(host, scan.before(start, 8)):
         yield Span(start, _trimmed(text, start, stop), PersonalKind.URL, "url.host")
+
+
+def _stands_as_address(host: str, before: str) -> bool:
+    """Say whether a host without a path is meant as an address: "golem.de" in running text names a medium."""
+    if not host.islower() or host in _PRODUCTS or not _COMMON.search(host):
+        return False
+    return host.count(".") > 1 or "-" in host or _LOOSE_CUE.search(before) is not None
 
 
 def _reddit_user(scan: Scan, end: int) -> Iterator[Span]:

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 
 from builders.personal.first_names import FIRST_NAMES
+from builders.personal.surnames import SURNAMES
 
 
 def _letters(category: str) -> str:
@@ -35,10 +36,9 @@ PARTICLES = (
     r"(?:[ ](?:der|den|dem|de|und[ ]zu|zu|la|von))?[ \u00a0]+)"
 )
 TITLES = (
-    r"(?:(?:Prof|Dr|Dipl|Mag|Ing|Univ|Priv|Doz|Hon|em|med|dent|vet|jur|iur|phil|rer|nat|oec|pol|theol|habil|techn|"
-    r"h\.[ ]?c|mult|M\.?A|B\.?A|M\.?Sc|B\.?Sc|LL\.?M|RA|PD|DDr)\.?"
-    r"(?:[ -]?(?:Ing|Kfm|Kffr|Psych|Päd|Inf|Phys|Math|Chem|Biol|Soz|Volksw|Betriebsw|Wirt|Verw|Kauf\w{2,4}|Des)\.?)?"
-    r"(?:[ ]?\((?:FH|BA|TU|Univ\.?)\))?[ \u00a0]{0,2}){0,6}"
+    r"(?:-?(?:Prof|Dr|DDr|Dipl|Mag|Ing|Univ|Priv|Doz|Hon|em|med|dent|vet|jur|iur|phil|rer|nat|oec|pol|theol|habil|techn|"
+    r"h\.[ ]?c|mult|M\.?A|B\.?A|M\.?Sc|B\.?Sc|LL\.?M|RA|PD|Kfm|Kffr|Kaufm|Psych|Päd|Inf|Phys|Math|Chem|Biol|Soz|Wirt|Verw|"
+    r"Des|Volksw|Betriebsw)(?:\.|(?![\w]))(?:[ ]?\((?:FH|BA|TU|Univ\.?)\))?[ \u00a0]{0,2}){0,8}"
 )
 _SPACE = r"[ \u00a0]{1,2}"
 _PART = rf"(?:{PARTICLES}{{0,2}}(?:{INITIALS})?{WORD})"
@@ -113,10 +113,17 @@ def is_first_name(word: str) -> bool:
     return word in FIRST_NAMES or ("-" in word and word.partition("-")[0] in FIRST_NAMES)
 
 
+def is_surname(word: str) -> bool:
+    """Say whether a word, or one of its parts, is a listed surname; capitals count as well."""
+    return any(part in SURNAMES for part in (word.title() if word.isupper() else word).split("-"))
+
+
 def is_no_name(word: str) -> bool:
     """Say whether a capitalised word is one of `NO_NAMES`, or ends as nouns do that are no names."""
-    plain = word.title() if word.isupper() and len(word) > 3 else word
-    return plain in NO_NAMES or (len(plain) > 5 and plain.casefold().endswith(_NO_NAME_ENDS))
+    plain = word.title() if word.isupper() else word
+    return (
+        plain in NO_NAMES or word in NO_NAMES or (len(plain) > 5 and plain.casefold().endswith(_NO_NAME_ENDS))
+    )
 
 
 def person_in(run: str) -> tuple[str, list[str]]:

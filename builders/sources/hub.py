@@ -13,7 +13,7 @@ from builders.files import sha256
 from builders.lock.model import Frozen, SourceFile, SourceLock
 from builders.sources import client
 from builders.sources.cache import Cache, Lost, Say, Stored
-from builders.sources.patterns import safe_path
+from builders.sources.patterns import safe_path, shown
 from builders.sources.readme import LARGEST, README, select
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ _FETCH = "Run the same command once without `--offline`."
 
 
 class Resolved(Frozen):
-    """The commit that a pin means."""
+    """The commit that a pin means, and the server that said so."""
 
     commit: str
+    endpoint: str
 
 
 class ListedFile(Frozen):
@@ -120,7 +121,8 @@ class _Snapshot:
         """Return the commit that the pin means."""
         repo, pin = self.source.repo, self.source.revision
         place = f"{self._place()}/pins/{safe_path(pin, what='revision', repo=repo)}.json"
-        if note := self.cache.note(place, Resolved):
+        note = self.cache.note(place, Resolved)
+        if note and (self.api is None or note.endpoint == shown(client.endpoint())):
             return note.commit
         commit = client.resolve(self._online("its commit"), repo, pin, pause=pause)
         if not commit.startswith(pin):
@@ -128,7 +130,7 @@ class _Snapshot:
                 f"{repo}: pinned at {pin}, which now means {commit}",
                 hint="A pin is a commit hash. Look at what changed, pin a new one, build with --update-lock.",
             )
-        self.cache.write_note(place, Resolved(commit=commit))
+        self.cache.write_note(place, Resolved(commit=commit, endpoint=shown(client.endpoint())))
         return commit
 
     def listing(self, commit: str) -> Listing:

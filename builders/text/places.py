@@ -15,9 +15,12 @@ _LEAD = re.compile(
 _SEPARATOR = re.compile(r" [-–—|/] |[,;(] ?")
 _POSTCODE = re.compile(r"^(?:(?:d|a|ch)-)?\d{4,5} ")
 _ALTERNATIVES = re.compile(r" ?[,;/+&] ?| (?:und|oder|bzw\.) ")
+_WATERS = (
+    r"(?:main|oder|saale|lahn|neckar|donau|rhein|ruhr|spree|havel|elbe|inn|weser|unterweser|ems|isar|lech|mosel"
+    r"|sieg|see|bodensee|taunus|harz|allgäu|pfalz|westf(?:\.|alen)|m\.|d\.|n\.|s\.)"
+)
 _DISAMBIGUATION = re.compile(
-    r"^(.{2,40}?)(?: ?\(.{1,30}\)| (?:am|an|i|a|b|ob|vor|im|in)\b.{1,30}|-.{2,30}"
-    r"|/(?:main|oder|saale|lahn|neckar|donau|rhein|ruhr|spree|havel|elbe|inn|weser|ems|westf\.?|allgäu))$"
+    rf"^(.{{2,40}}?)(?: ?\({_WATERS}\)|/{_WATERS}| (?:am|an der|a\. ?d\.|a\.) ?{_WATERS}|-[^\W\d_-]{{2,30}})$"
 )
 _ORDINARY_WORDS = frozenset(
     "ahlen aue baden brake buchen büren damme emmen erlangen essen geldern giessen hagen halle hamm haren"

@@ -315,7 +315,8 @@ def test_the_stand_in_gives_the_known_counts_and_no_twins_are_left() -> None:
     assert reasons["empty_query"] == 43
     queries = prepared.queries
     assert not queries["text"].str.contains(r"&amp;|\u0308|  ").any()
-    traces = r"m/w/d|w/m/d|d/m/w|\(gn\)|ref\. \d|& co$|<[a-z]+>| in (köln|halle|ulm|kiel)$|[a-z]/in$|tel\."
+    markers = r"m/w/d|w/m/d|d/m/w|\(gn\)|ref\. \d|& co$|[a-z]/in$| in (köln|halle|ulm|kiel)$"
+    traces = rf"{markers}|<[a-z]+>|tel\.|bewerbung an|hd\."
     assert queries.filter(pl.col("group").str.contains(traces)).rows() == []
     assert queries["group"].n_unique() < queries.height / 2
     pairs = prepared.relations.qrels.height

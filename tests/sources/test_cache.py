@@ -79,7 +79,7 @@ def test_an_object_that_is_gone_is_absent(home: Path) -> None:
 
 
 def test_notes_come_back_or_not_at_all(home: Path) -> None:
-    cache, note = Cache(home), Resolved(commit="0" * 40)
+    cache, note = Cache(home), Resolved(commit="0" * 40, endpoint="")
     assert cache.note("a/b.json", Resolved) is None
     cache.write_note("a/b.json", note)
     assert cache.note("a/b.json", Resolved) == note
@@ -128,7 +128,7 @@ def test_a_root_that_is_a_file(tmp_path: Path) -> None:
         put(cache, "a/1", b"x")
     assert "MTEB_DE_HOME" in error.value.hint
     with pytest.raises(StorageError, match="file"):
-        cache.write_note("a.json", Resolved(commit=""))
+        cache.write_note("a.json", Resolved(commit="", endpoint=""))
 
 
 def test_finding_writes_nothing(home: Path) -> None:

@@ -79,6 +79,7 @@ def test_a_base_url_stands_in_for_plain_files(server: Loopback, file_source: Htt
     server.files["/ersatz/sammlung.zip"] = OTHER + b", neu"
     again = fetch([file_source], offline=False, sources_from=[f"{server.url}/ersatz"], root=home)
     assert again.files["sammlung.zip"][0].read_bytes() == OTHER + b", neu"
+    assert [path for path in (home / "partial").iterdir() if path.suffix != ".lock"] == []
     server.log.clear()
     assert fetch([file_source], offline=True, sources_from=[f"{server.url}/ersatz"], root=home) == again
     assert server.log == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceMissing, StorageError, UsageError
-from builders.sources import HttpSource, fetch
+from builders.sources import Fetched, HttpSource, fetch
 from builders.sources.cache import Cache
 from builders.sources.http import fetch_http
 from tests.sources.loopback import Answer, Loopback
@@ -211,12 +211,33 @@ def test_a_home_that_cannot_be_written(source: HttpSource, tmp_path: Path) -> No
         fetch([source], offline=False, root=tmp_path / "file" / "home")
 
 
-def test_fetches_at_once_download_once(server: Loopback, get: Callable[..., Path]) -> None:
-    paths: list[Path] = []
-    threads = [threading.Thread(target=lambda: paths.append(get())) for _ in range(4)]
-    for thread in threads:
+def test_a_second_fetch_waits_for_the_first_and_downloads_nothing(
+    server: Loopback, source: HttpSource, home: Path
+) -> None:
+    waiting = threading.Event()
+    results: list[Fetched] = []
+
+    def second() -> None:
+        results.append(fetch([source], offline=False, root=home, progress=lambda _: waiting.set()))
+
+    thread = threading.Thread(target=second)
+
+    def first_says(_line: str) -> None:
         thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(paths) == 4 and {path.read_bytes() for path in paths} == {DATA}
+        assert waiting.wait(60)
+
+    results.append(fetch([source], offline=False, root=home, progress=first_says))
+    thread.join()
+    assert results[0] == results[1]
     assert len(server.log) == 1
+
+
+@pytest.mark.parametrize("told", ["bytes 500-1023999/1024000", "bytes 1000-1023998/1023999", "rubbish", ""])
+def test_a_range_that_was_not_asked_for_starts_again(
+    server: Loopback, get: Callable[..., Path], home: Path, told: str
+) -> None:
+    part(home).parent.mkdir(parents=True)
+    part(home).write_bytes(DATA[:1000])
+    server.faults[PATH] = [Answer(206, DATA[500:], {"Content-Range": told})]
+    assert get().read_bytes() == DATA
+    assert [asked for _, _, asked in server.log] == ["bytes=1000-", ""]

@@ -262,18 +262,39 @@ def test_what_a_stand_in_served_never_passes_for_the_hub_s(
         get(home, offline=True)
 
 
-def test_two_fetches_at_once_agree(hub: Loopback, home: Path) -> None:
+def test_another_stand_in_is_asked_what_the_pin_means(
+    hub: Loopback, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
     hub.repos[NAME] = repo()
+    get(home)
+    hub.repos[NAME] = replace(repo(), commit=SOURCE.revision + "f" * 30)
+    assert get(home).locks[0].resolved == COMMIT
+    monkeypatch.setattr(constants, "ENDPOINT", hub.url.replace("127.0.0.1", "localhost"))
+    assert get(home, offline=True).locks[0].resolved == COMMIT
+    assert get(home).locks[0].resolved == SOURCE.revision + "f" * 30
+
+
+def test_a_second_fetch_waits_for_the_first_and_downloads_nothing(hub: Loopback, home: Path) -> None:
+    hub.repos[NAME] = repo()
+    waiting = threading.Event()
     results: list[Fetched] = []
-    threads = [threading.Thread(target=lambda: results.append(get(home))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == 4
-    assert all(result == results[0] for result in results)
-    downloads = [path for method, path, _ in hub.log if method == "GET" and path.endswith(CORPUS)]
-    assert len(downloads) == 1
+
+    def second() -> None:
+        results.append(fetch([SOURCE], offline=False, root=home, progress=lambda _: waiting.set()))
+
+    thread = threading.Thread(target=second)
+
+    def first_says(line: str) -> None:
+        if "README.md" in line:
+            thread.start()
+            assert waiting.wait(60)
+
+    results.append(fetch([SOURCE], offline=False, root=home, progress=first_says))
+    thread.join()
+    assert results[0] == results[1]
+    assert len([path for method, path, _ in hub.log if method == "GET" and path.endswith("README.md")]) == 1
 
 
 def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> None:
@@ -310,7 +331,7 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
     assert first[0].resolved == COMMIT
     assert not (home / "hf").exists()
     server.log.clear()
-    assert run("http://127.0.0.1:9", "0", "1") == first * 2
+    assert run(server.url, "0") == first == run("http://127.0.0.1:9", "1")
     assert server.log == []
 
 

