@@ -62,8 +62,8 @@ class Relations:
     """Which passages are relevant to which query.
 
     Attributes:
-        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: relevant by the config's rule,
-            not observed with the query itself), unique pairs.
+        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: relevant by the config's rule only,
+            not observed with any query of the group), unique pairs.
         undecided: ``query-id`` str, ``corpus-id`` str: neither positive nor negative; kept from mining.
     """
 

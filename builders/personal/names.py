@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from builders.personal.kinds import PersonalKind
+from builders.personal.name_cues import ANY_CUE, CUE
 from builders.personal.scan import Scan, Span
 from builders.personal.words import (
     INITIALS,
@@ -21,193 +22,47 @@ from builders.personal.words import (
     person_in,
 )
 
+Range = tuple[int, int]
+
 _S = r"[ \u00a0]{1,2}"
-_IN = r"(?:[/:*_]?in(?:nen)?|\(in\)|/-in)?"
-_CUES: Mapping[str, tuple[str, ...]] = {
-    "mister": (
-        "Herrn?",
-        "HERRN?",
-        "Hrn?\\.",
-        "Frau",
-        "FRAU",
-        "Fr\\.",
-        "Fräulein",
-        "Familie",
-        "Fam\\.",
-        "Eheleute",
-    ),
-    "title": ("Dr\\.", "DDr\\.", "Prof\\.", "Priv\\.-Doz\\.", "Univ\\.-Prof\\."),
-    "degree": ("Dipl\\.", "Mag\\.", "Ing\\.", "Rechtsanw[aä]lt(?:in)?", "RA(?=[ \u00a0])", f"Pfarrer{_IN}", f"Bürgermeister{_IN}"),
-    "label": tuple(
-        label + _IN
-        for label in (
-            "Ansprechpartner",
-            "ANSPRECHPARTNER",
-            "Ansprechperson",
-            "Abteilungsleiter",
-            "Autor",
-            "Bauleiter",
-            "Bearbeiter",
-            "Bereichsleiter",
-            "Betreuer",
-            "Bewerber",
-            "Datenschutzbeauftragter?n?",
-            "Fahrer",
-            "Familienname",
-            "Geschäftsführ(?:er|ung)",
-            "Halter",
-            "Inhaber",
-            "Kassenwart",
-            "Klassenlehrer",
-            "Kontaktperson",
-            "Kontoinhaber",
-            "Kund(?:e|in)",
-            "Mieter",
-            "Nachname",
-            "Name",
-            "NAME",
-            "Patient",
-            "Personalleiter",
-            "Pflegedienstleitung",
-            "Projektleiter",
-            "Rufname",
-            "Sachbearbeiter",
-            "Schriftführer",
-            "Teamleiter",
-            "Trainer",
-            "Unterschrift", "Unterzeichner", "Vertretungsberechtigte?r?",
-            "Verfasser",
-            "Vermieter",
-            "Vorname",
-            "Vorsitzender?",
-            "Zeuge",
-            "Zeugin",
-            "Zuname",
-        )
-    ),
-    "place": tuple(
-        label + _IN
-        for label in (
-            "Absender",
-            "Auskünfte",
-            "Auskunft",
-            "Bewerbung(?:en)?",
-            "Einsatzleitung",
-            "Empfänger",
-            "Kontakt",
-            "KONTAKT",
-            "Leistungsempfänger",
-            "Leiter",
-            "Leitung",
-            "Lieferung",
-            "Personalreferent",
-            "Rückfragen",
-            "Verantwortlich",
-            "Vertretung",
-            "Vorstand",
-            "Zustellung",
-        )
-    ),
-    "direct": (
-        "gez\\.",
-        "A\\.(?<=[iI]\\.[ ]A\\.)",
-        "A\\.(?<=[iI]\\.A\\.)",
-        "V\\.(?<=[iI]\\.[ ]V\\.)",
-        "V\\.(?<=[iI]\\.V\\.)",
-        "Hd?\\.(?<=z\\.[ ]Hd\\.)",
-        X,
-        "Händen",
-        "heiße(?<=[iI]ch[ ]heiße)",
-        "c/o",
-    ),
-    "meeting": (
-        "vertreten[ ]durch",
-        "Vertreten[ ]durch",
-        "beantwortet(?:[ ]Ihnen)?(?:[ ]gerne?)?",
-        "bin[ ](?:der|die)",
-        "Sie[ ]sich(?:[ ]bitte)?[ ]an",
-    ),
-    "closing": (
-        "Gr(?:ü(?:ß|ss)e[n]?|u(?:ß|ss))(?!\\w)",
-        "GRÜ(?:ß|SS)EN?",
-        "grü(?:ß|ss)t",
-        "MfG",
-        "LG",
-        "VG",
-        "Herzlichst",
-        "Hochachtungsvoll",
-    ),
-    "greeting": (
-        "Liebe[rs]?",
-        "Hallo",
-        "Hi",
-        "Hey",
-        "Moin",
-        "Servus",
-        "Grüezi",
-        "Hoi",
-        "Guten[ ](?:Tag|Morgen|Abend)",
-        "geehrter?",
-    ),
-}
-"""What announces a name. Each begins with a letter as it stands, so that one pass skips all other letters."""
-
-_CUE = re.compile("|".join(f"(?P<{rule}>{'|'.join(cues)})" for rule, cues in _CUES.items()))
-
-
-def _by_first_letter(cues: list[str]) -> re.Pattern[str]:
-    """Compile alternatives as a tree of one level, which the pattern engine searches by first letter."""
-    rests: dict[str, list[str]] = {}
-    for cue in cues:
-        rests.setdefault(cue[0], []).append(cue[1:])
-    return re.compile(
-        "|".join(f"{letter}(?:{'|'.join(endings)})" for letter, endings in sorted(rests.items()))
-    )
-
-
-_ANY_CUE = _by_first_letter([cue for cues in _CUES.values() for cue in cues])
 _ROLE = (
     rf"(?:(?:[{UPPER}][{LOWER}]{{2,24}}(?:minister|präsident|kanzler|meister|direktor|leiter|anwalt|anwält|sprecher|"
-    r"ärzt|arzt|sekretär|inspektor|inspektorin|rätin)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|Kanzler)(?:in)?"
-    rf"{_S})"
+    r"ärzt|arzt|sekretär|inspektor|rätin)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|"
+    rf"Kanzler)(?:in)?{_S})"
 )
 _AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
 _AFTER_TITLE = re.compile(rf"[ \u00a0-]?{TITLES}")
 _COLON = re.compile(
-    rf"(?P<between>[^:,;.!?–\n\0\x01]{{0,40}}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{{0,40}}?)"
+    r"(?P<between>[^:,;.!?–\n\0\x01]{0,40}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{0,40}?)"
     rf":(?:[ \u00a0]{{1,3}}|[ ]?\n)(?P<titles>{TITLES})"
 )
-_NEXT = re.compile(rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]von|[ ]den[ ]Geschäftsführer)?:?(?:{_S}|[ ]?\n){TITLES}")
+_NEXT = re.compile(
+    rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]von|[ ]den[ ]Geschäftsführer)?:?(?:{_S}|[ ]?\n){TITLES}"
+)
 _CLOSING_GAP = re.compile(
-    rf"[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure)(?:{_S}))?{TITLES}"
+    rf"(?:[ ]aus[ ](?:de[mnr][ ])?{WORD}|[ ]von)?[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}"
+    rf"(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure){_S})?{TITLES}"
 )
-_SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|)]|\Z|\0)")
-_ARTICLE = re.compile(
-    r"(?:\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ])\Z",
-    re.IGNORECASE,
+_SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|\0]|\Z)")
+_NOUN_BEFORE = re.compile(
+    r"\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ]\Z", re.IGNORECASE
 )
-_SPACE = re.compile(rf"{_S}{TITLES}")
-_OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
 _GIVEN = re.compile(rf",[ ]({WORD})")
-_INITIAL = re.compile(INITIALS)
+_GREETED = re.compile(rf"{_S}{TITLES}")
+_OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
+_FIRST_INITIAL = re.compile(INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
-_FULL = re.compile(
-    rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))"
-)
+_FULL = re.compile(rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))")
 
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield names that a title, salutation, label or closing announces."""
     text = scan.text
-    for sign in _ANY_CUE.finditer(text):
+    for sign in ANY_CUE.finditer(text):
         start = sign.start()
-        cue = _CUE.match(text, start)
-        if (
-            cue is None
-            or cue.lastgroup is None
-            or (start and (text[start - 1].isalnum() or text[start - 1] in "_-"))
-        ):
+        cue = CUE.match(text, start)
+        if cue is None or cue.lastgroup is None or (start and (text[start - 1].isalnum() or text[start - 1] in "_-")):
             continue
         for begin, end in _READERS[cue.lastgroup](scan, cue):
             yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
@@ -218,15 +73,13 @@ def find_full(scan: Scan) -> Iterator[Span]:
     text = scan.text
     for match in _FULL.finditer(text):
         start = match.start()
-        if is_first_name(match.group()) and not (
-            start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")
-        ):
+        if is_first_name(match.group()) and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")):
             name = _name_at(scan, start, known=True)
-            if name and " " in text[start : name[1]].replace("\u00a0", " "):
+            if name and (" " in text[slice(*name)] or "\u00a0" in text[slice(*name)]):
                 yield Span(*name, PersonalKind.FULL_NAME, "full_name.listed")
 
 
-def _name_at(scan: Scan, position: int, *, known: bool) -> tuple[int, int] | None:
+def _name_at(scan: Scan, position: int, *, known: bool) -> Range | None:
     """Return the name that begins at `position`.
 
     Args:
@@ -236,72 +89,63 @@ def _name_at(scan: Scan, position: int, *, known: bool) -> tuple[int, int] | Non
     if not run:
         return None
     name, words = person_in(run.group())
-    if not name or (known and not (is_first_name(words[0]) or _INITIAL.match(name) or is_surname(words[0]))):
+    if not name:
         return None
     end = position + len(name)
-    if ORGANISATION.match(scan.text, end):
+    first = is_first_name(words[0])
+    if (known and not (first or is_surname(words[0]) or _FIRST_INITIAL.match(name))) or ORGANISATION.match(scan.text, end):
         return None
-    if is_first_name(words[0]):
-        initial = _LAST_INITIAL.match(scan.text, end)
-        return position + 4 * name.startswith("von "), initial.end() if initial else end
-    return position, end
+    initial = _LAST_INITIAL.match(scan.text, end) if first else None
+    particle = len("von ") if first and name.startswith("von ") else 0
+    return position + particle, initial.end() if initial else end
 
 
-def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _AFTER_MISTER.match(scan.text, cue.end())
     if gap:
-        common = cue.group() == "Frau" and _ARTICLE.search(scan.before(cue.start(), 10)) is not None
-        titled = "." in gap.group()
-        name = _name_at(scan, gap.end(), known=common and not titled)
-        if name:
-            yield name
+        noun = cue.group() == "Frau" and _NOUN_BEFORE.search(scan.before(cue.start(), 10)) is not None
+        yield from _at(scan, gap, known=noun and "." not in gap.group())
 
 
-def _title(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    yield from _one_after(scan, cue.end(), known=False)
+def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), known=False)
 
 
-def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    yield from _one_after(scan, cue.end(), known=True)
+def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), known=True)
 
 
-def _one_after(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, int]]:
-    gap = _AFTER_TITLE.match(scan.text, position)
+def _at(scan: Scan, gap: re.Match[str] | None, *, known: bool) -> Iterator[Range]:
     name = _name_at(scan, gap.end(), known=known) if gap else None
     if name:
         yield name
 
 
-def _label(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     colon = _COLON.match(scan.text, cue.end())
     if colon:
-        yield from _listed(scan, colon.end(), known=bool(colon["between"].strip()) and not colon["titles"])
-    elif gap := _NEXT.match(scan.text, cue.end()):
-        yield from _listed(scan, gap.end(), known=True)
+        yield from _listed(scan, colon, known=bool(colon["between"].strip()) and not colon["titles"])
+    else:
+        yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=True)
 
 
-def _place(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _place(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _COLON.match(scan.text, cue.end()) or _NEXT.match(scan.text, cue.end())
-    if gap:
-        yield from _listed(scan, gap.end(), known=True)
+    yield from _listed(scan, gap, known=True)
 
 
-def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    gap = _NEXT.match(scan.text, cue.end())
-    if gap:
-        yield from _listed(scan, gap.end(), known=False)
+def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=False)
 
 
-def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    gap = _NEXT.match(scan.text, cue.end())
-    if gap:
-        yield from _listed(scan, gap.end(), known=True)
+def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=True)
 
 
-def _listed(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, int]]:
-    """Yield the name at `position`, and those after commas that begin with a listed first name."""
+def _listed(scan: Scan, gap: re.Match[str] | None, *, known: bool) -> Iterator[Range]:
+    """Yield the name after a gap ("Sommer, Ida" as well), and those after commas that are known to be names."""
     text = scan.text
-    name = _name_at(scan, position, known=known)
+    name = _name_at(scan, gap.end(), known=known) if gap else None
     while name:
         given = _GIVEN.match(text, name[1]) if " " not in text[slice(*name)] else None
         if given and is_first_name(given.group(1)):
@@ -311,28 +155,22 @@ def _listed(scan: Scan, position: int, *, known: bool) -> Iterator[tuple[int, in
         name = _name_at(scan, more.end(), known=True) if more else None
 
 
-def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _CLOSING_GAP.match(scan.text, cue.end())
     if not gap or gap.end() == cue.end():
         return
     name = _name_at(scan, gap.end(), known=False)
-    if name and (_name_at(scan, gap.end(), known=True) or _signed(scan, gap.group(), name[1])):
+    apart = "\n" in gap.group() or "," in gap.group()
+    if name and (_name_at(scan, gap.end(), known=True) or (apart and _SIGNED.match(scan.text, name[1]))):
         yield name
 
 
-def _signed(scan: Scan, gap: str, end: int) -> bool:
-    """Say whether a word stands as a signature: on a line of its own, or after a comma and before a mark."""
-    return ("\n" in gap or "," in gap) and _SIGNED.match(scan.text, end) is not None
+def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    if _OPENING.search(scan.before(cue.start(), 8)):
+        yield from _at(scan, _GREETED.match(scan.text, cue.end()), known=True)
 
 
-def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[tuple[int, int]]:
-    gap = _SPACE.match(scan.text, cue.end()) if _OPENING.search(scan.before(cue.start(), 6)) else None
-    name = _name_at(scan, gap.end(), known=True) if gap else None
-    if name:
-        yield name
-
-
-_READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[tuple[int, int]]]] = {
+_READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
     "mister": _mister,
     "title": _title,
     "degree": _degree,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from builders import __version__
 from builders.errors import RemoteError, SourceChanged, SourceError, SourceMissing, UsageError
 from builders.files import sha256
 from builders.lock.model import SourceFile, SourceLock
@@ -91,7 +92,7 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
         raise UsageError(f"{shown(url)}: not an http or https address")
     reason = ""
     timeout = httpx2.Timeout(30.0, connect=10.0)
-    headers = {"User-Agent": "mteb-de", "Accept-Encoding": "identity"}
+    headers = {"User-Agent": f"mteb-de/{__version__}", "Accept-Encoding": "identity"}
     with httpx2.Client(follow_redirects=True, timeout=timeout, headers=headers) as client:
         for attempt in range(_ATTEMPTS):
             wait = min(float(2**attempt) / 2, _LONGEST_PAUSE)

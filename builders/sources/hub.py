@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from builders import __version__
 from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import sha256
 from builders.lock.model import Frozen, SourceFile, SourceLock
@@ -105,7 +106,7 @@ def fetch_hub(
 def _api() -> HfApi:
     from huggingface_hub import HfApi
 
-    return HfApi(library_name="mteb-de")
+    return HfApi(library_name="mteb-de", library_version=__version__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import UsageError
@@ -185,6 +185,7 @@ def test_recipes_that_cannot_be_meant_are_refused(change: dict[str, Any], messag
         require_valid(replace(Recipe(), **change))
 
 
+@settings(deadline=None)
 @given(
     scores=st.lists(st.floats(-1, 1), min_size=1, max_size=30),
     reasons=st.dictionaries(st.integers(1, 30), st.sampled_from(REASONS[:4])),

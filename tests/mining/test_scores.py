@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
@@ -19,6 +19,7 @@ def exact_dot(left: Float32s, right: Float32s) -> Fraction:
     )
 
 
+@settings(deadline=None)
 @given(st.integers(1, 70), st.integers(0, 2**32 - 1))
 def test_scores_are_dot_products_to_float64_accuracy(dimensions: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -88,6 +89,7 @@ def test_unusable_vectors_are_refused(bad: Float32s, message: str) -> None:
         lengths(bad, "passages")
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 5000), st.integers(0, 2**32 - 1))
 def test_moments_agree_with_all_scores(dimensions: int, passages_count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

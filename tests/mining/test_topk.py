@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,38 @@ def test_each_query_may_have_its_own_k() -> None:
     assert rows.tolist() == [0] * 3 + [1] + [2] * 50 + [3] * 50
     assert ranks.tolist() == [1, 2, 3, 1, *range(1, 51), *range(1, 51)]
     assert (indices >= 0).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    ks=st.lists(st.integers(1, 400), min_size=1, max_size=6),
+    passages_count=st.integers(1, 500),
+    block=st.integers(1, 300),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_unequal_ks_agree_with_sorting_everything(
+    ks: list[int], passages_count: int, block: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    queries, passages = rng.integers(-3, 4, size=(len(ks), 5)), rng.integers(-3, 4, size=(passages_count, 5))
+    found = exact_topk(queries.astype(np.float32), passages.astype(np.float32), np.array(ks), block=block)
+    indices, _ = by_integers(queries, passages, passages_count)
+    for row, k in enumerate(ks):
+        assert found.indices[row][: min(k, passages_count)].tolist() == indices[row, :k].tolist()
+        assert (found.indices[row][k:] == -1).all()
+
+
+def test_memory_does_not_grow_with_the_passages() -> None:
+    rng = np.random.default_rng(0)
+    queries, passages = random_units(rng, 64, 8), random_units(rng, 60_000, 8)
+    tracemalloc.start()
+    try:
+        exact_topk(queries, passages, 10, block=512)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    every_score = queries.shape[0] * passages.shape[0] * 4
+    assert peak < every_score / 3
 
 
 def test_k_is_clamped_to_the_passages() -> None:
