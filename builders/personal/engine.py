@@ -51,8 +51,7 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
     Returns:
         The texts and where they were changed.
     """
-    normal = texts.cast(pl.String).str.normalize("NFC")
-    rows: list[str | None] = normal.to_list()
+    rows = [_composed(text) for text in texts.cast(pl.String).to_list()]
     spans: list[tuple[int, str, int, int, str]] = []
     wanted = tuple(kind for kind in PersonalKind if kind in kinds)
     for first, batch in _batches(rows):
@@ -68,6 +67,11 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
 def counts(spans: pl.DataFrame) -> dict[str, int]:
     """Count spans by kind; kinds that were not found are left out."""
     return dict(sorted(Counter(spans["kind"].to_list()).items()))
+
+
+def _composed(text: str | None) -> str | None:
+    """Return a text in NFC; most are already, which is quickly seen."""
+    return text if text is None or unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
 def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:

@@ -31,7 +31,7 @@ CUES: Mapping[str, list[str]] = {
     "place": [place + _IN for place in _PLACES.split()],
     "direct": r"""
         gez\. A\.(?<=[iI]\.\u0020A\.) A\.(?<=[iI]\.A\.) V\.(?<=[iI]\.\u0020V\.) V\.(?<=[iI]\.V\.) Hd\.(?<=[zZ]\.\u0020Hd\.)
-        Hd\.(?<=[zZ]\.Hd\.) H\.(?<=[zZ]\.H\.) Hd\.(?<=[zZ]u\u0020Hd\.) Händen heiße(?<=[iI]ch\u0020heiße) c/o
+        Hd\.(?<=[zZ]\.Hd\.) H\.(?<=[zZ]\.H\.) Hd\.(?<=[zZ]u\u0020Hd\.) Händen(?<=[zZ]u\u0020Händen) heiße(?<=[iI]ch\u0020heiße) c/o
     """.split(),
     "meeting": r"""
         vertreten\u0020durch Vertreten\u0020durch beantwortet(?:\u0020Ihnen)?(?:\u0020gerne?)? bin\u0020(?:der|die)

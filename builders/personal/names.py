@@ -93,7 +93,8 @@ def _name_at(scan: Scan, position: int, *, known: bool) -> Range | None:
         return None
     end = position + len(name)
     first = is_first_name(words[0])
-    if (known and not (first or is_surname(words[0]) or _FIRST_INITIAL.match(name))) or ORGANISATION.match(scan.text, end):
+    evident = first or _FIRST_INITIAL.match(name) or (is_surname(words[0]) and name.startswith(words[0]))
+    if (known and not evident) or ORGANISATION.match(scan.text, end):
         return None
     initial = _LAST_INITIAL.match(scan.text, end) if first else None
     particle = len("von ") if first and name.startswith("von ") else 0

