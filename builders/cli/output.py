@@ -24,6 +24,7 @@ from builders.errors import StorageError
 
 _SECONDS_BETWEEN_LINES = 20.0
 _LABEL_WIDTH = 15
+_UNCUT = 10_000
 
 
 def emit(document: dict[str, Any]) -> None:
@@ -41,8 +42,8 @@ def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console(highlight=False)
-    console.print(table, width=None if console.is_terminal else 400, crop=False)
+    width = None if sys.stdout.isatty() else _UNCUT
+    Console(highlight=False, width=width).print(table)
 
 
 def tell(line: str) -> None:

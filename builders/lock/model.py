@@ -5,6 +5,8 @@ A lock holds no date, path, host or version of the release: building again gives
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,16 +152,39 @@ class Lock(Frozen):
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock.
+    """Read a lock of this or an older schema version.
 
     Raises:
-        StorageError: It is not there, or not a lock.
+        StorageError: It is not there, not a lock, or of a newer schema version.
     """
     try:
-        return Lock.model_validate_json(path.read_bytes())
+        document = json.loads(path.read_bytes())
+        return Lock.model_validate(upgrade(document))
     except OSError as error:
         raise StorageError(f"{path}: no lock there", hint="Build the config first.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: not a lock ({error})", hint="Build it again.") from error
+
+
+def upgrade(document: Any) -> Any:  # noqa: ANN401  any JSON value
+    """Bring a lock's document to the current schema version.
+
+    Raises:
+        ValueError: It is of a version that this code does not know.
+    """
+    if not isinstance(document, dict):
+        return document
+    version = document.get("schema_version", SCHEMA_VERSION)
+    if version not in range(1, SCHEMA_VERSION + 1):
+        raise ValueError(f"schema version {version}, and this mteb-de knows up to {SCHEMA_VERSION}")
+    for step in UPGRADES[version - 1 :]:
+        document = step(document)
+    return document | {"schema_version": SCHEMA_VERSION}
+
+
+UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = ()
+"""UPGRADES[n - 1] turns a document of version n into one of version n + 1."""

@@ -117,9 +117,8 @@ def _by_id(
     if ids.is_sorted():
         return numbered, vectors
     order = ids.arg_sort()
-    return numbered[order].with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32)), vectors[
-        order.to_numpy()
-    ]
+    ordered = numbered[order].with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    return ordered, vectors[order.to_numpy()]
 
 
 def _pairs(what: str, frame: pl.DataFrame) -> pl.DataFrame:

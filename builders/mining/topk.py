@@ -83,8 +83,9 @@ def exact_topk(
     float64; where the k-th does not beat all that was not fetched by more than float32's error bound
     (`float32_error`), the query is scanned again for everything within that bound.
 
-    Memory beside input and output: about 20 bytes per cell of (tile × block) at worst. `passages` may be a
-    memory map; it is read twice, and a third time for queries that are scanned again.
+    Memory beside input and output: at worst about 40 bytes per cell of (tile × block), 170 MB as it is set.
+    `passages` may be a memory map: it is read in order, once for its lengths, once per tile, and once more
+    for a tile with queries that are scanned again.
 
     Args:
         queries: float32 (q, d), finite.

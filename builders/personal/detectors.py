@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from builders.personal import address, birth, names, numbers, phone, plates, web
+from builders.personal import address, birth, mail, names, numbers, phone, plates, urls
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 DETECTORS: Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]] = {
-    PersonalKind.URL: web.find,
-    PersonalKind.EMAIL: web.find,
-    PersonalKind.HANDLE: web.find,
+    PersonalKind.URL: urls.find,
+    PersonalKind.EMAIL: mail.find,
+    PersonalKind.HANDLE: mail.find,
     PersonalKind.IBAN: numbers.find_iban,
     PersonalKind.VAT_ID: numbers.find_vat_id,
     PersonalKind.SOCIAL_SECURITY: numbers.find_social_security,

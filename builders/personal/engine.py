@@ -90,25 +90,31 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
 
 def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
     """Return the spans of each row, in order."""
-    views = [_View(text, [match.span() for match in _PLACEHOLDER.finditer(text)]) for text in rows]
+    views = {row: _View(text, _placeholders(text)) for row, text in enumerate(rows) if "<" in text}
     found: list[list[Span]] = [[] for _ in rows]
     open_rows: Sequence[int] = range(len(rows))
     for _ in range(_ROUNDS):
-        working = [views[row].working() for row in open_rows]
+        working = [views[row].working() if row in views else rows[row] for row in open_rows]
         starts = [0, *accumulate(len(text) + 1 for text in working)]
         changed: dict[int, list[Span]] = {}
         for span in _disjoint(_candidates(ROW_END.join(working), kinds)):
             place = bisect_right(starts, span.start) - 1
             row = open_rows[place]
-            start, end = (views[row].original(at - starts[place]) for at in (span.start, span.end))
+            start, end = span.start - starts[place], span.end - starts[place]
+            if row in views:
+                start, end = views[row].original(start), views[row].original(end)
             changed.setdefault(row, []).append(span._replace(start=start, end=end))
         if not changed:
             break
         for row, spans in changed.items():
             found[row] = sorted(found[row] + spans)
-            views[row] = _View(rows[row], sorted(views[row].cuts + [span[:2] for span in spans]))
+            views[row] = _View(rows[row], sorted(_placeholders(rows[row]) + [span[:2] for span in found[row]]))
         open_rows = list(changed)
     return found
+
+
+def _placeholders(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _PLACEHOLDER.finditer(text)]
 
 
 class _View:
@@ -121,8 +127,6 @@ class _View:
         self._starts = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
 
     def working(self) -> str:
-        if not self.cuts:
-            return self.text
         return "".join(_spliced(self.text, self.cuts, [OPAQUE] * len(self.cuts)))
 
     def original(self, position: int) -> int:

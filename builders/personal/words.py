@@ -50,14 +50,14 @@ _SPLIT = re.compile(rf"({WORD})")
 NO_NAMES = frozenset(
     sys.intern(word)
     for word in """
-    Aber Abteilung Adresse Agentur Aktion Alle Allen Alles Allgemein Als Alter Am An Anbei Anfang Anfrage Angabe
+    Dr Prof Mag Ing Dipl Aber Abteilung Adresse Agentur Aktion Alle Allen Alles Allgemein Als Alter Am An Anbei Anfang Anfrage Angabe
     Angebot Angehörige Anlage Anmeldung Anschrift Ansprechpartner Ansprechpartnerin Ansprechpartnern Ansprechperson
     Antrag Anwalt Anzeige April Arbeit Arbeitgeber Arbeitsplatz Arzt Auch Auf Auftrag Aufgabe Aufgaben August Aus
     Auskunft Auskünfte Ausbildung Außen Ausweis Bank Beginn Bei Beide Beim Bereich Beruf Betreff Betreffend Betrag
     Bewerber Bewerberin Bewerbung Bewerbungen Bin Bis Bitte Brief Buchhaltung Bund Bus Bürger Bürgerinnen
     Chance Chef Chefin Da Damen Danach Daher Dank Danke Dann Das Dass Datenschutz Datum Dein Deine Deinem Deinen
     Deiner Dem Den Denn Der Deren Des Deutsch Deutsche Deutschen Deutscher Deutsches Deutschland Dezember Die Dienst
-    Dienstag Dies Diese Dieser Dieses Dipl Direktion Doch Donnerstag Dort Du Durch Durchwahl Eben Ehefrau Ehemann Ein
+    Dienstag Dies Diese Dieser Dieses Direktion Doch Donnerstag Dort Du Durch Durchwahl Eben Ehefrau Ehemann Ein
     Eine Einem Einen Einer Eines Einfach Einkauf Eltern Email Ende Er Erst Es Euer Euro Eure Euch Europa Fachbereich
     Fachkraft Fahrer Fahrzeug Familie Familien Fax Februar Fest Firma Formular Forum Frage Fragen Frau Frauen Fräulein
     Frei Freiwillige Freitag Freund Freunde Freundin Freunden Freundliche Früher Fuer Für Ganz Garten Geboren Gehalt

@@ -1,0 +1,226 @@
+"""The command's manners: help, exit codes, streams."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import builders
+from builders.cli.group import VERBS, cli
+from tests.cli.kit import call
+
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "mlcroissant",
+    "datasets",
+    "polars",
+    "pyarrow",
+    "pydantic",
+    "sklearn",
+)
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    nested = {
+        f"{name} {sub}": command
+        for name, group in found.items()
+        if isinstance(group, click.Group)
+        for sub, command in group.commands.items()
+    }
+    return {name: command for name, command in (found | nested).items() if command is not None}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from builders.cli import run; run(['--help']);"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    for verb in VERBS:
+        assert f"  {verb} " in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_verb_has_help_with_exit_codes_and_is_in_the_readme(name: str) -> None:
+    command = commands()[name]
+    assert command.help
+    if not isinstance(command, click.Group):
+        assert "Exit codes:" in command.help
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{name} {parameter.name}"
+    readme = (Path(builders.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"mteb-de {name}" in readme
+
+
+def test_examples_in_help_keep_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, "--help")
+    assert said.code == 0
+    assert re.search(r"^ +mteb-de build germandpr jobs$", said.out, re.MULTILINE)
+    assert "\b" not in said.out
+    assert "\\b" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("bulid",), "Did you mean 'build'?"),
+        (("build", "job"), "Did you mean jobs?"),
+        (("build", "--limit", "0"), "See mteb-de build --help."),
+        (("build", "--nonsense"), "See mteb-de build --help."),
+        (("release", "plan", "mteb-dee", "--repo", "a/b"), "See mteb-de release plan --help."),
+        (("release", "verify", "a/b"), "OWNER/NAME@v1.0.0"),
+        (("release", "plan", "mteb-de", "--repo", "nonsense"), "OWNER/NAME"),
+        (("explain", "q-1", "--out", "nowhere"), "mteb-de build"),
+    ],
+)
+def test_usage_errors_say_what_to_do_on_stderr(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], hint: str
+) -> None:
+    said = call(capsys, *words)
+    assert said.code == 2
+    assert said.out == ""
+    assert hint in said.err
+    assert "Traceback" not in said.err
+
+
+def test_update_lock_is_refused_from_stand_ins_before_anything_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MTEB_DE_SOURCES", str(tmp_path))
+    words = (
+        "build",
+        "--update-lock",
+        "--encoder",
+        "offline",
+        "--limit",
+        "3",
+        "--sample",
+        "--out",
+        str(tmp_path / "d"),
+    )
+    said = call(capsys, *words)
+    assert said.code == 1
+    for reason in ("--encoder offline", "--sample", "--limit", "MTEB_DE_SOURCES"):
+        assert reason in said.err
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sample") / "dist"
+    done = subprocess.run(
+        [sys.executable, "-m", "builders", "build", "germandpr", "--sample", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r"germandpr: [\d,]+ rows in .*germandpr \(\d+ s\)\n", done.stdout)
+    assert "queries 120 read" in done.stderr
+    return out
+
+
+def test_build_prints_one_json_document_when_asked(capsys: pytest.CaptureFixture[str], sample: Path) -> None:
+    said = call(capsys, "build", "germandpr", "--sample", "--out", str(sample), "--json")
+    document = json.loads(said.out)
+    assert document["schema_version"] == 1
+    assert document["locks"]["germandpr"]["splits"] == {"train": 96, "dev": 12, "test": 12}
+
+
+def test_the_log_keeps_what_was_printed(sample: Path) -> None:
+    log = (sample / "work/germandpr/build.log").read_text(encoding="utf-8")
+    assert re.search(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ   fetch ", log, re.MULTILINE)
+    assert "queries 120 read" in log
+
+
+def test_list_shows_what_was_built(capsys: pytest.CaptureFixture[str], sample: Path) -> None:
+    plain = call(capsys, "list", "--out", str(sample))
+    assert plain.code == 0
+    assert "mteb/GermanDPR@64a4860e55" in plain.out
+    rows = {
+        row["config"]: row
+        for row in json.loads(call(capsys, "list", "--out", str(sample), "--json").out)["configs"]
+    }
+    assert rows["germandpr"]["rows"] == 300
+    assert rows["jobs"]["rows"] is None
+
+
+def test_explain_follows_an_id_both_ways(capsys: pytest.CaptureFixture[str], sample: Path) -> None:
+    said = call(capsys, "explain", "q_3", "--out", str(sample))
+    assert said.code == 0
+    assert "germandpr-queries" in said.out
+    found = json.loads(call(capsys, "explain", "doc_1_p_0", "--out", str(sample), "--json").out)["found"]
+    assert found[0]["table"] == "corpus"
+    assert found[0]["relevant"] == ["q_2", "q_3"]
+    assert call(capsys, "explain", "q_999", "--out", str(sample)).code == 2
+
+
+def test_check_against_a_committed_lock(
+    capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
+) -> None:
+    words = (
+        "build",
+        "germandpr",
+        "--sample",
+        "--check",
+        "--out",
+        str(sample),
+        "--locks",
+        str(tmp_path),
+        "-q",
+    )
+    assert call(capsys, *words).code == 1
+    lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
+    (tmp_path / "germandpr.lock.json").write_text(lock, encoding="utf-8")
+    assert call(capsys, *words).code == 0
+    (tmp_path / "germandpr.lock.json").write_text(lock.replace('"rows": 96', '"rows": 95'), encoding="utf-8")
+    said = call(capsys, *words)
+    assert said.code == 1
+    assert "germandpr/queries/train.parquet.rows: locked 95, now 96" in said.err
+
+
+def test_a_committed_assignment_stays(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    splits = (sample / "work/germandpr/splits.tsv").read_text(encoding="utf-8")
+    moved = splits.replace("\ttest\n", "\t?\n").replace("\tdev\n", "\ttest\n").replace("\t?\n", "\tdev\n")
+    assert moved != splits
+    (tmp_path / "germandpr.splits.tsv").write_text(moved, encoding="utf-8")
+    out = tmp_path / "dist"
+    words = ("build", "germandpr", "--sample", "--out", str(out), "--locks", str(tmp_path), "-q")
+    call(capsys, *words)
+    assert (out / "work/germandpr/splits.tsv").read_text(encoding="utf-8") == moved
+
+
+def test_an_unforeseen_fault_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> tuple[str, ...]:
+        raise RuntimeError("kaputt")
+
+    monkeypatch.setattr("builders.registry.names", broken)
+    said = call(capsys, "list")
+    assert said.code == 2
+    assert "RuntimeError: kaputt" in said.err
+    assert "Traceback" not in said.err
+    assert "Traceback" in call(capsys, "--debug", "list").err
+
+
+def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> tuple[str, ...]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builders.registry.names", interrupted)
+    said = call(capsys, "list")
+    assert said.code == 130
+    assert "run the same command to go on" in said.err
