@@ -193,6 +193,7 @@ def _mine(
         encode("query", prepared.queries["text"]).vectors,
         encode("passage", encoded_text(prepared.corpus)).vectors,
         mining.recipe,
+        progress=lambda done, total: progress.tick("mine", done, total),
     )
     progress.step("mine", *summary_lines(mined.report))
     lock = MiningLock(recipe=asdict(mining.recipe), encoder=encoder.identity, report=mined.report)

@@ -25,7 +25,7 @@ def test_rows_are_sorted_and_the_schema_is_exact() -> None:
     data, lock = encode(queries(QUERIES))
     read = pq.read_table(io.BytesIO(data))
     assert read.schema.equals(SCHEMAS[Kind.QUERIES])
-    assert read.schema.metadata is None
+    assert not read.schema.metadata
     assert read.column("_id").to_pylist() == ["q1", "q2", "q3"]
     assert (lock.path, lock.config, lock.rows, lock.size) == (
         "jobs/queries/train.parquet",

@@ -116,6 +116,7 @@ class E5:
         folder = fetch_model(identity.model, identity.revision)
         model = _load(folder, f"{identity.model}@{identity.revision}", self._device)
         _require_as_declared(model, identity)
+        _require_all_weights(model, folder, identity)
         model.max_seq_length = identity.max_length
         return model
 
@@ -155,6 +156,21 @@ def _require_as_declared(model: SentenceTransformer, identity: EncoderLock) -> N
     limit = model.max_seq_length
     if limit is not None and limit < identity.max_length:
         raise _unfit(identity, f"it takes {limit} tokens, fewer than the declared {identity.max_length}")
+
+
+def _require_all_weights(model: SentenceTransformer, folder: Path, identity: EncoderLock) -> None:
+    """Refuse a model with weights that were not stored: the library fills them in at random."""
+    from safetensors import safe_open
+
+    stored: set[str] = set()
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, "pt") as weights:
+            stored.update(weights.keys())
+    wanted = [name for name, _ in model[0].named_parameters() if ".pooler." not in name]  # E5 does not pool so
+    names = [name.split(".", 2)[2] if False else name for name in wanted]
+    missing = [name for name in names if not any(name.endswith(key) or key.endswith(name) for key in stored)]
+    if missing:
+        raise _unfit(identity, f"{len(missing)} weights are not stored, {missing[0]!r} first")
 
 
 def _unfit(identity: EncoderLock, fault: str) -> EncoderError:

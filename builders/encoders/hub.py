@@ -25,7 +25,8 @@ def resolve(model: str, revision: str) -> str:
         revision: At least 7 digits of a commit hash.
 
     Raises:
-        EncoderError: `revision` is not the beginning of a commit hash, or the Hub answers with another.
+        EncoderError: `model` is not a name, `revision` is not the beginning of a commit hash, or the Hub
+            answers with another commit.
         RemoteError: The Hub is not reachable, or knows no such model or commit.
     """
     if _FULL.fullmatch(revision):
@@ -106,6 +107,10 @@ def _told(model: str, revision: str) -> Iterator[None]:
         raise RemoteError(
             f"{where}: the Hub has no such model or revision, or does not show it to you",
             hint="Check the pin; for a private or gated model log in with `hf auth login`, or set HF_TOKEN.",
+        ) from error
+    except errors.HFValidationError as error:
+        raise EncoderError(
+            f"{where}: not a name of a model on the Hub", hint="A model is named OWNER/NAME."
         ) from error
     except errors.RemoteEntryNotFoundError as error:
         raise RemoteError(

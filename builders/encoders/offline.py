@@ -80,7 +80,7 @@ class OfflineE5:
         require_usable(texts)
         require_fitting(self._count(texts, role), self._max_length)
         answers = self._pool.ask(_requests("encode", texts, role, _BATCH))
-        rows = b"".join(base64.b64decode(answer["vectors"]) for answer in answers)
+        rows = bytearray().join(base64.b64decode(answer["vectors"]) for answer in answers)
         return np.frombuffer(rows, dtype=np.float32).reshape(len(texts), DIMENSIONS)
 
     def close(self) -> None:

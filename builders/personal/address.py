@@ -67,9 +67,9 @@ _PREPOSITION = re.compile(
 )
 _WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
 _LIVES = re.compile(
-    r"(?:wohn(?:haft|e|t|en)?|adresse|anschrift|besuch\w{0,6}|sitz|treffpunkt|zieh\w{0,3})\b[^0-9.!?]{0,16}\Z",
-    re.IGNORECASE,
+    r"(?:wohn(?:haft|e|t|en)?|adresse|anschrift|besuch\w{0,6}|sitz|treffpunkt|zieh\w{0,3})\b", re.IGNORECASE
 )
+_LIVES_HERE = re.compile(rf"{_LIVES.pattern}[^0-9.!?]{{0,16}}\Z", re.IGNORECASE)
 _NO_HOUSE = re.compile(
     r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|Mio|Mrd|Millionen|"
     r"Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
@@ -129,8 +129,10 @@ def _street_alone(before: str, number: str) -> str:
         )
     if match := _OF_SOMETHING.search(before):
         return match.group()
+    if len(number) > 3 or not _LIVES.search(before):
+        return ""
     match = _PREPOSITION.search(before) or _WORDS.search(before)
-    return match.group() if match and len(number) < 4 and _LIVES.search(before[: match.start()]) else ""
+    return match.group() if match and _LIVES_HERE.search(before[: match.start()]) else ""
 
 
 def _with_adjective(before: str) -> re.Match[str] | None:

@@ -59,11 +59,10 @@ def find_iban(scan: Scan) -> Iterator[Span]:
     """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
     from stdnum import iban
 
-    for head in scan.in_zones(_IBAN):
-        start = head.start()
-        length = IBAN_LENGTHS.get(head.group()[:2].upper())
+    for start, head_end, head in scan.in_zones(_IBAN):
+        length = IBAN_LENGTHS.get(head[:2].upper())
         before = scan.text[start - 1 : start]
-        tail = _GROUPED.match(scan.text, head.end())
+        tail = _GROUPED.match(scan.text, head_end)
         if length is None or tail is None or (before.isalnum() and before.isascii()):
             continue
         end = _end_of_characters(scan.text, start, tail.end(), length)
@@ -100,22 +99,22 @@ def find_vat_id(scan: Scan) -> Iterator[Span]:
 def find_social_security(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the German pension insurance, Swiss AHV numbers and, by context, Austrian ones."""
     kind = PersonalKind.SOCIAL_SECURITY
-    for match in scan.in_zones(_PENSION):
-        if pension_insurance(match.group()):
-            yield Span(*match.span(), kind, "social_security.de")
-    for match in scan.in_zones(_AHV):
-        if ahv_number(match.group()):
-            yield Span(*match.span(), kind, "social_security.ch")
-    for match in scan.in_zones(_AT_INSURANCE):
-        if at_insurance(match.group()) and scan.near(match, _AT_WORDS, _NEAR):
-            yield Span(*match.span(), kind, "social_security.at")
+    for start, end, number in scan.in_zones(_PENSION):
+        if pension_insurance(number):
+            yield Span(start, end, kind, "social_security.de")
+    for start, end, number in scan.in_zones(_AHV):
+        if ahv_number(number):
+            yield Span(start, end, kind, "social_security.ch")
+    for start, end, number in scan.in_zones(_AT_INSURANCE):
+        if at_insurance(number) and scan.near(start, end, _AT_WORDS, _NEAR):
+            yield Span(start, end, kind, "social_security.at")
 
 
 def find_health_insurance(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the statutory health insurance with a word about insurance near them."""
-    for match in scan.in_zones(_HEALTH):
-        if health_insurance(match.group()) and scan.near(match, _HEALTH_WORDS, _NEAR):
-            yield Span(*match.span(), PersonalKind.HEALTH_INSURANCE, "health_insurance")
+    for start, end, number in scan.in_zones(_HEALTH):
+        if health_insurance(number) and scan.near(start, end, _HEALTH_WORDS, _NEAR):
+            yield Span(start, end, PersonalKind.HEALTH_INSURANCE, "health_insurance")
 
 
 def find_tax_id(scan: Scan) -> Iterator[Span]:
@@ -131,22 +130,22 @@ def find_tax_number(scan: Scan) -> Iterator[Span]:
     """Yield tax numbers in the forms of the states, with a word about taxes before them."""
     from stdnum.de import stnr
 
-    for match in scan.in_zones(_TAX_NUMBER):
-        if _TAX_WORDS.search(scan.before(match.start(), _NEAR)) and stnr.is_valid(match.group()):
-            yield Span(*match.span(), PersonalKind.TAX_NUMBER, "tax_number")
+    for start, end, number in scan.in_zones(_TAX_NUMBER):
+        if _TAX_WORDS.search(scan.before(start, _NEAR)) and stnr.is_valid(number):
+            yield Span(start, end, PersonalKind.TAX_NUMBER, "tax_number")
 
 
 def find_id_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of identity cards and passports with a word about such documents near them."""
-    for match in chain(_DOCUMENT.finditer(scan.text), scan.in_zones(_OLD_CARD)):
-        if id_document(match.group()) and scan.near(match, _DOCUMENT_WORDS, _NEAR):
-            yield Span(*match.span(), PersonalKind.ID_CARD, "id_card")
+    for start, end, number in chain(scan.everywhere(_DOCUMENT), scan.in_zones(_OLD_CARD)):
+        if id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
+            yield Span(start, end, PersonalKind.ID_CARD, "id_card")
 
 
 def _checked(
     scan: Scan, shape: re.Pattern[str], kind: PersonalKind, valid: Callable[[str], bool]
 ) -> Iterator[Span]:
     """Yield numbers of a shape whose check digits are right and that no word before calls something else."""
-    for match in scan.in_zones(shape):
-        if valid(match.group()) and not _OTHER_WORDS.search(scan.before(match.start(), 30)):
-            yield Span(*match.span(), kind, kind.value)
+    for start, end, number in scan.in_zones(shape):
+        if valid(number) and not _OTHER_WORDS.search(scan.before(start, 30)):
+            yield Span(start, end, kind, kind.value)

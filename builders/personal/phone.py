@@ -46,23 +46,24 @@ _FEWEST, _MOST = 5, 16
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield spans of phone numbers."""
-    for match in scan.in_zones(_SHAPE):
-        rule = _rule(match.group(), scan.before(match.start(), 40))
+    for start, end, number in scan.in_zones(_SHAPE):
+        rule = _rule(number, scan.before(start, 40))
         if rule:
-            yield Span(*match.span(), PersonalKind.PHONE, rule)
-    for match in scan.in_zones(_PLAIN):
-        if _CLOSE_CUE.search(scan.before(match.start(), 30)) and not _DATE.match(match.group()):
-            yield Span(*match.span(), PersonalKind.PHONE, "phone.cue")
+            yield Span(start, end, PersonalKind.PHONE, rule)
+    for start, end, number in scan.in_zones(_PLAIN):
+        if _CLOSE_CUE.search(scan.before(start, 30)) and not _DATE.match(number):
+            yield Span(start, end, PersonalKind.PHONE, "phone.cue")
     for match in _EXTENSION.finditer(scan.text):
         yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
 
 
 def _rule(number: str, before: str) -> str:
     """Return why a number with a leading 0 or + is a phone number; empty where it is none."""
-    if _DATE.match(number) or _TIME.match(number):
+    digits = sum(character.isdigit() for character in number)
+    if not _FEWEST <= digits <= _MOST or _DATE.match(number) or _TIME.match(number):
         return ""
     if _CUE.search(before) or _LETTER.search(before):
-        return "phone.cue" if _FEWEST <= sum(character.isdigit() for character in number) <= _MOST else ""
+        return "phone.cue"
     if _OTHER.search(before):
         return ""
     if number.lstrip("(").startswith(("+", "00")) or _DIALLED.match(number):

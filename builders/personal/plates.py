@@ -33,7 +33,7 @@ def find(scan: Scan) -> Iterator[Span]:
             continue
         plain = "-" in match.group(1) or "–" in match.group(1)
         digits = sum(character.isdigit() for character in match.group())
-        if (plain and digits > 1 and code.group() not in _NORMS) or scan.near(match, _CAR, _WIDTH):
+        if (plain and digits > 1 and code.group() not in _NORMS) or scan.near(*match.span(), _CAR, _WIDTH):
             yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
     for match in _FOREIGN.finditer(scan.text):
         if _PLATE_WORDS.search(scan.before(match.start(), 30)):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from builders.personal.kinds import PersonalKind
@@ -38,21 +40,31 @@ class Scan:
         self.text = text
 
     @cached_property
-    def zones(self) -> list[tuple[int, int]]:
-        """Windows around five and more digits that lie close together, disjoint and in order."""
-        zones: list[tuple[int, int]] = []
+    def _zones(self) -> tuple[str, list[int], list[int]]:
+        """Windows around five and more digits that lie close together, as one text, and their places in both."""
+        windows: list[tuple[int, int]] = []
         for match in _ZONE.finditer(self.text):
             start, end = max(0, match.start() - _LEFT), match.end() + _RIGHT
-            if zones and start <= zones[-1][1]:
-                zones[-1] = (zones[-1][0], end)
+            if windows and start <= windows[-1][1]:
+                windows[-1] = (windows[-1][0], end)
             else:
-                zones.append((start, end))
-        return zones
+                windows.append((start, end))
+        pieces = [self.text[start:end] for start, end in windows]
+        joined = [0, *accumulate(len(piece) + 1 for piece in pieces)]
+        return ROW_END.join(pieces), joined, [start for start, _ in windows]
 
-    def in_zones(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield the matches of a pattern for numbers; it is tried in the zones only."""
-        for start, end in self.zones:
-            yield from pattern.finditer(self.text, start, end)
+    def in_zones(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and text of the matches of a pattern for numbers; it is tried in the zones only."""
+        text, joined, starts = self._zones
+        for match in pattern.finditer(text):
+            zone = bisect_right(joined, match.start()) - 1
+            shift = starts[zone] - joined[zone]
+            yield match.start() + shift, match.end() + shift, match.group()
+
+    def everywhere(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and text of all matches of a pattern."""
+        for match in pattern.finditer(self.text):
+            yield match.start(), match.end(), match.group()
 
     def before(self, position: int, width: int) -> str:
         """Return at most `width` characters of the same row that end at `position`."""
@@ -62,11 +74,9 @@ class Scan:
         """Return at most `width` characters of the same row that begin at `position`."""
         return self.text[position : position + width].partition(ROW_END)[0]
 
-    def near(self, match: re.Match[str], words: re.Pattern[str], width: int) -> bool:
-        """Say whether one of `words` stands within `width` characters before or after a match, in its row."""
-        return bool(
-            words.search(self.before(match.start(), width)) or words.search(self.after(match.end(), width))
-        )
+    def near(self, start: int, end: int, words: re.Pattern[str], width: int) -> bool:
+        """Say whether one of `words` stands within `width` characters before or after a place, in its row."""
+        return bool(words.search(self.before(start, width)) or words.search(self.after(end, width)))
 
     def start_of(self, backwards: re.Pattern[str], position: int, width: int) -> int:
         """Return where a run that ends at `position` begins.
