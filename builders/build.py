@@ -172,7 +172,7 @@ def _mine(
     mining: Mining, options: Options, prepared: Prepared, progress: Progress
 ) -> tuple[pl.DataFrame, MiningLock]:
     from builders.encoders import encode_cached, load_encoder
-    from builders.mining import mine, summary_lines
+    from builders.mining import blas_kernel, mine, summary_lines
     from builders.text.merge import encoded_text
 
     encoder = load_encoder(mining.encoder, options.encoder, workers=options.workers)
@@ -196,6 +196,8 @@ def _mine(
         progress=lambda done, total: progress.tick("mine", done, total),
     )
     progress.step("mine", *summary_lines(mined.report))
+    if warning := blas_kernel().warning:
+        progress.step("", warning)
     lock = MiningLock(recipe=asdict(mining.recipe), encoder=encoder.identity, report=mined.report)
     return mined.negatives, lock
 

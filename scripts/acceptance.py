@@ -28,9 +28,9 @@ CONFIGS = ("germandpr", "jobs")
 _NOTE = """\
 # Acceptance: all rows of the stand-in upstreams
 
-Written by `scripts/acceptance`; do not edit. The upstreams are stand-ins in the real formats, served by a Hub on
-loopback; the encoder is the offline E5. Machine: {{ machine }}. Memory is that of the whole process tree, shared
-pages counted once.
+Written by `scripts/acceptance`; do not edit. The upstreams are stand-ins in the real formats, served by a Hub
+on loopback; the encoder is the offline E5. Machine: {{ machine }}.
+Memory is that of the whole process tree, shared pages counted once.
 
 | command | wall s | peak MB |
 |---|---:|---:|
@@ -42,9 +42,9 @@ pages counted once.
 |---|---|---:|---|---:|---:|
 {% for name, lock in locks.items() %}
 {% for funnel in lock.funnels %}
-| {{ name }} | {{ funnel.table }} | {{ "{:,}".format(funnel.read) }} |
-{%- for reason, count in funnel.dropped.items() %} {{ "{:,}".format(count) }} {{ reason }}{{ "," if not loop.last }}
-{%- else %} –{% endfor %} | {{ "{:,}".format(funnel.merged) }} | {{ "{:,}".format(funnel.out) }} |
+| {{ name }} | {{ funnel.table }} | {{ funnel.read | n }} |
+{%- for reason, count in funnel.dropped.items() %} {{ count | n }} {{ reason }}{{ "," if not loop.last }}
+{%- else %} –{% endfor %} | {{ funnel.merged | n }} | {{ funnel.out | n }} |
 {% endfor %}
 {% endfor %}
 
@@ -53,15 +53,15 @@ Hard negatives of `jobs` by recipe {{ recipe.name }}:
 | negatives | queries |
 |---:|---:|
 {% for count, queries in report.by_count.items() %}
-| {{ count }} | {{ "{:,}".format(queries) }} |
+| {{ count }} | {{ queries | n }} |
 {% endfor %}
 
-{{ "{:,}".format(report["yield"].any) }} of {{ "{:,}".format(report.queries) }} queries got any.
+{{ report["yield"].any | n }} of {{ report.queries | n }} queries got any.
 
 | fact about `jobs` | count |
 |---|---:|
 {% for name, value in facts.items() %}
-| {{ name.replace("_", " ") }} | {{ "{:,}".format(value) }} |
+| {{ name.replace("_", " ") }} | {{ value | n }} |
 {% endfor %}
 
 {% for failure in failures %}
@@ -192,6 +192,7 @@ def _failures(out: Path, locks: dict[str, Lock], planted: dict[str, int]) -> Ite
 
 def _note(runs: dict[str, Run], locks: dict[str, Lock], failures: list[str]) -> str:
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters["n"] = "{:,}".format
     mining = locks["jobs"].mining
     assert mining is not None
     return environment.from_string(_NOTE).render(

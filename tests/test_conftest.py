@@ -1,0 +1,41 @@
+"""A skip that should not be fails the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SKIPPED = "import pytest\n\n@pytest.mark.{mark}\ndef test_x():\n    pytest.skip('no data')\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "upstream_is_there", "ci", "code"),
+    [
+        ("upstream", True, "", 1),
+        ("upstream", False, "", 0),
+        ("upstream", False, "true", 1),
+        ("usefixtures()", True, "", 0),
+        ("usefixtures()", True, "true", 1),
+    ],
+)
+def test_skips_fail_where_the_test_could_have_run(
+    tmp_path: Path, mark: str, upstream_is_there: bool, ci: str, code: int
+) -> None:
+    (tmp_path / "test_it.py").write_text(SKIPPED.format(mark=mark), encoding="utf-8")
+    place = tmp_path if upstream_is_there else tmp_path / "nowhere"
+    words = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "tests.conftest", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, str(tmp_path / "test_it.py")],
+        env=os.environ | {"MTEB_DE_UPSTREAM": str(place), "CI": ci},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("should have run" in done.stdout) == bool(code)
