@@ -9,30 +9,64 @@ import random
 import re
 import unicodedata
 import uuid
+from collections.abc import Callable
 from importlib import resources
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+_MOST_POSTED = 34  # of the first occupation: enough for a group of 20, in which a wrong mapping is rare
+_VAGUE_TITLE, _VAGUE_POSTED = "Aushilfe", 30  # a title that is mapped to another occupation each time
+_WRONGLY_MAPPED = 0.03
+_FIRST_DAY = dt.date(2026, 6, 5)
+
 _MARKERS = (" (m/w/d)",) * 4 + (" (w/m/d)", " m/w/d", " (d/m/w)", " (gn)", "")
-_MANNERS = (
-    "",
-    "",
-    "",
+_MANNERS = ("",) * 15 + (
     " in Teilzeit",
     " in Vollzeit",
     " für die Nachtschicht",
     " mit Berufserfahrung",
     " als Quereinstieg",
 )
+_PLACES = (" in {}", " in {}", " - {}", " ({})", " im Raum {}")
 _CITIES = ("Köln", "Leipzig", "Kiel", "Würzburg", "Saarbrücken", "Görlitz", "Fürth", "Ulm", "Potsdam", "Jena")
-_REGIONS = (
-    ("Baden-Württemberg", "DE1"),
-    ("Bayern", "DE2"),
-    ("Sachsen", "DED"),
+_REFERENCES = (" - Ref. {}/A", " (Kennziffer {})", " | Job-ID {}")
+# Numbers that the Bundesnetzagentur keeps free for fiction, and domains that nobody can own.
+_CONTACTS = (
+    ", Tel. 0221 4710815",
+    ", Tel. 030 23125-042",
+    ", Mobil 0171 39200 55",
+    " - WhatsApp 0152 28817386",
+    " - jobs@muster-gmbh.example",
+    ", Bewerbung an bewerbung@probe-klinikum.example",
+    " https://muster.example/j/12?a=b",
+    ", Bewerbung an Frau Sommer",
+    ", Ansprechpartner: Jonas Musterfreund",
+    " z. Hd. Herrn Dr. Probst",
 )
-_SENIORITIES = ("unknown",) * 22 + ("senior", "junior", "lead", "intern")
-_FIRST_DAY = dt.date(2026, 6, 5)
+_EMPTY = ("", "   ", "(m/w/d)", "&nbsp;")
+_TITLE_FORMS: tuple[tuple[int, Callable[[str, random.Random], str]], ...] = (
+    (120, lambda text, _: text),
+    (26, lambda text, rng: text + rng.choice(_PLACES).format(rng.choice(_CITIES))),
+    (12, lambda text, rng: text + rng.choice(_REFERENCES).format(rng.randint(10_000, 99_999))),
+    (4, lambda text, _: html.escape(f"{text} & Co. KG")),
+    (4, lambda text, _: f"{text}&nbsp;&ndash;&nbsp;ab sofort"),
+    (6, lambda text, _: f"  {text.replace(' ', '  ')} "),
+    (6, lambda text, _: text.upper()),
+    (8, lambda text, _: unicodedata.normalize("NFD", f"{text} in München")),
+    (10, lambda text, rng: text + rng.choice(_CONTACTS)),
+    (4, lambda _, rng: rng.choice(_EMPTY)),
+)
+_REGIONS: tuple[tuple[int, str | None, str | None], ...] = (
+    (65, "Bayern", "DE2"),
+    (20, "Nordrhein-Westfalen", "DEA"),
+    (10, "Sachsen", "DED"),
+    (3, "Oberösterreich", None),
+    (2, None, None),
+)
+_SENIORITIES = ("unknown",) * 22 + ("senior", "junior", "lead")
+_EMPLOYERS = ("Muster GmbH", "Beispiel AG", "Probe Klinikum", "Inh. Erika Mustermann", None)
+
 _CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
 _SALARY = pa.struct([("min_eur", pa.float64()), ("max_eur", pa.float64()), ("period", pa.string())])
 _TYPES: dict[str, pa.DataType] = {
@@ -60,7 +94,7 @@ class Occupation(NamedTuple):
 
 
 def occupations() -> tuple[Occupation, ...]:
-    """Return the occupations that postings are made of."""
+    """Return the occupations that postings are made of, the one that is posted most first."""
     text = resources.files("builders.demo").joinpath("sample/occupations.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t")
     return tuple(
@@ -78,73 +112,68 @@ def postings(count: int, rng: random.Random) -> pa.Table:
 
     Returns:
         A table whose faults are those of the upstream: empty titles, double white space, entities, decomposed
-        umlauts, contact data and reference numbers in titles, missing regions and codes, wrong occupations.
+        umlauts, capitals, places, contact data and reference numbers in titles; regions, codes and skills
+        that are missing; occupations that are wrong, in one title nearly always.
     """
-    known = occupations()
-    rows = [_posting(number, known, rng) for number in range(count)]
+    mapped = _mapped(occupations(), count, rng)
+    rows = [_posting(number, title, mapping, rng) for number, (title, mapping) in enumerate(mapped)]
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _posting(number: int, known: tuple[Occupation, ...], rng: random.Random) -> dict[str, Any]:
-    (occupation,) = rng.choices(known, [1 / (rank + 8) for rank in range(len(known))])
-    mapped = rng.choice(known) if rng.random() < 0.02 else occupation
-    reference = f"10000-{1_100_000_000 + number * 7919}-S"
-    region, code = rng.choice(_REGIONS)
+def _mapped(known: tuple[Occupation, ...], count: int, rng: random.Random) -> list[tuple[str, Occupation]]:
+    """Draw each posting's title, and the occupation that it was mapped to. Every occupation comes twice."""
+    first, others = known[0], known[1:]
+    fixed = [(first.title, first)] * (_MOST_POSTED - 1) + [(first.title, rng.choice(others))]
+    fixed += [(_VAGUE_TITLE, occupation) for occupation in rng.sample(others, _VAGUE_POSTED)]
+    drawn = [*others, *others, *rng.choices(others, k=max(0, count - len(fixed) - 2 * len(others)))]
+    wrong = {index: rng.choice(others) for index in rng.sample(range(len(drawn)), int(_WRONGLY_MAPPED * count))}
+    pairs = fixed + [(one.title, wrong.get(index, one)) for index, one in enumerate(drawn)]
+    rng.shuffle(pairs)
+    return pairs[:count]
+
+
+def _posting(number: int, title: str, mapping: Occupation, rng: random.Random) -> dict[str, Any]:
+    reference = f"10000-{number * 7919:010}-S"
+    _, region, nuts = rng.choices(_REGIONS, [weight for weight, *_ in _REGIONS])[0]
+    low = 12.0 + rng.randrange(16)
     return {
         "id": reference,
-        "source": "bundesagentur",
-        "source_url": f"https://www.arbeitsagentur.de/jobsuche/jobdetail/{reference}",
+        "source": "sample",
+        "source_url": f"https://jobs.example/jobdetail/{reference}",
         "license": "CC-BY-4.0",
         "provenance": "made up for the sample",
         "fetched_at": dt.datetime(2026, 6, 5, 22, tzinfo=dt.UTC) + dt.timedelta(seconds=number),
         "posted_date": _FIRST_DAY - dt.timedelta(days=rng.randrange(60)),
         "lang": "de",
-        "title": _title(occupation.title, rng),
-        "employer": rng.choice(("Muster GmbH", "Beispiel AG", "Probe Klinikum", None)),
+        "title": _title(title, rng),
+        "employer": rng.choice(_EMPLOYERS),
         "description_derived": None,
-        "region": None if rng.random() < 0.02 else region,
-        "nuts_code": code,
-        "esco_occupation": _concept("occupation", mapped.label),
-        "esco_skills": [
-            _concept("skill", skill) for skill in mapped.skills[: rng.randint(1, len(mapped.skills))]
-        ],
+        "region": region,
+        "nuts_code": nuts,
         "is_green": rng.random() < 0.07,
-        "kldb_2010": None if rng.random() < 0.01 else mapped.kldb,
         "seniority": rng.choice(_SENIORITIES),
-        "salary_range": None,
+        "salary_range": {"min_eur": low, "max_eur": low + 4, "period": "hour"} if rng.random() < 0.02 else None,
+        **_profile(mapping, rng),
+    }
+
+
+def _profile(occupation: Occupation, rng: random.Random) -> dict[str, Any]:
+    """Return the mapped columns; of 100 postings 2 lack skills, 1 the code, and 1 occupation and skills."""
+    roll = rng.random()
+    skills = occupation.skills[: 1 if roll > 0.9 else None]
+    return {
+        "esco_occupation": None if roll < 0.01 else _concept("occupation", occupation.label),
+        "esco_skills": [] if roll < 0.03 else [_concept("skill", skill) for skill in skills],
+        "kldb_2010": None if 0.03 < roll < 0.04 else occupation.kldb,
     }
 
 
 def _concept(kind: str, label: str) -> dict[str, str]:
-    return {
-        "uri": f"http://data.europa.eu/esco/{kind}/{uuid.uuid5(uuid.NAMESPACE_URL, label)}",
-        "label": label,
-    }
+    return {"uri": f"http://esco.example/{kind}/{uuid.uuid5(uuid.NAMESPACE_URL, label)}", "label": label}
 
 
-def _title(title: str, rng: random.Random) -> str:
+def _title(wording: str, rng: random.Random) -> str:
     if rng.random() < 0.3:
-        title = re.sub(r"/\S+", "", title)
-    text = title + rng.choice(_MANNERS) + rng.choice(_MARKERS)
-    roll = rng.random()
-    if roll < 0.15:
-        return f"{text} in {rng.choice(_CITIES)}"
-    if roll < 0.20:
-        return f"{text} - Ref. {rng.randint(10_000, 99_999)}/{rng.choice('ABC')}"
-    if roll < 0.23:
-        return html.escape(f"{text} & Co")
-    if roll < 0.26:
-        return f"  {text.replace(' ', '  ')} "
-    if roll < 0.28:
-        return text.upper()
-    if roll < 0.32:
-        return unicodedata.normalize("NFD", text)
-    if roll < 0.34:
-        return text + rng.choice((
-            ", Tel. 0221 4710815",
-            " jobs@muster-gmbh.example",
-            " https://muster.example/j/12?a=b",
-        ))
-    if roll < 0.35:
-        return rng.choice(("", "   ", "(m/w/d)"))
-    return text
+        wording = re.sub(r"/\S+", "", wording)
+    ((_, form),) = rng.choices(_TITLE_FORMS, [weight for weight, _ in _TITLE_FORMS])
+    return form(wording + rng.choice(_MANNERS) + rng.choice(_MARKERS), rng)

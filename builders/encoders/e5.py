@@ -166,9 +166,15 @@ def _require_all_weights(model: SentenceTransformer, folder: Path, identity: Enc
     for path in folder.glob("*.safetensors"):
         with safe_open(path, "pt") as weights:
             stored.update(weights.keys())
-    wanted = [name for name, _ in model[0].auto_model.named_parameters() if not name.startswith("pooler.")]
-    # some files put the model's name before each weight's
-    missing = [name for name in wanted if not any(f".{key}".endswith(f".{name}") for key in stored)]
+    names = [name.removeprefix("model.") for name, _ in model[0].named_parameters()]
+    missing = [
+        name
+        for name in names
+        if not name.startswith("pooler.")  # unused: the vectors are means
+        and not any(
+            f".{key}".endswith(f".{name}") for key in stored
+        )  # some files begin with the model's name
+    ]
     if missing:
         raise _unfit(identity, f"{len(missing)} weights are not stored, {missing[0]!r} first")
 

@@ -103,7 +103,7 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
             start, end = span.start - starts[place], span.end - starts[place]
             if row in views:
                 start, end = views[row].original(start), views[row].original(end)
-            changed.setdefault(row, []).append(span._replace(start=start, end=end))
+            changed.setdefault(row, []).append(Span(start, end, span.kind, span.rule))
         if not changed:
             break
         for row, spans in changed.items():
@@ -143,14 +143,15 @@ def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
         for span in detector(scan):
             covered = text[span.start : span.end]
             if span.kind in kinds and covered and OPAQUE not in covered and ROW_END not in covered:
-                yield span._replace(end=_whole_character(text, span.end))
+                yield _with_marks(text, span)
 
 
-def _whole_character(text: str, end: int) -> int:
+def _with_marks(text: str, span: Span) -> Span:
     """Move a span's end past combining marks: left behind, they would change the placeholder."""
+    end = span.end
     while end < len(text) and text[end] > "\u02ff" and unicodedata.category(text[end])[0] == "M":
         end += 1
-    return end
+    return span if end == span.end else span._replace(end=end)
 
 
 def _disjoint(candidates: Iterable[Span]) -> list[Span]:

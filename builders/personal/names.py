@@ -72,8 +72,10 @@ def find_full(scan: Scan) -> Iterator[Span]:
     """Yield a listed first name with the capitalised word, or words, after it."""
     text = scan.text
     for match in _FULL.finditer(text):
+        if not is_first_name(match.group()):
+            continue
         start = match.start()
-        if is_first_name(match.group()) and not (start and (text[start - 1].isalnum() or text[start - 1] in "_-.@/")):
+        if start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "_-.@/"):
             name = _name_at(scan, start, known=True)
             if name and (" " in text[slice(*name)] or "\u00a0" in text[slice(*name)]):
                 yield Span(*name, PersonalKind.FULL_NAME, "full_name.listed")

@@ -16,8 +16,8 @@ from builders.personal.scan import Scan, Span
 _REGIONS = ("DE", "AT", "CH")
 _GAP = r"[ \u00a0()/.\-–—‐‑−]{0,3}+"
 _SHAPE = re.compile(
-    r"(?<![\w.,/+-])(?:\+[ ]?\(?[1-9]|\((?:\+|0)[0-9]?|00?[1-9]|0(?=[ \u00a0/(-]))"
-    rf"(?:{_GAP}[0-9]){{5,20}}+(?![\w]|[.,/-][0-9])"
+    r"[+(0](?<![\w.,/+-].)(?:(?<=\+)[ ]?\(?[1-9]|(?<=\()(?:\+|0)[0-9]?|(?<=0)0?[1-9]|(?<=0)(?=[ \u00a0/(-]))"
+    rf"(?:{_GAP}[0-9]){{5,20}}+(?!\w|[.,/-][0-9])"
 )
 _PLAIN = re.compile(rf"[1-9](?<![\w.,/+-].)(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
 _EXTENSION = re.compile(
@@ -30,6 +30,7 @@ _CLOSE_CUE = re.compile(
     r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
     re.IGNORECASE,
 )
+_AFTER_CUE = frozenset(".: \u00a0(")
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
     r"(?:nr|nummer|no|\bid|ref|referenz|kennziffer|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|code|konto|blz|plz|iban)"
@@ -51,7 +52,8 @@ def find(scan: Scan) -> Iterator[Span]:
         if rule:
             yield Span(start, end, PersonalKind.PHONE, rule)
     for start, end, number in scan.in_zones(_PLAIN):
-        if _CLOSE_CUE.search(scan.before(start, 30)) and not _DATE.match(number):
+        before = scan.before(start, 30)
+        if before[-1:] in _AFTER_CUE and _CLOSE_CUE.search(before) and not _DATE.match(number):
             yield Span(start, end, PersonalKind.PHONE, "phone.cue")
     for match in _EXTENSION.finditer(scan.text):
         yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")

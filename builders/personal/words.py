@@ -108,9 +108,10 @@ ORGANISATION = re.compile(
 
 def is_first_name(word: str) -> bool:
     """Say whether a word, or its first part, is a listed first name; capitals count as well."""
-    if word.isupper():
-        word = word.title()
-    return word in FIRST_NAMES or ("-" in word and word.partition("-")[0] in FIRST_NAMES)
+    if word in FIRST_NAMES:
+        return True
+    plain = word.title() if word.isupper() else word
+    return plain.partition("-")[0] in FIRST_NAMES if "-" in word else plain in FIRST_NAMES
 
 
 def is_surname(word: str) -> bool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from fsspec.utils import glob_translate  # type: ignore[import-untyped]  # it has no types
+from fsspec.utils import glob_translate
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
