@@ -11,16 +11,8 @@ import polars as pl
 from builders.errors import StorageError, UsageError
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, read_lock
+from builders.reasons import ROWS
 from builders.tables import SPLITS, Kind, published_path
-
-REASONS = {
-    "empty_query": "the query's text is empty",
-    "no_query_words": "nothing is left of the query without gender markers and reference numbers",
-    "empty_text": "the passage has no text",
-    "empty_profile": "the profile has neither an occupation nor skills",
-    "no_positive": "no passage is relevant to the query",
-}
-"""What each reason of `dropped.parquet` means."""
 
 _SHOWN = 10
 
@@ -89,7 +81,7 @@ def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | Dropped]
         if row is not None:
             yield row
     for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
-        yield Dropped(lock.config, table, row_id, reason, REASONS.get(reason, reason))
+        yield Dropped(lock.config, table, row_id, reason, ROWS.get(reason, reason))
 
 
 def _published(out: Path, lock: Lock, provenance: pl.DataFrame, table: str, wanted: str) -> Published | None:

@@ -62,7 +62,7 @@ class Relations:
     """Which passages are relevant to which query.
 
     Attributes:
-        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: relevant by the config's rule only,
+        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: by the config's rule alone,
             not observed with any query of the group), unique pairs.
         undecided: ``query-id`` str, ``corpus-id`` str: neither positive nor negative; kept from mining.
     """

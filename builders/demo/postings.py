@@ -58,9 +58,9 @@ _TITLE_FORMS: tuple[tuple[int, Callable[[str, random.Random], str]], ...] = (
     (4, lambda _, rng: rng.choice(_EMPTY)),
 )
 _REGIONS: tuple[tuple[int, str | None, str | None], ...] = (
-    (65, "Bayern", "DE2"),
-    (20, "Nordrhein-Westfalen", "DEA"),
-    (10, "Sachsen", "DED"),
+    (80, "Bayern", "DE2"),
+    (9, "Nordrhein-Westfalen", "DEA"),
+    (6, "Sachsen", "DED"),
     (3, "Oberösterreich", None),
     (2, None, None),
 )

@@ -13,18 +13,12 @@ from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, share, table
 from builders.describe.target import HUB
 from builders.lock.model import Funnel, SourceLock
+from builders.reasons import ROWS
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 LOW_YIELD = 0.5
 """Below this share of queries with a hard negative, the card says so before anything else."""
 
-_STEPS = {
-    "empty_query": "the query had no text",
-    "no_query_words": "nothing was left of the query but markers and reference numbers",
-    "no_positive": "no relevant passage was left",
-    "empty_text": "the passage had no text",
-    "empty_profile": "neither an occupation nor a skill was known",
-}
 _DROPS = {
     "positive": "a labelled positive",
     "undecided": "neither positive nor negative",
@@ -159,7 +153,7 @@ def funnel(dataset: Dataset) -> Markdown:
 def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
     yield entry.table, "read", entry.read
     for reason, count in entry.dropped.items():
-        yield entry.table, _named("dropped", reason, _STEPS), count
+        yield entry.table, _named("dropped", reason, ROWS), count
     if entry.merged:
         yield entry.table, "merged with an equal row", entry.merged
     yield entry.table, "left", entry.out

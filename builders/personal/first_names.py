@@ -96,8 +96,8 @@ FIRST_NAMES = frozenset(
     Oda Odette Oğuz Oguz Okan Oktay Olaf Ole Oleg Olena Olga Oliver Olivia Olivier Omar Ömer Onur Orhan Oscar Oskar
     Osman Ortrud Ortwin Oswald Oswin Ota Otmar Ottfried Otthein Ottilie Otto Ottokar Özcan Özgür Özkan Özlem
     Pablo Paola Paolo Pascal Patric Patricia Patrick Patrik Patrizia Paul Paula Paulina Pauline Paulus Paweł Pawel
-    Pedro Peer Peggy Perihan Petar Peter Petr Petra Petros Philine Philip Philipp Philippa Philippe Phillip Pia Pierre
-    Pietro Pilar Piotr Pit Polina Predrag Priska Przemyslaw
+    Pedro Peggy Perihan Petar Peter Petr Petra Petros Philine Philip Philipp Philippa Philippe Phillip Pia Pierre
+    Pietro Pilar Piotr Polina Predrag Priska Przemyslaw
     Quentin Quirin Rachel Rafael Raffael Rafał Rahel Raik Raimund Rainer Ralf Ralph Ramazan Ramona Ramon Randolf Raoul
     Raphael Raphaela Rasmus Raul Ravi Rebecca Rebekka Recep Regina Regine Regula Reiko Reimund Reinald Reiner
     Reinhard Reinhardt Reinhart Reinhild Reinhilde Reinhold Rena Renan Renata Renate René Renée Reto Ria Ricarda

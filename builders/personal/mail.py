@@ -13,7 +13,7 @@ from builders.personal.scan import Scan, Span
 
 _SIGN = re.compile(
     r"@|[\[({<][ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"
-    r"|/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[A-Za-z0-9_-])"
+    r"|/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[\w-])"
 )
 _AT_IN_WORDS = re.compile(r" at (?=[\w-]{1,63} (?:dot|punkt) )")
 _LOCAL_BACKWARDS = re.compile(r"[\w!#$%&'*+/=?^`{|}~-][\w.!#$%&'*+/=?^`{|}~-]{0,63}+")
@@ -26,7 +26,7 @@ _DOT = (
 )
 _LOOSE_DOMAIN = re.compile(rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{2,63}}+){{1,4}}")
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
-_REDDIT_NAME = re.compile(r"[A-Za-z0-9_-]{2,20}(?![\w-])")
+_REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
 _MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 

@@ -107,7 +107,8 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _AFTER_MISTER.match(scan.text, cue.end())
     if gap:
         noun = cue.group() == "Frau" and _NOUN_BEFORE.search(scan.before(cue.start(), 10)) is not None
-        yield from _at(scan, gap, known=noun and "." not in gap.group())
+        kind_of_things = cue.group() == "Familie" and scan.text[gap.end() : gap.end() + 1].islower()
+        yield from _at(scan, gap, known=(noun or kind_of_things) and "." not in gap.group())
 
 
 def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:

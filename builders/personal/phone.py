@@ -37,6 +37,7 @@ _OTHER = re.compile(
     r"[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )
+_NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
 _DATE = re.compile(
     r"(?:0?[1-9]|[12][0-9]|3[01])(?:[.][ ]?(?:0?[1-9]|1[0-2])[.][ ]?|[/-](?:0?[1-9]|1[0-2])[/-])(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9.])"
 )
@@ -66,7 +67,7 @@ def _rule(number: str, before: str) -> str:
         return ""
     if _CUE.search(before) or _LETTER.search(before):
         return "phone.cue"
-    if _OTHER.search(before):
+    if _OTHER.search(before) or _NORM.search(before):
         return ""
     if number.lstrip("(").startswith(("+", "00")) or _DIALLED.match(number):
         return "phone.possible" if _possible(number) else ""

@@ -14,6 +14,8 @@ _PLATE = re.compile(
     r"(?P<gap>[ ]?[-–:][ ]?|[ ])[A-Z]{1,2}[ -]?[1-9][0-9]{0,3}[EH]?(?![\w-]|[.,/][0-9])"
     r"|[ -](?:[0-9]{1,5}[ ]?[A-Z]{1,3}|[A-Z]{2,6}[ ]?[0-9]{1,3}|[0-9]{3,6})(?![\w-]|[.,/][0-9]))"
 )
+_TYPE = re.compile(r"[-–][A-Z][0-9]")
+"""One letter with digits right behind it, as in the names of types ("STD-B24")."""
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
     r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|motorrad|roller",
@@ -34,7 +36,8 @@ def find(scan: Scan) -> Iterator[Span]:
         code = _CODE.match(match.group())
         if match["gap"] and code and code.group() in PLATE_CODES:
             digits = sum(character.isdigit() for character in match.group())
-            sure = ("-" in match["gap"] or "–" in match["gap"]) and digits > 1 and code.group() not in _NORMS
+            hyphen = "-" in match["gap"] or "–" in match["gap"]
+            sure = hyphen and digits > 1 and code.group() not in _NORMS and not _TYPE.search(match.group())
             if sure or scan.near(*match.span(), _CAR_WORDS, 60):
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif _PLATE_WORDS.search(scan.before(match.start(), 30)):
