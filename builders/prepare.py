@@ -41,6 +41,16 @@ class Prepared:
     personal: dict[str, dict[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Usable:
+    """Rows that have text, and those that have none."""
+
+    queries: pl.DataFrame
+    passages: pl.DataFrame
+    dropped: pl.DataFrame
+    personal: dict[str, dict[str, int]]
+
+
 def prepare(spec: Retrieval, records: Records) -> Prepared:
     """Turn upstream rows into what is published, and account for every row on the way.
 
@@ -49,38 +59,26 @@ def prepare(spec: Retrieval, records: Records) -> Prepared:
     """
     _require_unique(spec, "queries", records.queries)
     _require_unique(spec, "passages", records.passages)
-    queries, in_queries = _scrubbed(normalise_frame(records.queries, keep=["upstream_id"]), spec.personal)
-    passages, in_passages = _scrubbed(
-        spec.compose(normalise_frame(records.passages, keep=["upstream_id"])), spec.personal
-    )
-    queries = queries.with_columns(key=each(queries["text"], spec.query_key))
-    dropped = _unusable(spec, queries, passages)
-    queries = _without(queries, dropped, spec.rows, "queries")
-    passages = _without(passages, dropped, spec.rows, "passages")
-
-    merged_queries = merge_queries(queries.select("upstream_id", "text", "key"), spec.ids)
-    merged_passages = merge_passages(passages.select("upstream_id", "title", "text"), spec.ids)
-    grouped = merged_queries.rows.with_columns(group=each(merged_queries.rows["key"], spec.group_key))
-    pairs = _observed_pairs(records.pairs, merged_queries.ids, merged_passages.ids, grouped, passages)
+    usable = _usable(spec, records)
+    queries = merge_queries(usable.queries.select("upstream_id", "text", "key"), spec.ids)
+    passages = merge_passages(usable.passages.select("upstream_id", "title", "text"), spec.ids)
+    grouped = queries.rows.with_columns(group=each(queries.rows["key"], spec.group_key))
+    pairs = _observed_pairs(records.pairs, queries.ids, passages.ids, grouped, usable.passages)
     relations = spec.relate(pairs)
 
     answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
     unanswered = grouped.join(answered, on="_id", how="anti")
     lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
-    relations = Relations(
-        relations.qrels.sort("query-id", "corpus-id"),
-        relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti").sort(
-            "query-id", "corpus-id"
-        ),
-    )
+    undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
+    keys = ["query-id", "corpus-id"]
     return Prepared(
         queries=answered.select("_id", "text", "group").sort("_id"),
-        corpus=merged_passages.rows.select("_id", "title", "text").sort("_id"),
-        relations=relations,
-        dropped=pl.concat([dropped, lost]).sort("table", "reason", "id"),
-        provenance=_provenance(merged_queries.ids, merged_passages.ids),
-        funnels=_funnels(spec, records, dropped, lost, merged_queries, merged_passages, answered, pairs),
-        personal={"queries": in_queries, "corpus": in_passages},
+        corpus=passages.rows.select("_id", "title", "text").sort("_id"),
+        relations=Relations(relations.qrels.sort(keys), undecided.sort(keys)),
+        dropped=pl.concat([usable.dropped, lost]).sort("table", "reason", "id"),
+        provenance=_provenance(queries.ids, passages.ids),
+        funnels=_funnels(spec, records, usable.dropped, lost, queries, passages, answered, pairs),
+        personal=usable.personal,
     )
 
 
@@ -125,6 +123,22 @@ def _require_unique(spec: Retrieval, table: str, rows: pl.DataFrame) -> None:
             f"{spec.name}: id {twice[0]!r} stands in {int((ids == twice[0]).sum())} rows of the {table}",
             hint="Ids must be unique upstream; look whether a file was read twice.",
         )
+
+
+def _usable(spec: Retrieval, records: Records) -> _Usable:
+    """Normalise, compose, scrub, and part the rows that have text from those that have none."""
+    queries = normalise_frame(records.queries, keep=["upstream_id"])
+    passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
+    queries, in_queries = _scrubbed(queries, spec.personal)
+    passages, in_passages = _scrubbed(passages, spec.personal)
+    queries = queries.with_columns(key=each(queries["text"], spec.query_key))
+    dropped = _unusable(spec, queries, passages)
+    return _Usable(
+        queries=_without(queries, dropped, spec.rows, "queries"),
+        passages=_without(passages, dropped, spec.rows, "passages"),
+        dropped=dropped,
+        personal={"queries": in_queries, "corpus": in_passages},
+    )
 
 
 def _scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, dict[str, int]]:
