@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -14,6 +15,15 @@ from typing import IO, Any
 from builders.errors import StorageError
 
 _CHUNK = 1 << 20
+_TEMPORARY = ".tmp"
+_CHOOSE = "choose another folder (--out, MTEB_DE_HOME)"
+_HINTS = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        f"Free some space, or {_CHOOSE}; nothing was changed there.",
+    ),
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), f"A part of the path is a file, not a folder: {_CHOOSE}."),
+}
 
 
 @contextlib.contextmanager
@@ -31,9 +41,9 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -44,7 +54,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
         _fsync_folder(path.parent)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -74,15 +84,30 @@ def json_bytes(document: Any) -> bytes:  # noqa: ANN401  any JSON value
 
 
 def remove(path: Path) -> None:
-    """Remove a file that may not be there.
+    """Remove a file that may not be there, for good: it does not come back when the machine goes down.
 
     Raises:
         StorageError: It is there and cannot be removed.
     """
     try:
-        path.unlink(missing_ok=True)
+        path.unlink()
+        _fsync_folder(path.parent)
+    except FileNotFoundError:
+        return
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error, "removed") from error
+
+
+def sweep(folder: Path) -> None:
+    """Remove what `atomic` left right in a folder, which need not exist, when its process was killed.
+
+    Only for a folder that no other process writes to now.
+
+    Raises:
+        StorageError: A file cannot be removed.
+    """
+    for path in sorted(folder.glob(f".*{_TEMPORARY}")):
+        remove(path)
 
 
 def sha256(path: Path) -> str:
@@ -101,16 +126,21 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def unwritable(path: Path, error: OSError, done: str = "written") -> StorageError:
+    """Return the error that says why `path` cannot be written, and what to do.
+
+    Args:
+        path: What could not be written.
+        error: Why.
+        done: What could not be done to it, "removed".
+    """
+    hint = _HINTS.get(error.errno or 0, f"Correct its permissions, or {_CHOOSE}.")
+    return StorageError(f"{path}: cannot be {done} ({error.strerror or error})", hint=hint)
+
+
 def _fsync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _unwritable(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{path}: cannot be written ({error.strerror or error})",
-        hint="Free some space or choose another folder; nothing was changed there.",
-    )

@@ -74,7 +74,7 @@ def prepare(spec: Retrieval, records: Records) -> Prepared:
     return Prepared(
         queries=answered.select("_id", "text", "group").sort("_id"),
         corpus=passages.rows.select("_id", "title", "text").sort("_id"),
-        relations=Relations(relations.qrels.sort(keys), undecided.sort(keys)),
+        relations=Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes),
         dropped=pl.concat([usable.dropped, lost]).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
         funnels=_funnels(spec, records, usable.dropped, lost, queries, passages, answered, pairs),

@@ -65,10 +65,13 @@ class Relations:
         qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: by the config's rule alone,
             not observed with any query of the group), unique pairs.
         undecided: ``query-id`` str, ``corpus-id`` str: neither positive nor negative; kept from mining.
+        classes: ``corpus-id`` str, ``class`` str, or None where the config has no such rule: passages that
+            share a class with a positive are as good as it, and a recipe with `equivalence` never takes them.
     """
 
     qrels: pl.DataFrame
     undecided: pl.DataFrame
+    classes: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +80,45 @@ class Recipe:
 
     Attributes:
         name: "v0" is the published procedure.
-        depth: How many passages of the ranking are looked at.
+        depth: How many passages of the ranking are looked at; None for all.
         depth_counts: What the depth counts: "all" passages, or "candidates" (positives left out).
         margin: Distance that a candidate's score must keep below the guarding positive's.
-        margin_kind: "absolute" in cosine, or "relative" as a share of the positive's absolute score.
+        margin_kind: "absolute" in cosine, "relative" as a share of the positive's absolute score, or
+            "deviations" as a multiple of the standard deviation of the query's scores over all passages.
         guard: Which positive guards where there are several: the "lowest"- or "highest"-scoring.
         keep: Most negatives per query.
+        floor: How many standard deviations above its query's mean a negative must score at least; None for
+            no floor. With a floor, suspicious queries get no negatives.
+        equivalence: Whether passages that share a class with a positive are never taken.
+        suspicious_below: A query whose best positive scores fewer standard deviations above its mean has a
+            wrong label or no match: its positives are listed for the audit, whatever the recipe.
     """
 
     name: str = "v0"
-    depth: int = 10
+    depth: int | None = 10
     depth_counts: Literal["all", "candidates"] = "all"
     margin: float = 0.05
-    margin_kind: Literal["absolute", "relative"] = "absolute"
+    margin_kind: Literal["absolute", "relative", "deviations"] = "absolute"
     guard: Literal["lowest", "highest"] = "lowest"
     keep: int = 5
+    floor: float | None = None
+    equivalence: bool = False
+    suspicious_below: float = 2.0
+
+
+RECIPES: dict[str, Recipe] = {
+    "v0": Recipe(),
+    "v1": Recipe(
+        name="v1",
+        depth=None,
+        margin=0.5,
+        margin_kind="deviations",
+        guard="highest",
+        floor=1.5,
+        equivalence=True,
+    ),
+}
+"""Recipes by name: v0 is the published procedure, v1 the one that notes/recipe-v1.md chose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def write(out: Path, outcome: Outcome) -> Lock:
     lock = _lock(outcome, tuple(file for _, file in encoded.values()))
 
     files.remove(work / "lock.json")
+    files.sweep(work)
+    files.sweep(published)
     _remove_stale(published / spec.name, {published / path for path in encoded})
     for path, (data, _) in encoded.items():
         files.write_bytes(published / path, data)
@@ -121,7 +123,14 @@ def _remove_stale(folder: Path, expected: set[Path]) -> None:
     """Take away files of an earlier build that this one does not write, so that none is published."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not path.is_symlink():
-            if not any(other.is_relative_to(path) for other in expected):
-                shutil.rmtree(path)
+            if not any(path in other.parents for other in expected):
+                _remove_folder(path)
         elif path not in expected:
             files.remove(path)
+
+
+def _remove_folder(path: Path) -> None:
+    try:
+        shutil.rmtree(path)
+    except OSError as error:
+        raise files.unwritable(path, error, "removed") from error

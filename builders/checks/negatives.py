@@ -132,10 +132,10 @@ def margin(subject: Subject) -> Iterator[Finding]:
 
 
 def scores(subject: Subject) -> Iterator[Finding]:
-    """Scores are cosines, and one positive guards a query."""
+    """Scores are cosines (NaN compares greater than any), and one positive guards a query."""
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     cosines = pl.col("score", "positive_score")
-    wrong = negatives.filter(pl.any_horizontal(cosines.is_nan() | (cosines.abs() > 1 + _BEYOND_ONE)))
+    wrong = negatives.filter(pl.any_horizontal(cosines.abs() > 1 + _BEYOND_ONE))
     yield from SCORE.rows(wrong, line("{} → {}: {}, positive {}", *PAIR, "score", "positive_score"))
     guards = negatives.group_by("query-id").agg(guards=pl.col("positive_score").n_unique())
     yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query-id", "guards"))

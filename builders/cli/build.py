@@ -76,13 +76,14 @@ def command(
     sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
     if update_lock:
         _refuse_stand_ins(encoder, sample, sources, limit)
+    specs = [registry.load(name) for name in configs or registry.names()]
     if sample:
         sources = (str(out / "work" / "sample"),)
         lay_out(out / "work" / "sample")
     folder = locks or committed.FOLDER
     lines = Lines(quiet=quiet or as_json)
     documents = {}
-    for spec in [registry.load(name) for name in configs or registry.names()]:
+    for spec in specs:
         began = time.monotonic()
         options = Options(
             out=out,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from builders.cli import streams
 from builders.cli.group import cli
 from builders.cli.output import complain
 from builders.errors import MtebDeError
@@ -18,7 +19,12 @@ COULD_NOT_RUN = 2
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
-    sys.exit(run(arguments))
+    streams.install()
+    try:
+        code = run(arguments)
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first was told
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -48,16 +54,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted; what was finished is kept, run the same command to go on")
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     except Exception as error:
         if debug:
             traceback.print_exc()
-        complain(
-            f"this should not have happened: {type(error).__name__}: {error}",
-            "Run it again with --debug and report the traceback.",
-        )
+        complain(*_unforeseen(error))
         return COULD_NOT_RUN
     return result if isinstance(result, int) else 0
 
@@ -65,3 +65,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _usage_hint(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     return f"See {context.command_path} --help." if isinstance(context, click.Context) else ""
+
+
+def _unforeseen(error: Exception) -> tuple[str, str]:
+    """What to say of an error that nothing nearer to its cause has caught, and the hint."""
+    if isinstance(error, OSError) and error.errno is not None:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror}", "Look for free space, permissions, and a file in a folder's place."
+    return (
+        f"this should not have happened: {type(error).__name__}: {error}",
+        "Run it again with --debug and report the traceback.",
+    )

@@ -1,18 +1,20 @@
 """Where words go: data to stdout, everything else to stderr; bars on a terminal only.
 
-Texts from outside are printed as they are: no markup of theirs is obeyed.
+Texts from outside are printed as they are: no markup of theirs is obeyed. `streams` sees to pipes that close.
 """
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 from rich.console import Console
@@ -21,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from builders.errors import StorageError
+from builders.files import unwritable
 
 _SECONDS_BETWEEN_LINES = 20.0
 _LABEL_WIDTH = 15
@@ -28,8 +31,9 @@ _UNCUT = 10_000
 
 
 def emit(document: dict[str, Any]) -> None:
-    """Print one JSON document to stdout."""
-    click.echo(json.dumps({"schema_version": 1} | document, ensure_ascii=False, indent=1, sort_keys=True))
+    """Print one JSON document to stdout; in ASCII where the stream is not UTF-8."""
+    narrow = codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
+    click.echo(json.dumps({"schema_version": 1} | document, ensure_ascii=narrow, indent=1, sort_keys=True))
 
 
 def say(line: str) -> None:
@@ -69,7 +73,7 @@ class Lines:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
         self._bar: tuple[Progress, TaskID, str] | None = None
         self._last = time.monotonic()
-        self._log: TextIO | None = None
+        self._log: FileIO | None = None
 
     @contextmanager
     def logged(self, path: Path) -> Iterator[None]:
@@ -80,15 +84,16 @@ class Lines:
         """
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            log = path.open("a", encoding="utf-8")
+            log = path.open("ab", buffering=0)
         except OSError as error:
-            raise StorageError(f"{path}: cannot be written ({error.strerror})") from error
+            raise unwritable(path, error) from error
         with log:
             self._log = log
             try:
                 yield
             except BaseException as error:
-                self._note(f"{type(error).__name__}: {error}")
+                with suppress(StorageError):  # the fault itself is what has to be told
+                    self._note(f"{type(error).__name__}: {error}")
                 raise
             finally:
                 self._end_bar()
@@ -116,10 +121,14 @@ class Lines:
             self.step(name, f"{done:,} of {total:,}")
 
     def _note(self, line: str) -> None:
-        if self._log is not None:
-            now = datetime.datetime.now(datetime.UTC)
-            self._log.write(f"{now:%Y-%m-%dT%H:%M:%SZ} {line}\n")
-            self._log.flush()
+        if self._log is None:
+            return
+        entry = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ} {line}\n"
+        try:
+            self._log.write(entry.encode(errors="backslashreplace"))
+        except OSError as error:
+            path, self._log = Path(str(self._log.name)), None
+            raise unwritable(path, error) from error
 
     def _move_bar(self, name: str, done: int, total: int) -> None:
         if self._bar is not None and self._bar[2] != name:

@@ -62,7 +62,7 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``upstream_id`` str; ``title`` str, empty; ``text`` str, null without occupation and skills; ``core``
         str, equal for profiles of one occupation URI, set of skill URIs and KldB code; ``extends`` bool,
-        whether the core has skills.
+        whether the core has skills; ``classes`` list of str, its occupation URI and its KldB code.
     """
     skills, uris = pl.col("skills").list.drop_nulls(), pl.col("skill_uris").list.drop_nulls()
     labels = pl.when(skills.list.len() > 0).then(skills.list.join("; "))
@@ -86,6 +86,7 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
         text=pl.when(pl.col("occupation").is_not_null() | labels.is_not_null()).then(profile),
         core=core,
         extends=(uris.list.len() > 0).fill_null(value=False),
+        classes=pl.concat_list(pl.format("esco {}", "occupation_uri"), pl.format("kldb {}", "kldb")),
     )
 
 
@@ -98,10 +99,12 @@ def relate(pairs: pl.DataFrame) -> Relations:
     core makes relevant.
 
     Args:
-        pairs: One row per posting: ``query-id``, ``corpus-id``, ``group``, ``core`` str, ``extends`` bool.
+        pairs: One row per posting: ``query-id``, ``corpus-id``, ``group``, ``core`` str, ``extends`` bool,
+            ``classes`` list of str.
 
     Returns:
-        Relations, sorted by query and passage. A group without any frequent core has no positives.
+        Relations, sorted by query and passage. A group without any frequent core has no positives. Passages
+        of one occupation URI, and those of one KldB code, are a class.
     """
     size, seen = pl.len().over("group"), pl.len().over("group", "core")
     # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
@@ -112,9 +115,11 @@ def relate(pairs: pl.DataFrame) -> Relations:
     undecided = undecided.join(positives, on=["group", "corpus-id"], how="anti").drop("extended")
     queries = postings.select("group", "query-id").unique()
     keys = ["query-id", "corpus-id"]
+    classes = pairs.select("corpus-id", pl.col("classes").alias("class")).explode("class").drop_nulls()
     return Relations(
         qrels=queries.join(positives, on="group").select(*keys, "extended").sort(keys),
         undecided=queries.join(undecided, on="group").select(keys).sort(keys),
+        classes=classes.unique().sort("corpus-id", "class"),
     )
 
 

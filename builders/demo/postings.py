@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-_MOST_POSTED = 34  # of the first occupation: enough for a group of 20, in which a wrong mapping is rare
-_VAGUE_TITLE, _VAGUE_POSTED = "Aushilfe", 30  # a title that is mapped to another occupation each time
-_WRONGLY_MAPPED = 0.03
+_MOST_POSTED = 36  # of the first occupation: enough for a group of 20, in which a wrong mapping is rare
+_VAGUELY_POSTED = 30  # a title that says nothing, mapped to another occupation each time
 _FIRST_DAY = dt.date(2026, 6, 5)
 
 _MARKERS = (" (m/w/d)",) * 4 + (" (w/m/d)", " m/w/d", " (d/m/w)", " (gn)", "")
-_MANNERS = ("",) * 15 + (
+_MANNERS = ("",) * 25 + (
     " in Teilzeit",
     " in Vollzeit",
     " für die Nachtschicht",
@@ -64,7 +63,7 @@ _REGIONS: tuple[tuple[int, str | None, str | None], ...] = (
     (3, "Oberösterreich", None),
     (2, None, None),
 )
-_SENIORITIES = ("unknown",) * 22 + ("senior", "junior", "lead")
+_SENIORITIES = ("unknown",) * 44 + ("senior", "senior", "junior", "lead", "intern", "mid")
 _EMPLOYERS = ("Muster GmbH", "Beispiel AG", "Probe Klinikum", "Inh. Erika Mustermann", None)
 
 _CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
@@ -85,12 +84,16 @@ SCHEMA = pa.schema([pa.field(name, _TYPES.get(name, pa.string())) for name in _C
 
 
 class Occupation(NamedTuple):
-    """An occupation of the sample: German title, KldB 2010 code, English label and skills."""
+    """An occupation of the sample: German title, what may stand behind it, KldB code, English label, skills."""
 
     title: str
+    focus: str
     kldb: str
     label: str
     skills: tuple[str, ...]
+
+
+_VAGUE = Occupation("Aushilfe", "", "", "", ())
 
 
 def occupations() -> tuple[Occupation, ...]:
@@ -98,7 +101,7 @@ def occupations() -> tuple[Occupation, ...]:
     text = resources.files("builders.demo").joinpath("sample/occupations.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t")
     return tuple(
-        Occupation(row["title"], row["kldb"], row["occupation"], tuple(row["skills"].split("; ")))
+        Occupation(row["title"], row["focus"], row["kldb"], row["occupation"], tuple(row["skills"].split("; ")))
         for row in rows
     )
 
@@ -116,23 +119,28 @@ def postings(count: int, rng: random.Random) -> pa.Table:
         that are missing; occupations that are wrong, in one title nearly always.
     """
     mapped = _mapped(occupations(), count, rng)
-    rows = [_posting(number, title, mapping, rng) for number, (title, mapping) in enumerate(mapped)]
+    rows = [_posting(number, advertised, mapping, rng) for number, (advertised, mapping) in enumerate(mapped)]
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def _mapped(known: tuple[Occupation, ...], count: int, rng: random.Random) -> list[tuple[str, Occupation]]:
-    """Draw each posting's title, and the occupation that it was mapped to. Every occupation comes twice."""
+def _mapped(
+    known: tuple[Occupation, ...], count: int, rng: random.Random
+) -> list[tuple[Occupation, Occupation]]:
+    """Draw what each posting is for, and what it was mapped to; every occupation comes once and more."""
     first, others = known[0], known[1:]
-    fixed = [(first.title, first)] * (_MOST_POSTED - 1) + [(first.title, rng.choice(others))]
-    fixed += [(_VAGUE_TITLE, occupation) for occupation in rng.sample(others, _VAGUE_POSTED)]
-    drawn = [*others, *others, *rng.choices(others, k=max(0, count - len(fixed) - 2 * len(others)))]
-    wrong = {index: rng.choice(others) for index in rng.sample(range(len(drawn)), int(_WRONGLY_MAPPED * count))}
-    pairs = fixed + [(one.title, wrong.get(index, one)) for index, one in enumerate(drawn)]
+    fixed = [(first, first)] * _MOST_POSTED
+    fixed += [(first, occupation) for occupation in rng.sample(others, 2)]
+    fixed += [(_VAGUE, occupation) for occupation in rng.sample(others, _VAGUELY_POSTED)]
+    drawn = [*others, *rng.choices(others, k=max(0, count - len(fixed) - len(others)))]
+    wrong = {index: rng.choice(others) for index in rng.sample(range(len(drawn)), len(drawn) // 50)}
+    pairs = fixed + [(one, wrong.get(index, one)) for index, one in enumerate(drawn)]
     rng.shuffle(pairs)
     return pairs[:count]
 
 
-def _posting(number: int, title: str, mapping: Occupation, rng: random.Random) -> dict[str, Any]:
+def _posting(
+    number: int, advertised: Occupation, mapping: Occupation, rng: random.Random
+) -> dict[str, Any]:
     reference = f"10000-{number * 7919:010}-S"
     _, region, nuts = rng.choices(_REGIONS, [weight for weight, *_ in _REGIONS])[0]
     low = 12.0 + rng.randrange(16)
@@ -145,7 +153,7 @@ def _posting(number: int, title: str, mapping: Occupation, rng: random.Random) -
         "fetched_at": dt.datetime(2026, 6, 5, 22, tzinfo=dt.UTC) + dt.timedelta(seconds=number),
         "posted_date": _FIRST_DAY - dt.timedelta(days=rng.randrange(60)),
         "lang": "de",
-        "title": _title(title, rng),
+        "title": _title(advertised, rng),
         "employer": rng.choice(_EMPLOYERS),
         "description_derived": None,
         "region": region,
@@ -160,7 +168,7 @@ def _posting(number: int, title: str, mapping: Occupation, rng: random.Random) -
 def _profile(occupation: Occupation, rng: random.Random) -> dict[str, Any]:
     """Return the mapped columns; of 100 postings 2 lack skills, 1 the code, and 1 occupation and skills."""
     roll = rng.random()
-    skills = occupation.skills[: 1 if roll > 0.9 else None]
+    skills = occupation.skills[: 1 if roll > 0.94 else None]
     return {
         "esco_occupation": None if roll < 0.01 else _concept("occupation", occupation.label),
         "esco_skills": [] if roll < 0.03 else [_concept("skill", skill) for skill in skills],
@@ -172,8 +180,11 @@ def _concept(kind: str, label: str) -> dict[str, str]:
     return {"uri": f"http://esco.example/{kind}/{uuid.uuid5(uuid.NAMESPACE_URL, label)}", "label": label}
 
 
-def _title(wording: str, rng: random.Random) -> str:
+def _title(occupation: Occupation, rng: random.Random) -> str:
+    title = occupation.title
     if rng.random() < 0.3:
-        wording = re.sub(r"/\S+", "", wording)
+        title = re.sub(r"/\S+", "", title)
+    if occupation.focus and rng.random() < 0.5:
+        title += f" {occupation.focus}"
     ((_, form),) = rng.choices(_TITLE_FORMS, [weight for weight, _ in _TITLE_FORMS])
-    return form(wording + rng.choice(_MANNERS) + rng.choice(_MARKERS), rng)
+    return form(title + rng.choice(_MANNERS) + rng.choice(_MARKERS), rng)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from builders.errors import EncoderError, UsageError
 from builders.mining import recipe as rules
+from builders.mining.deep import choose_within
 from builders.mining.report import LOOK, Evidence, build_report
-from builders.mining.scores import Float32s, lengths, score_moments, score_pairs
+from builders.mining.moments import score_moments
+from builders.mining.scores import Float32s, lengths, score_pairs
 from builders.mining.topk import Progress, exact_topk
-from builders.spec import Recipe
+from builders.spec import RECIPES, Recipe
 
 _LENGTH_TOLERANCE = 1e-3
 
@@ -28,10 +30,17 @@ class Mined:
             ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
             and rank.
         report: What `builders.mining.report.build_report` makes of them: plain values, ready for JSON.
+        scale: ``query-id`` str, ``mean`` float64, ``deviation`` float64: the scores over all passages of every
+            query with a positive, sorted by query.
+        suspicious: ``query-id`` str, ``corpus-id`` str, ``score`` float32, ``deviations`` float32 (above the
+            query's mean, in its standard deviations): the positives of queries whose best one lies near the
+            mean, farthest below first by the query's best, then by id.
     """
 
     negatives: pl.DataFrame
     report: dict[str, Any]
+    scale: pl.DataFrame
+    suspicious: pl.DataFrame
 
 
 def mine(
@@ -43,12 +52,14 @@ def mine(
     passage_vectors: Float32s,
     recipe: Recipe,
     *,
+    classes: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> Mined:
     """Mine hard negatives by a recipe, over all passages.
 
     Neither the order of any frame nor threads or blocks change the result. A query without positives gets
-    nothing, and is counted. Method: the procedure in `builders.mining.recipe`, on `exact_topk`.
+    nothing, and is counted. Method: the procedure in `builders.mining.recipe`, on `exact_topk` for a recipe
+    of bounded depth, else on `exact_window`.
 
     Args:
         queries: ``_id``, ``text``.
@@ -58,7 +69,8 @@ def mine(
         query_vectors: float32 (queries, d), of length 1, in the row order of `queries`.
         passage_vectors: float32 (passages, d), of length 1, in the row order of `corpus`.
         recipe: The rules.
-        progress: Called with steps done and steps in all.
+        classes: ``corpus-id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
+        progress: Called with steps done and steps in all, of each scan.
 
     Returns:
         Negatives and report.
@@ -74,22 +86,41 @@ def mine(
     qrels = _pairs("qrels", qrels)
     undecided = _pairs("undecided", undecided)
     positives = _scored(qrels, queries, corpus, query_vectors, passage_vectors)
-    guarded = rules.guards(positives, recipe)
-    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, recipe, progress)
-    excluded = rules.exclusions(qrels, undecided, queries, corpus)
-    labelled = rules.label(ranking, excluded, guarded)
-    negatives = rules.negatives(rules.judge(labelled, recipe))
+    scale = _scale(queries, positives, query_vectors, passage_vectors)
+    guarded = rules.guards(positives, recipe).join(scale, on="query-id").sort("query-id")
+    suspicious = guarded.filter(rules.is_suspicious(recipe))
+    served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
+    excluded = rules.exclusions(qrels, undecided, queries, corpus, classes if recipe.equivalence else None)
+
+    bounded = RECIPES["v0"] if recipe.depth is None else recipe
+    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, bounded, progress)
+    by_guard = [
+        rules.label(ranking, excluded, rules.guards(positives, variant).join(scale, on="query-id"))
+        for variant in (bounded, rules.other_guard(bounded))
+    ]
+    if recipe.depth is None:
+        vectors = _rows(
+            query_vectors, served.join(queries, left_on="query-id", right_on="_id")["row"].to_numpy()
+        )
+        chosen = choose_within(served, corpus, excluded, vectors, passage_vectors, recipe, progress=progress)
+    else:
+        chosen = rules.choose(by_guard[0].join(served, on="query-id", how="semi"), recipe)
     evidence = Evidence(
         queries=queries.select(pl.col("_id").alias("query-id")),
         qrels=qrels,
         guarded=guarded,
-        labelled=labelled,
-        labelled_by_other_guard=rules.label(
-            ranking, excluded, rules.guards(positives, rules.other_guard(recipe))
-        ),
-        moments=_moments(queries, negatives, query_vectors, passage_vectors),
+        suspicious=suspicious,
+        chosen=chosen,
+        bounded=bounded,
+        labelled=by_guard[0],
+        labelled_by_other_guard=by_guard[1],
     )
-    return Mined(negatives, build_report(evidence, recipe))
+    return Mined(
+        rules.negatives(chosen.kept),
+        build_report(evidence, recipe),
+        scale,
+        _listed(positives, suspicious),
+    )
 
 
 def _by_id(
@@ -173,15 +204,30 @@ def _ranking(
     })
 
 
-def _moments(
-    queries: pl.DataFrame, negatives: pl.DataFrame, query_vectors: Float32s, passage_vectors: Float32s
+def _scale(
+    queries: pl.DataFrame, positives: pl.DataFrame, query_vectors: Float32s, passage_vectors: Float32s
 ) -> pl.DataFrame:
-    """Mean and deviation of the scores over all passages, for the queries that got negatives."""
-    asked = queries.join(negatives, left_on="_id", right_on="query-id", how="semi", maintain_order="left")
+    """Mean and deviation of the scores over all passages, for the queries that have positives."""
+    asked = queries.join(positives, left_on="_id", right_on="query-id", how="semi", maintain_order="left")
     mean, deviation = np.empty(0), np.empty(0)
     if asked.height:
         mean, deviation = score_moments(_rows(query_vectors, asked["row"].to_numpy()), passage_vectors)
     return asked.select(pl.col("_id").alias("query-id"), mean=pl.Series(mean), deviation=pl.Series(deviation))
+
+
+def _listed(positives: pl.DataFrame, suspicious: pl.DataFrame) -> pl.DataFrame:
+    """List the positives of suspicious queries, the most suspicious query first."""
+
+    def deviations(score: str) -> pl.Expr:
+        return (pl.col(score) - pl.col("mean")) / pl.col("deviation")
+
+    return (
+        positives
+        .join(suspicious, on="query-id")
+        .with_columns(best=deviations("best_score"), deviations=deviations("score"))
+        .sort("best", *rules.PAIR)
+        .select(*rules.PAIR, pl.col("score", "deviations").cast(pl.Float32))
+    )
 
 
 def _rows(vectors: Float32s, rows: NDArray[Any]) -> Float32s:

@@ -7,7 +7,7 @@ judged by several recipes (`judge`).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -15,24 +15,50 @@ from builders.errors import UsageError
 from builders.spec import Recipe
 
 PAIR = ["query-id", "corpus-id"]
-REASONS = ("positive", "undecided", "positive_text", "query_text", "margin", "beyond_keep")
+EXCLUSIONS = ("positive", "undecided", "positive_text", "query_text", "equivalent")
+"""Why a pair can never be a hard negative; the first that fits counts."""
+REASONS = (*EXCLUSIONS, "margin", "floor", "beyond_keep")
 """Why a passage that was looked at is no hard negative; the first that fits counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a recipe took and what it dropped.
+
+    Attributes:
+        kept: ``query-id``, ``corpus-id``, ``rank``, ``score`` float64, ``positive_score`` float64: the hard
+            negatives.
+        looked_at: Passages within the depth; where it is unbounded, those at the floor or above it.
+        dropped: How many of them are no hard negatives, by reason.
+        ties: Queries where the id decided at the end of "depth" or of "keep".
+    """
+
+    kept: pl.DataFrame
+    looked_at: int
+    dropped: dict[str, int]
+    ties: dict[str, int]
 
 
 def require_valid(recipe: Recipe) -> None:
     """Refuse a recipe that cannot be meant.
 
     Raises:
-        UsageError: Depth or keep is below 1, keep exceeds depth, the margin is negative or no number, or a
-            choice is unknown.
+        UsageError: Depth or keep is below 1, keep exceeds depth, the margin is negative or no number, floor
+            or suspicious_below is no number, or a choice is unknown.
     """
+    depth = math.inf if recipe.depth is None else recipe.depth
     faults = {
-        f"depth {recipe.depth} is below 1": recipe.depth < 1,
+        f"depth {recipe.depth} is below 1": depth < 1,
         f"keep {recipe.keep} is below 1": recipe.keep < 1,
-        f"keep {recipe.keep} exceeds depth {recipe.depth}": recipe.keep > recipe.depth,
+        f"keep {recipe.keep} exceeds depth {recipe.depth}": recipe.keep > depth,
         f"margin {recipe.margin} is negative or no number": not 0 <= recipe.margin < math.inf,
+        f"floor {recipe.floor} is no number": recipe.floor is not None and not math.isfinite(recipe.floor),
+        f"suspicious_below {recipe.suspicious_below} is no number": not math.isfinite(
+            recipe.suspicious_below
+        ),
         f"guard {recipe.guard!r} is unknown": recipe.guard not in {"lowest", "highest"},
-        f"margin_kind {recipe.margin_kind!r} is unknown": recipe.margin_kind not in {"absolute", "relative"},
+        f"margin_kind {recipe.margin_kind!r} is unknown": recipe.margin_kind
+        not in {"absolute", "relative", "deviations"},
         f"depth_counts {recipe.depth_counts!r} is unknown": recipe.depth_counts not in {"all", "candidates"},
     }
     if found := [fault for fault, holds in faults.items() if holds]:
@@ -42,21 +68,27 @@ def require_valid(recipe: Recipe) -> None:
 
 
 def exclusions(
-    qrels: pl.DataFrame, undecided: pl.DataFrame, queries: pl.DataFrame, corpus: pl.DataFrame
+    qrels: pl.DataFrame,
+    undecided: pl.DataFrame,
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    classes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Find every pair that can never be a hard negative.
 
     Texts are compared in NFC with white space folded. A passage goes by two texts, its own and the one that
-    is encoded (title and text); it equals a positive when any of theirs agree.
+    is encoded (title and text); it equals a positive when any of theirs agree. It is equivalent when it
+    shares a class with a positive.
 
     Args:
         qrels: ``query-id``, ``corpus-id``: the labelled positives.
         undecided: ``query-id``, ``corpus-id``: neither positive nor negative.
         queries: ``_id``, ``text``.
         corpus: ``_id``, ``title``, ``text``.
+        classes: ``corpus-id``, ``class``; None where no passage is equivalent to another.
 
     Returns:
-        ``query-id``, ``corpus-id``, ``reason``: one row per pair, with the first of `REASONS` that fits.
+        ``query-id``, ``corpus-id``, ``reason``: one row per pair, with the first of `EXCLUSIONS` that fits.
     """
     encoded = pl.concat_str("title", "text", separator=" ")
     forms = [
@@ -78,6 +110,9 @@ def exclusions(
         "positive_text": answered.join(told, on="code"),
         "query_text": asked.join(told, on="code"),
     }
+    if classes is not None:
+        pairs["equivalent"] = qrels.join(classes, on="corpus-id").select("query-id", "class").unique()
+        pairs["equivalent"] = pairs["equivalent"].join(classes, on="class")
     frames = [frame.select(*PAIR, reason=pl.lit(reason)) for reason, frame in pairs.items()]
     return pl.concat(frames).unique(PAIR, keep="first", maintain_order=True)
 
@@ -90,11 +125,37 @@ def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
         recipe: Its `guard` chooses.
 
     Returns:
-        ``query-id``, ``positives`` (how many), ``positive_score`` float64 (the guard's).
+        ``query-id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score`` float64
+        (the highest-scoring one's).
     """
     score = pl.col("score")
     chosen = score.min() if recipe.guard == "lowest" else score.max()
-    return positives.group_by("query-id").agg(positives=pl.len(), positive_score=chosen)
+    return positives.group_by("query-id").agg(
+        positives=pl.len(), positive_score=chosen, best_score=score.max()
+    )
+
+
+def is_suspicious(recipe: Recipe) -> pl.Expr:
+    """Whether a query's best positive lies near its mean; from ``best_score``, ``mean``, ``deviation``."""
+    return pl.col("best_score") < pl.col("mean") + recipe.suspicious_below * pl.col("deviation")
+
+
+def ceiling(recipe: Recipe) -> pl.Expr:
+    """The highest score of a negative; from ``positive_score`` and, for a margin in them, ``deviation``.
+
+    A relative margin is a share of the positive's absolute score, so that the ceiling stays below a negative
+    positive score.
+    """
+    guard = pl.col("positive_score")
+    units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
+    return guard - recipe.margin * units[recipe.margin_kind]
+
+
+def floor(recipe: Recipe) -> pl.Expr:
+    """The lowest score of a negative; from ``mean`` and ``deviation`` if the recipe has a floor."""
+    if recipe.floor is None:
+        return pl.lit(-math.inf)
+    return pl.col("mean") + recipe.floor * pl.col("deviation")
 
 
 def other_guard(recipe: Recipe) -> Recipe:
@@ -108,14 +169,15 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
     Args:
         ranking: ``query-id``, ``corpus-id``, ``rank`` (1-based, among all passages), ``score`` float64.
         excluded: From `exclusions`.
-        guarded: From `guards`.
+        guarded: From `guards`, with ``mean`` and ``deviation`` where the recipe needs them.
 
     Returns:
-        The ranking with ``reason`` (null for candidates) and ``positive_score``, sorted by query and rank.
+        The ranking with ``reason`` (null for candidates) and what is known of the query, sorted by query and
+        rank.
     """
     return (
         ranking
-        .join(guarded.select("query-id", "positive_score"), on="query-id")
+        .join(guarded.drop("positives"), on="query-id")
         .join(excluded, on=PAIR, how="left")
         .sort("query-id", "rank")
     )
@@ -124,23 +186,19 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
 def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     """Apply a recipe: look at the top, drop by rule, keep the first.
 
-    Scores are compared in float64. A candidate is dropped when its score is greater than the ceiling; equal
-    stays. A relative margin is a share of the positive's absolute score, so that the ceiling stays below a
-    negative positive score.
+    Scores are compared in float64. A candidate is dropped when its score is greater than the ceiling or less
+    than the floor; equal stays.
 
     Args:
         labelled: From `label`; reaching one rank beyond what the recipe looks at, if there is one.
-        recipe: The rules.
+        recipe: The rules, of bounded depth.
 
     Returns:
         The rows that were looked at, ``reason`` null for the hard negatives; ranks as they were.
     """
-    guard = pl.col("positive_score")
-    margin = pl.lit(recipe.margin) * (guard.abs() if recipe.margin_kind == "relative" else 1.0)
-    too_close = pl.col("score") > guard - margin
-    looked_at = labelled.filter(_within_depth(recipe)).with_columns(
-        reason=pl.coalesce("reason", pl.when(too_close).then(pl.lit("margin")))
-    )
+    too_close, too_far = pl.col("score") > ceiling(recipe), pl.col("score") < floor(recipe)
+    off = pl.when(too_close).then(pl.lit("margin")).when(too_far).then(pl.lit("floor"))
+    looked_at = labelled.filter(_within_depth(recipe)).with_columns(reason=pl.coalesce("reason", off))
     survives = pl.col("reason").is_null()
     late = survives & (survives.cast(pl.Int64).cum_sum().over("query-id") > recipe.keep)
     return looked_at.with_columns(
@@ -148,30 +206,64 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     )
 
 
+def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:
+    """Judge a ranking by a recipe of bounded depth.
+
+    Args:
+        labelled: As for `judge`.
+        recipe: The rules.
+    """
+    judged = judge(labelled, recipe)
+    counts = dict(judged["reason"].drop_nulls().value_counts().rows())
+    kept = judged.filter(pl.col("reason").is_null()).select(*PAIR, "rank", "score", "positive_score")
+    dropped = {reason: counts.get(reason, 0) for reason in reasons_of(recipe)}
+    return Chosen(kept, judged.height, dropped, _ties(labelled, judged))
+
+
+def reasons_of(recipe: Recipe) -> list[str]:
+    """Return the reasons that a recipe can give, in the order of `REASONS`."""
+    absent = {
+        "equivalent": not recipe.equivalence,
+        # What an unbounded recipe does not look at any more is below the floor.
+        "floor": recipe.floor is None or recipe.depth is None,
+    }
+    return [reason for reason in REASONS if not absent.get(reason)]
+
+
 def fetch_depth(recipe: Recipe, positives: pl.Expr) -> pl.Expr:
     """How many ranks a query needs, so that `judge` sees all it looks at and one more."""
+    assert recipe.depth is not None, "an unbounded recipe needs no ranking"
     extra = positives if recipe.depth_counts == "candidates" else pl.lit(0)
     return recipe.depth + 1 + extra
 
 
-def negatives(judged: pl.DataFrame) -> pl.DataFrame:
+def negatives(kept: pl.DataFrame) -> pl.DataFrame:
     """Return the hard negatives as they are published, sorted by query and rank."""
-    return (
-        judged
-        .filter(pl.col("reason").is_null())
-        .select(
-            *PAIR,
-            pl.col("rank").cast(pl.Int32),
-            pl.col("score").cast(pl.Float32),
-            pl.col("positive_score").cast(pl.Float32),
-        )
-        .sort("query-id", "rank")
+    return kept.select(
+        *PAIR,
+        pl.col("rank").cast(pl.Int32),
+        pl.col("score").cast(pl.Float32),
+        pl.col("positive_score").cast(pl.Float32),
+    ).sort("query-id", "rank")
+
+
+def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:
+    """Queries whose last passage in depth, or last negative kept, scores exactly as the next one."""
+    ends = judged.group_by("query-id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
+    after = labelled.join(ends, on="query-id").filter(pl.col("rank") == pl.col("last") + 1)
+    reason, score = pl.col("reason"), pl.col("score")
+    cuts = judged.group_by("query-id").agg(
+        kept=score.filter(reason.is_null()).min(), late=score.filter(reason == "beyond_keep").max()
     )
+    return {
+        "depth": after.filter(score == pl.col("end_score")).height,
+        "keep": cuts.filter(pl.col("kept") == pl.col("late")).height,
+    }
 
 
 def _within_depth(recipe: Recipe) -> pl.Expr:
     if recipe.depth_counts == "all":
-        return pl.col("rank") <= recipe.depth
+        return pl.col("rank") <= pl.lit(recipe.depth)
     counts = pl.col("reason").ne_missing("positive").cast(pl.Int64)
     before = counts.cum_sum().over("query-id") - counts
     return before < recipe.depth

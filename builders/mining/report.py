@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from builders.mining.recipe import REASONS, judge, negatives, other_guard
+from builders.mining.recipe import Chosen, judge, other_guard
 from builders.spec import Recipe
 
 DEPTHS = (10, 20, 50, 100)
@@ -31,19 +31,24 @@ class Evidence:
     Attributes:
         queries: ``query-id`` of every query, with or without positives.
         qrels: ``query-id``, ``corpus-id`` of every positive.
-        guarded: From `builders.mining.recipe.guards`.
-        labelled: From `builders.mining.recipe.label`, at least `LOOK` deep, as far as there are passages.
-        labelled_by_other_guard: The same with the guard that the recipe did not choose.
-        moments: ``query-id``, ``mean``, ``deviation``: each query's scores over all passages, for the queries
-            that got negatives.
+        guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation`` of each query's scores
+            over all passages.
+        suspicious: The rows of `guarded` whose best positive lies near the mean.
+        chosen: What the recipe took and dropped.
+        bounded: The recipe whose variants are reported: itself, or "v0" where it is unbounded.
+        labelled: From `builders.mining.recipe.label` for `bounded`, at least `LOOK` deep, as far as there are
+            passages.
+        labelled_by_other_guard: The same with the guard that `bounded` did not choose.
     """
 
     queries: pl.DataFrame
     qrels: pl.DataFrame
     guarded: pl.DataFrame
+    suspicious: pl.DataFrame
+    chosen: Chosen
+    bounded: Recipe
     labelled: pl.DataFrame
     labelled_by_other_guard: pl.DataFrame
-    moments: pl.DataFrame
 
 
 def build_report(evidence: Evidence, recipe: Recipe) -> Report:
@@ -54,36 +59,45 @@ def build_report(evidence: Evidence, recipe: Recipe) -> Report:
         scores in six digits:
 
         - ``queries``, ``queries_without_positives``, ``negatives``: counts.
+        - ``suspicious``: ``queries`` whose best positive lies near their mean, and their ``positives``.
         - ``yield``: queries with ``any`` and with the ``full`` number of negatives, and their shares of all.
         - ``by_count``: queries by number of negatives; ``by_positives``: the same by number of positives.
-        - ``looked_at``: passages within the depth; each is one of ``dropped``, by reason, or a negative.
+        - ``looked_at``: passages within the depth, or at the floor and above it where the depth is unbounded;
+          each is one of ``dropped``, by reason, or a negative.
         - ``top_spread``: score of rank 1 less that of rank 10.
         - ``scores``: of ``guard`` and ``negative``, and the ``gap`` between them.
         - ``distance_from_mean``: of each negative from its query's mean over all passages, in ``cosine`` and
           in standard ``deviations``; those ``below_mean`` are not hard.
+        - ``best_positive``: its distance from its query's mean in standard deviations.
         - ``reuse`` of passages, and ``others_positives``: negatives that are positives of other queries.
         - ``ties``: queries where the id decided at the end of ``depth`` or of ``keep``.
-        - ``what_if``: what other depths and margins, and the other guard, would have kept.
+        - ``what_if``: what other depths and margins, and the other guard, would have kept; of an unbounded
+          recipe, what "v0" and its variants would have.
     """
-    judged = judge(evidence.labelled, recipe)
-    kept = negatives(judged)
+    chosen = evidence.chosen
+    kept = chosen.kept
     counted = _negatives_per_query(evidence, kept)
     return {
         "queries": evidence.queries.height,
         "queries_without_positives": evidence.queries.height - evidence.guarded.height,
+        "suspicious": {
+            "queries": evidence.suspicious.height,
+            "positives": int(evidence.suspicious["positives"].sum()),
+        },
         "negatives": kept.height,
         "yield": _yield(counted, recipe),
         "by_count": _by_count(counted, recipe),
         "by_positives": _by_positives(counted, recipe),
-        "looked_at": judged.height,
-        "dropped": {reason: judged.filter(pl.col("reason") == reason).height for reason in REASONS},
+        "looked_at": chosen.looked_at,
+        "dropped": chosen.dropped,
         "top_spread": _top_spread(evidence.labelled),
-        "scores": _scores(judged),
-        "distance_from_mean": _distance_from_mean(judged, evidence.moments),
+        "scores": _scores(evidence.guarded, kept),
+        "distance_from_mean": _distance_from_mean(kept.join(evidence.guarded, on="query-id"), "score"),
+        "best_positive": _distance_from_mean(evidence.guarded, "best_score")["deviations"],
         "reuse": _reuse(kept),
         "others_positives": _others_positives(kept, evidence.qrels),
-        "ties": _ties(evidence.labelled, judged),
-        "what_if": _what_if(evidence, recipe),
+        "ties": chosen.ties,
+        "what_if": _what_if(evidence),
     }
 
 
@@ -101,6 +115,8 @@ def summary_lines(report: Report) -> list[str]:
     ]
     if without := report["queries_without_positives"]:
         lines.append(f"{without:,} queries have no positive and got nothing")
+    if doubtful := report["suspicious"]["queries"]:
+        lines.append(f"{doubtful:,} queries have no positive far above their mean: suspicious")
     if spread["median"] is not None:
         lines.append(f"score of rank 1 less rank {_SPREAD_RANK}: median {spread['median']:.4f}")
     if distance["cosine"]["median"] is not None:
@@ -167,24 +183,21 @@ def _top_spread(labelled: pl.DataFrame) -> Report:
     return _quantiles(per_query["spread"])
 
 
-def _scores(judged: pl.DataFrame) -> Report:
-    kept = judged.filter(pl.col("reason").is_null())
-    per_query = judged.unique("query-id", keep="any")
+def _scores(guarded: pl.DataFrame, kept: pl.DataFrame) -> Report:
     return {
-        "guard": _quantiles(per_query["positive_score"]),
+        "guard": _quantiles(guarded["positive_score"]),
         "negative": _quantiles(kept["score"]),
         "gap": _quantiles(kept["positive_score"] - kept["score"]),
     }
 
 
-def _distance_from_mean(judged: pl.DataFrame, moments: pl.DataFrame) -> Report:
-    kept = judged.filter(pl.col("reason").is_null()).join(moments, on="query-id")
-    distance = kept["score"] - kept["mean"]
-    spread = kept["deviation"] > 10**-_DIGITS
+def _distance_from_mean(scaled: pl.DataFrame, score: str) -> Report:
+    distance = scaled[score] - scaled["mean"]
+    spread = scaled["deviation"] > 10**-_DIGITS
     return {
         "below_mean": int((distance.round(_DIGITS) < 0).sum()),
         "cosine": _quantiles(distance),
-        "deviations": _quantiles(distance.filter(spread) / kept["deviation"].filter(spread)),
+        "deviations": _quantiles(distance.filter(spread) / scaled["deviation"].filter(spread)),
     }
 
 
@@ -199,22 +212,10 @@ def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> Report:
     return {"negatives": count, "share": _share(count, kept.height)}
 
 
-def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:
-    """Queries whose last passage in depth, or last negative kept, scores exactly as the next one."""
-    ends = judged.group_by("query-id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
-    after = labelled.join(ends, on="query-id").filter(pl.col("rank") == pl.col("last") + 1)
-    reason, score = pl.col("reason"), pl.col("score")
-    cuts = judged.group_by("query-id").agg(
-        kept=score.filter(reason.is_null()).min(), late=score.filter(reason == "beyond_keep").max()
-    )
-    return {
-        "depth": after.filter(score == pl.col("end_score")).height,
-        "keep": cuts.filter(pl.col("kept") == pl.col("late")).height,
-    }
-
-
-def _what_if(evidence: Evidence, recipe: Recipe) -> list[Report]:
+def _what_if(evidence: Evidence) -> list[Report]:
     """Yield under other margins and depths, and under the other guard."""
+    recipe = evidence.bounded
+    assert recipe.depth is not None
     variants = [
         replace(base, depth=depth, margin=margin)
         for base, depths, margins in (

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from builders.errors import EncoderError, UsageError
+from builders.errors import EncoderError
 
 Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
 Int64s = NDArray[np.int64]
 
-_CELLS = 1 << 20  # float64 numbers in flight: 8 MB, about a core's cache
-_MOMENT_BLOCK = 2048  # fixed: another block would add in another order
+CELLS = 1 << 20  # float64 numbers in flight: 8 MB, about a core's cache
 _UNIT_32 = 2.0**-24
 _UNIT_64 = 2.0**-53
 _SMALLEST_32 = 2.0**-125
@@ -42,16 +40,21 @@ def score_pairs(
         float64 (m,): the dot products; the cosines where the vectors have length 1.
     """
     scores = np.empty(len(query_index), np.float64)
-    step = max(1, _CELLS // queries.shape[1])
+    step = max(1, CELLS // queries.shape[1])
     for start in range(0, len(scores), step):
         part = slice(start, start + step)
         products = queries[query_index[part]].astype(np.float64)
         products *= passages[passage_index[part]]
-        scores[part] = _sum_by_halving(products)
+        scores[part] = sum_by_halving(products)
     return scores
 
 
-def _sum_by_halving(terms: Float64s) -> Float64s:
+def sum_by_halving(terms: Float64s) -> Float64s:
+    """Add up the columns of float64 (m, d) in the order of this module; `terms` is used up.
+
+    Returns:
+        float64 (m,).
+    """
     width = terms.shape[1]
     while width > 1:
         half = width // 2
@@ -60,45 +63,6 @@ def _sum_by_halving(terms: Float64s) -> Float64s:
             terms[:, 0] += terms[:, width - 1]
         width = half
     return terms[:, 0]
-
-
-def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Float64s]:
-    """Return mean and standard deviation of each query's scores over all passages.
-
-    The scores are never made: with the passages' mean m and covariance C, a query's mean is q·m and its
-    variance qᵀCq. Needs n·d² multiplications in all and d² numbers of memory; runs on one BLAS thread in
-    fixed blocks, so that the number of threads cannot change a bit.
-
-    Args:
-        queries: float32 (q, d).
-        passages: float32 (n, d), at least one row.
-
-    Returns:
-        Two float64 (q,).
-
-    Raises:
-        UsageError: There is no passage.
-    """
-    count, dimensions = passages.shape
-    if count == 0:
-        raise UsageError("no passages: a mean over none is not defined", hint="Give at least one passage.")
-    with threadpool_limits(limits=1, user_api="blas"):
-        centre = np.zeros(dimensions)
-        for start in range(0, count, _MOMENT_BLOCK):
-            centre += passages[start : start + _MOMENT_BLOCK].sum(axis=0, dtype=np.float64)
-        centre /= count
-        covariance = np.zeros((dimensions, dimensions))
-        for start in range(0, count, _MOMENT_BLOCK):
-            block = passages[start : start + _MOMENT_BLOCK] - centre
-            covariance += block.T @ block
-        covariance /= count
-        mean, variance = np.empty(len(queries)), np.empty(len(queries))
-        for start in range(0, len(queries), _MOMENT_BLOCK):
-            part = slice(start, start + _MOMENT_BLOCK)
-            wide = queries[part].astype(np.float64)
-            mean[part] = wide @ centre
-            variance[part] = ((wide @ covariance) * wide).sum(axis=1)
-    return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
 def lengths(vectors: NDArray[Any], what: str) -> Float64s:
@@ -119,11 +83,11 @@ def lengths(vectors: NDArray[Any], what: str) -> Float64s:
             f"vectors of the {what} are {vectors.dtype} {vectors.shape}, not float32 (rows, dimensions)",
             hint="Give one float32 vector per row.",
         )
-    step = max(1, _CELLS // vectors.shape[1])
+    step = max(1, CELLS // vectors.shape[1])
     squares = np.empty(len(vectors), np.float64)
     for start in range(0, len(vectors), step):
         block = vectors[start : start + step].astype(np.float64)
-        squares[start : start + step] = _sum_by_halving(np.square(block, out=block))
+        squares[start : start + step] = sum_by_halving(np.square(block, out=block))
     bad = np.flatnonzero(~np.isfinite(squares))
     if bad.size:
         raise EncoderError(

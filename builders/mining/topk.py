@@ -14,20 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders.errors import EncoderError, UsageError
-from builders.mining.scores import (
-    Float32s,
-    Float64s,
-    Int64s,
-    float32_error,
-    lengths,
-    score_moments,
-    score_pairs,
-)
-
-__all__ = ["TopK", "exact_topk", "merge_topk", "score_moments", "score_pairs"]
+from builders.mining.hits import Hits, cells_above, joined, rescored
+from builders.mining.scores import Float32s, Float64s, Int64s, float32_error, lengths
 
 Progress = Callable[[int, int], None]
-_SPARE = 32  # fetched beyond k: float32 may misplace neighbours, and a query that needs more is scanned twice
+SPARE = 32  # fetched beyond k: float32 may misplace neighbours, and a query that needs more is scanned twice
 _NONE = -1
 
 
@@ -47,23 +38,6 @@ class TopK:
         """Return query row, 1-based rank, passage index and score of every entry, without the gaps."""
         rows, places = np.nonzero(self.indices != _NONE)
         return rows, places + 1, self.indices[rows, places], self.scores[rows, places]
-
-
-@dataclass(frozen=True, slots=True)
-class _Hits:
-    """Pairs of a tile's row and a passage, with a score in float32 or float64; each (m,)."""
-
-    row: Int64s
-    index: Int64s
-    score: NDArray[np.floating[Any]]
-
-    def best(self, k: Int64s) -> _Hits:
-        """Keep the first ``k[row]`` of each row, in the order of `TopK`."""
-        order = np.lexsort((self.index, -self.score, self.row))
-        rows = self.row[order]
-        place = np.arange(rows.size) - np.searchsorted(rows, np.arange(k.size))[rows]
-        chosen = order[place < k[rows]]
-        return _Hits(self.row[chosen], self.index[chosen], self.score[chosen])
 
 
 def exact_topk(
@@ -103,18 +77,18 @@ def exact_topk(
         EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
         UsageError: k, block or tile is smaller than 1.
     """
-    query_lengths, longest = _measured(queries, passages)
-    wanted = np.minimum(_per_query(k, len(queries)), len(passages))
-    _require_positive(block=block, tile=tile)
+    query_lengths, longest = measured(queries, passages)
+    wanted = np.minimum(per_query(k, len(queries)), len(passages))
+    require_positive(block=block, tile=tile)
     error = float32_error(queries.shape[1], query_lengths, longest)
     tiles = range(0, len(queries), tile)
-    tick = _ticker(progress, len(tiles) * -(-len(passages) // block))
+    tick = ticker(progress, len(tiles) * -(-len(passages) // block))
     parts = []
     for start in tiles if len(passages) else ():
         part = slice(start, start + tile)
         hits = _tile_topk(queries[part], passages, wanted[part], error[part], block, tick)
-        parts.append(_Hits(hits.row + start, hits.index + first, hits.score))
-    return _table(_joined(parts), wanted)
+        parts.append(Hits(hits.row + start, hits.index + first, hits.score))
+    return table(joined(parts), wanted)
 
 
 def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
@@ -134,10 +108,10 @@ def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
     if len({len(part.indices) for part in parts}) != 1:
         raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
     flat = [part.flat() for part in parts]
-    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
+    hits = joined([Hits(rows, indices, scores) for rows, _, indices, scores in flat])
     queries = len(parts[0].indices)
-    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
-    return _table(hits.best(wanted), wanted)
+    wanted = np.minimum(per_query(k, queries), np.bincount(hits.row, minlength=queries))
+    return table(hits.best(wanted), wanted)
 
 
 def _tile_topk(
@@ -147,36 +121,36 @@ def _tile_topk(
     error: Float64s,
     block: int,
     tick: Callable[[], None],
-) -> _Hits:
-    near, unseen = _shortlist(queries, passages, np.minimum(k + _SPARE, len(passages)), block, tick)
-    exact = _rescored(queries, passages, near.row, near.index).best(k)
+) -> Hits:
+    near, unseen = _shortlist(queries, passages, np.minimum(k + SPARE, len(passages)), block, tick)
+    exact = rescored(queries, passages, near.row, near.index).best(k)
     last = np.asarray(exact.score[np.cumsum(k) - 1], np.float64)
     doubtful = np.flatnonzero(last <= unseen + error)
     if not doubtful.size:
         return exact
     wide = _scan_down_to(queries[doubtful], passages, (last - error)[doubtful], k[doubtful], block)
     sure = ~np.isin(exact.row, doubtful)
-    return _joined([
-        _Hits(exact.row[sure], exact.index[sure], exact.score[sure]),
-        _Hits(doubtful[wide.row], wide.index, wide.score),
+    return joined([
+        exact.at(sure),
+        Hits(doubtful[wide.row], wide.index, wide.score),
     ])
 
 
 def _shortlist(
     queries: Float32s, passages: Float32s, width: Int64s, block: int, tick: Callable[[], None]
-) -> tuple[_Hits, Float64s]:
+) -> tuple[Hits, Float64s]:
     """Find the best `width` by float32, and a score that nothing outside of them exceeds in float32."""
     threshold = np.full(len(queries), -np.inf, np.float32)
     ends = np.cumsum(width) - 1
-    kept, waiting, held = _joined([]), list[_Hits](), 0
+    kept, waiting, held = joined([]), list[Hits](), 0
     for start in range(0, len(passages), block):
         scores = queries @ np.asarray(passages[start : start + block]).T
-        rows, columns = _above(scores, threshold, int(width.max()))
-        waiting.append(_Hits(rows, columns + start, scores[rows, columns]))
+        rows, columns = cells_above(scores, threshold, int(width.max()))
+        waiting.append(Hits(rows, columns + start, scores[rows, columns]))
         held += rows.size
         # Sorting waits until it at least halves what is held: cheap, and bounded all the same.
         if held >= ends[-1] + 1 or start + block >= len(passages):
-            kept, waiting, held = _joined([kept, *waiting]).best(width), [], 0
+            kept, waiting, held = joined([kept, *waiting]).best(width), [], 0
             if kept.row.size == ends[-1] + 1:
                 threshold = np.asarray(kept.score[ends], np.float32)
         tick()
@@ -184,45 +158,20 @@ def _shortlist(
     return kept, np.where(complete, -np.inf, threshold.astype(np.float64))
 
 
-def _above(scores: Float32s, threshold: Float32s, width: int) -> tuple[Int64s, Int64s]:
-    """Find the cells above their row's threshold; of each row only the best `width` where they are many."""
-    above = scores > threshold[:, None]
-    if width >= scores.shape[1] or np.count_nonzero(above) <= 4 * width * len(scores):
-        rows, columns = np.nonzero(above)
-        return rows, columns
-    columns = np.argpartition(scores, -width, axis=1)[:, -width:].ravel()
-    rows = np.repeat(np.arange(len(scores)), width)
-    chosen = above[rows, columns]
-    return rows[chosen], columns[chosen]
-
-
-def _scan_down_to(queries: Float32s, passages: Float32s, floor: Float64s, k: Int64s, block: int) -> _Hits:
+def _scan_down_to(queries: Float32s, passages: Float32s, floor: Float64s, k: Int64s, block: int) -> Hits:
     """Score in float64 whatever float32 puts at the floor or above it."""
     floor32 = np.nextafter(floor.astype(np.float32), np.float32(-np.inf))
-    kept = _joined([])
+    kept = joined([])
     for start in range(0, len(passages), block):
         scores = queries @ np.asarray(passages[start : start + block]).T
         rows, columns = np.nonzero(scores >= floor32[:, None])
-        found = _rescored(queries, passages, rows, columns + start)
-        kept = _joined([kept, found]).best(k)
+        found = rescored(queries, passages, rows, columns + start)
+        kept = joined([kept, found]).best(k)
     return kept
 
 
-def _rescored(queries: Float32s, passages: Float32s, row: Int64s, index: Int64s) -> _Hits:
-    return _Hits(row, index, score_pairs(queries, passages, row, index))
-
-
-def _joined(parts: Sequence[_Hits]) -> _Hits:
-    if not parts:
-        return _Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-    return _Hits(
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.index for part in parts]),
-        np.concatenate([part.score for part in parts]),
-    )
-
-
-def _table(hits: _Hits, k: Int64s) -> TopK:
+def table(hits: Hits, k: Int64s) -> TopK:
+    """Lay hits out as a table, each row in the order of `TopK`."""
     shape = (k.size, int(k.max(initial=0)))
     indices, scores = np.full(shape, _NONE, np.int64), np.full(shape, -np.inf)
     order = np.argsort(hits.row, kind="stable")
@@ -233,7 +182,8 @@ def _table(hits: _Hits, k: Int64s) -> TopK:
     return TopK(indices, scores)
 
 
-def _measured(queries: Float32s, passages: Float32s) -> tuple[Float64s, float]:
+def measured(queries: Float32s, passages: Float32s) -> tuple[Float64s, float]:
+    """Check vectors; return the queries' lengths and the longest passage's."""
     query_lengths, passage_lengths = lengths(queries, "queries"), lengths(passages, "passages")
     if queries.shape[1] != passages.shape[1]:
         raise EncoderError(
@@ -243,20 +193,23 @@ def _measured(queries: Float32s, passages: Float32s) -> tuple[Float64s, float]:
     return query_lengths, float(passage_lengths.max(initial=0.0))
 
 
-def _per_query(k: int | NDArray[Any], queries: int) -> Int64s:
+def per_query(k: int | NDArray[Any], queries: int) -> Int64s:
+    """Return how many each query wants, at least 1."""
     wanted = np.broadcast_to(np.asarray(k, np.int64), (queries,))
     if wanted.size:
-        _require_positive(k=int(wanted.min()))
+        require_positive(k=int(wanted.min()))
     return wanted
 
 
-def _require_positive(**values: int) -> None:
+def require_positive(**values: int) -> None:
+    """Refuse numbers below 1."""
     for name, value in values.items():
         if value < 1:
             raise UsageError(f"{name} is {value}", hint=f"Give a {name} of at least 1.")
 
 
-def _ticker(progress: Progress | None, total: int) -> Callable[[], None]:
+def ticker(progress: Progress | None, total: int) -> Callable[[], None]:
+    """Return a function that counts products done."""
     done = 0
 
     def tick() -> None:

@@ -1,4 +1,4 @@
-"""Street addresses: street and house number, with postcode and city where they follow; and post office boxes.
+"""Street addresses: street and house number, with postcode and city where they are; and post office boxes.
 
 A house number is looked for first; what stands before it decides. A word that ends like a street's name
 ("Lindenstraße 12") needs no more; other words ("Am Weiher 27") need a postcode, or a word like "wohnhaft".
@@ -15,55 +15,64 @@ from builders.personal.words import LOWER, UPPER
 
 _WIDTH = 64
 _NUMBER = re.compile(
-    rf"[0-9](?<=[{LOWER}.][ \u00a0][0-9])[0-9]{{0,3}}(?![0-9])(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
+    rf"[0-9](?<=[{LOWER}.][ \u00a0][0-9])[0-9]{{0,3}}(?![0-9])"
+    rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
     r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
 _TOWN = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
-_NEAR_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
-_CITY = rf"{_TOWN}(?:[ ]{_NEAR_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
+_BY_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
+_CITY = rf"{_TOWN}(?:[ ]{_BY_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
+_COUNTRY = r"(?:(?:D|A|CH|DE|AT|L)[ -]{1,3})"
 _PLACE = re.compile(
-    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ](?:in[ ])?)(?P<country>(?:D|A|CH|DE|AT|L)[ -]{1,3})?"
-    rf"(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
+    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ](?:in[ ])?)"
+    rf"(?P<country>{_COUNTRY})?(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
-_PLACE_AHEAD = re.compile(rf"(?<![\w-])(?:(?:D|A|CH)[ -]{{1,3}})?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
+_PLACE_AHEAD = re.compile(rf"(?<![\w-]){_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
 _BOX = re.compile(
-    rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?(?:(?:D|A|CH)[ -]{{1,3}})?[0-9]{{4,5}}[ ]{_CITY})?"
+    rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])"
+    rf"(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?{_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY})?"
 )
 
 _ENDS = (
-    "strasse", "str.", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer", "wall", "pfad",
-    "graben", "stieg", "steig", "kamp", "twiete", "zeile",
-)  # fmt: skip
+    *("strasse", "str.", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer"),
+    *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
+)
+"""How names of streets end, case-folded."""
 _NO_STREETS = frozenset(
     """
-    anstieg ausstieg einstieg aufstieg abstieg umstieg bahnsteig bürgersteig arbeitsplatz ausbildungsplatz studienplatz
-    kitaplatz sitzplatz stehplatz stellplatz parkplatz spielplatz sportplatz tennisplatz golfplatz fußballplatz campingplatz
-    flugplatz startplatz tabellenplatz listenplatz sendeplatz speicherplatz schlafplatz logenplatz podestplatz
-    stockerlplatz spitzenplatz schauplatz handelsplatz umweg ausweg rückweg hinweg heimweg schulweg radweg
-    fußweg arbeitsweg rechtsweg dienstweg seeweg landweg postweg verkehrsweg gehweg radfahrweg instanzenweg hering nürburgring
-    boxring schlüsselring ehering wettring sparring monitoring engineering jobsharing käufer verkäufer läufer säufer wachdamm
-    staudamm schutzwall graben schützengraben bundesstraße landesstraße kreisstraße hauptstraßen einbahnstraße schnellstraße
-    autobahnstraße sackgasse seitengasse datenpfad dateipfad suchpfad lernpfad
+    anstieg ausstieg einstieg aufstieg abstieg umstieg bahnsteig bürgersteig arbeitsplatz
+    ausbildungsplatz studienplatz kitaplatz sitzplatz stehplatz stellplatz parkplatz spielplatz
+    sportplatz tennisplatz golfplatz fußballplatz campingplatz flugplatz startplatz tabellenplatz
+    listenplatz sendeplatz speicherplatz schlafplatz logenplatz podestplatz stockerlplatz spitzenplatz
+    schauplatz handelsplatz umweg ausweg rückweg hinweg heimweg schulweg radweg fußweg arbeitsweg
+    rechtsweg dienstweg seeweg landweg postweg verkehrsweg gehweg instanzenweg hering nürburgring
+    boxring schlüsselring ehering wettring sparring monitoring engineering käufer verkäufer läufer
+    säufer staudamm schutzwall schützengraben bundesstraße landesstraße kreisstraße einbahnstraße
+    schnellstraße sackgasse seitengasse datenpfad dateipfad suchpfad lernpfad
+    """.casefold().split()
+)
+_NO_ADJECTIVES = frozenset(
+    """
+    Der Die Das Den Dem Des Ein Eine Einer Einen Unser Unsere Unserer Ihr Ihre Ihrer Seine Seiner Meine Meiner
+    Dieser Jeder Hier Unter Oder Über Immer Wer Außer
     """.split()
 )
-_ARTICLES = frozenset(
-    "Der Die Das Den Dem Des Ein Eine Einer Einen Unser Unsere Unserer Ihr Ihre Ihrer Seine Seiner Meine Meiner Dieser "
-    "Jeder Adresse Anschrift Hier Unter Oder Über Immer Wer Außer".split()
-)
 _ADJECTIVE = (
-    rf"(?:[{UPPER}][{LOWER}]{{2,24}}er|(?:Alte|Große|Kleine|Lange|Kurze|Obere|Untere|Neue|Hohe|Breite|Hintere|Vordere|Innere|"
-    r"Äußere|Mittlere|Rechte|Linke|Schöne|Enge|Krumme|Weiße|Grüne|Rote)[rsn]?)"
+    rf"(?:[{UPPER}][{LOWER}]{{2,24}}er|(?:Alte|Große|Kleine|Lange|Kurze|Obere|Untere|Neue|Hohe|Breite|Hintere|"
+    r"Vordere|Innere|Äußere|Mittlere|Rechte|Linke|Schöne|Enge|Krumme|Weiße|Grüne|Rote)[rsn]?)"
 )
-_BEFORE_STREET = rf"(?:{_ADJECTIVE}[ -]|[{UPPER}]\.[ -]?|St\.[ -]?|Sankt[ -]|Dr\.[ -]|Prof\.[ -]|[{UPPER}][{LOWER}]{{1,24}}\.?-)"
 _WORD = rf"[{UPPER}][{LOWER}]{{1,40}}"
-_STREET = re.compile(rf"(?<![\w-]){_BEFORE_STREET}{{0,4}}{_WORD}\.?\Z")
+_BEFORE_WORD = rf"(?:{_ADJECTIVE}[ -]|[{UPPER}]\.[ -]?|(?:St|Dr|Prof)\.[ -]?|Sankt[ -]|{_WORD}\.?-)"
+_STREET = re.compile(rf"(?<![\w-]){_BEFORE_WORD}{{0,4}}{_WORD}\.?\Z")
 _OF_SOMETHING = re.compile(
-    rf"(?<![\w-])(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ](?:[0-9]{{1,2}}\.[ ])?"
-    rf"{_WORD}(?:[ ]{_WORD})?\Z"
+    r"(?<![\w-])(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ]"
+    rf"(?:[0-9]{{1,2}}\.[ ])?{_WORD}(?:[ ]{_WORD})?\Z"
 )
 _PREPOSITION = re.compile(
-    r"(?<![\w-])(?:Am|An[ ]de[rnm]|Auf[ ]de[rnm]|Im|In[ ]de[rnm]|Zum|Zur|Unter[ ]den|Hinter[ ]de[rnm]|Vor[ ]de[mrn]|Bei[ ]de[rnm]|"
-    rf"Beim|(?:Rue|Avenue|Chemin|Route|Place|Via)(?:[ ](?:de|du|des|la|della|di))*|Alte[rn]?|Große[rn]?|Kleine[rn]?|Lange[rn]?|Obere[rn]?|Untere[rn]?|Neue[rn]?)(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
+    r"(?<![\w-])(?:Am|Im|Zum|Zur|Beim|(?:An|Auf|In|Hinter|Vor|Bei)[ ]de[rnm]|Unter[ ]den|"
+    r"(?:Rue|Avenue|Chemin|Route|Place|Via)(?:[ ](?:de|du|des|la|della|di)){0,2}|"
+    r"(?:Alte|Große|Kleine|Lange|Obere|Untere|Neue)[rn]?)"
+    rf"(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
 _WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
 _LIVES = re.compile(
@@ -71,9 +80,11 @@ _LIVES = re.compile(
 )
 _LIVES_HERE = re.compile(rf"{_LIVES.pattern}[^0-9.!?]{{0,16}}\Z", re.IGNORECASE)
 _NO_HOUSE = re.compile(
-    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|Mio|Mrd|Millionen|"
-    r"Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
+    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
+    r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]"
+    r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
 )
+"""What follows a number that counts or dates something."""
 
 
 def find(scan: Scan) -> Iterator[Span]:
@@ -90,17 +101,17 @@ def find(scan: Scan) -> Iterator[Span]:
             city = _PLACE_AHEAD.search(ahead) if alone else None
             start = number.start() - 1 - len(window) + (city.start() if city else len(ahead))
             end = place.end() if street and place else number.end()
-            yield Span(
-                start, end, PersonalKind.ADDRESS, "address.postcode" if street or city else "address.street"
-            )
+            rule = "address.postcode" if street or city else "address.street"
+            yield Span(start, end, PersonalKind.ADDRESS, rule)
     for box in _BOX.finditer(text):
         yield Span(*box.span(), PersonalKind.ADDRESS, "address.box")
 
 
 def _street_with_place(before: str, place: re.Match[str]) -> str:
-    """Return the street at the end of `before`, a postcode and a city being behind its number; empty for none.
+    """Return the street at the end of `before`, a postcode and city being behind its number; empty for none.
 
-    Any capitalised words are believed before five digits, and before four where a comma, line or country is there.
+    Any capitalised words are believed before five digits, and before four where a comma, a line's end or a
+    country stands between.
     """
     sure = len(place["code"]) == 5 or place["country"] or place["gap"] != " "
     if not sure and not before.casefold().endswith(_ENDS):
@@ -120,13 +131,9 @@ def _street_alone(before: str, number: str) -> str:
         return ""
     if before.casefold().endswith(_ENDS):
         street = _with_adjective(before)
-        name = street.group() if street else ""
-        last = name.rpartition(" ")[2].casefold()
-        return (
-            ""
-            if name.casefold() in _ENDS or last.replace("ss", "ß") in _NO_STREETS or last in _NO_STREETS
-            else name
-        )
+        name = street.group().casefold() if street else ""
+        generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
+        return street.group() if street and not generic else ""
     if match := _OF_SOMETHING.search(before):
         return match.group()
     if len(number) > 3 or not _LIVES.search(before):
@@ -140,6 +147,6 @@ def _with_adjective(before: str) -> re.Match[str] | None:
     match = _STREET.search(before)
     if match:
         first, space, _ = match.group().partition(" ")
-        if space and first in _ARTICLES:
+        if space and first in _NO_ADJECTIVES:
             return _STREET.search(before, match.start() + len(first) + 1)
     return match

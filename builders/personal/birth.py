@@ -10,17 +10,21 @@ from builders.personal.scan import Scan, Span
 
 _S = r"[ \u00a0]?"
 _MONTH = (
-    r"(?:Jan(?:uar|ner)?|Jän(?:ner)?|Feb(?:ruar|er)?|März|Mrz|Mär|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?|Sept?(?:ember)?|"
-    r"Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\.?"
+    r"(?:Jan(?:uar|ner)?|Jän(?:ner)?|Feb(?:ruar|er)?|März|Mrz|Mär|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?|"
+    r"Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\.?"
 )
+_DAY, _YEAR, _ANY_YEAR = "[0-3]?[0-9]", "(?:18|19|20)[0-9]{2}", "(?:(?:18|19|20)[0-9]{2}|['’]?[0-9]{2})"
 _DATE = (
-    rf"(?:[0-3]?[0-9]\.{_S}(?:[01]?[0-9]\.|{_MONTH}){_S}(?:(?:18|19|20)[0-9]{{2}}|['’]?[0-9]{{2}})"
-    r"|(?:18|19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]|[0-3]?[0-9]-[01]?[0-9]-(?:18|19|20)[0-9]{2}|[0-3]?[0-9]/[0-3]?[0-9]/(?:(?:18|19|20)[0-9]{2}|[0-9]{2}))(?![0-9])"
+    rf"(?:{_DAY}(?:\.{_S}|[ ](?=[A-Z]))(?:[01]?[0-9]\.|{_MONTH}){_S}{_ANY_YEAR}"
+    rf"|{_YEAR}-[01][0-9]-[0-3][0-9]|{_DAY}-[01]?[0-9]-{_YEAR}|{_DAY}/{_DAY}/{_ANY_YEAR})(?![0-9])"
 )
 _WORD = re.compile(
-    r"[gG](?:eb(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag)|datum|dat)|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D\.?O\.?B\b"
+    r"[gG](?:eb(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag|jahr und -tag)|datum|dat)"
+    r"|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D(?:\.?O\.?B\b\.?|ate of birth)"
 )
-_FORWARD = re.compile(rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})")
+_FORWARD = re.compile(
+    rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})"
+)
 _LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
 _BACKWARD = re.compile(rf"(?<![0-9.])({_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
 _BULLET = re.compile(r"(?:\A|\n)[ \t]*\Z")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _PENSION_WEIGHTS = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
-_SEPARATORS = str.maketrans("", "", " -./\u00a0")
+SEPARATORS = str.maketrans("", "", " -./\u00a0")
+"""Deletes what stands between the groups of a number."""
 
 
 def pension_insurance(number: str) -> bool:
@@ -15,7 +16,7 @@ def pension_insurance(number: str) -> bool:
     Args:
         number: Twelve characters, separators allowed: "15 070649 C 103".
     """
-    number = number.translate(_SEPARATORS)
+    number = number.translate(SEPARATORS)
     day, month = int(number[2:4]), int(number[4:6])
     if not (1 <= day <= 31 or 51 <= day <= 81) or not 1 <= month <= 12:
         return False
@@ -29,6 +30,7 @@ def health_insurance(number: str) -> bool:
     Args:
         number: A capital letter and nine digits: "A000500015".
     """
+    number = number.translate(SEPARATORS)
     digits = f"{_place(number[0]):02d}{number[1:9]}"
     return _digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
 
@@ -55,14 +57,14 @@ def ahv_number(number: str) -> bool:
     """Check a Swiss AHV number."""
     from stdnum.ch import ssn
 
-    return bool(ssn.is_valid(number.translate(_SEPARATORS)))
+    return bool(ssn.is_valid(number.translate(SEPARATORS)))
 
 
 def at_insurance(number: str) -> bool:
     """Check an Austrian social insurance number."""
     from stdnum.at import vnr
 
-    return bool(vnr.is_valid(number.translate(_SEPARATORS)))
+    return bool(vnr.is_valid(number.translate(SEPARATORS)))
 
 
 def _place(letter: str) -> int:

@@ -1,8 +1,8 @@
 """Texts in, texts without personal data out: batches, rounds, overlaps, offsets.
 
-The rows of a batch are joined into one working text, so that each pattern runs once for thousands of rows. In
-it a placeholder is one opaque character, whatever it replaced. Rows with findings are looked at again, as they
-will be read next time, until nothing more is found: scrubbing a scrubbed text therefore changes nothing.
+The rows of a batch are joined into one working text, so that each pattern runs once for thousands of rows.
+In it a placeholder is one opaque character, whatever it replaced. Rows with findings are looked at again, as
+they will be read next time, until nothing more is found: scrubbing a scrubbed text therefore changes nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Scrubbed:
 def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scrubbed:
     """Replace personal data by placeholders.
 
+    Scrubbing a scrubbed text again, with the same kinds, changes nothing.
+
     Args:
         texts: Strings; nulls stay null.
         kinds: What is replaced.
@@ -71,7 +73,9 @@ def counts(spans: pl.DataFrame) -> dict[str, int]:
 
 def _composed(text: str | None) -> str | None:
     """Return a text in NFC; most are already, which is quickly seen."""
-    return text if text is None or unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
+    if text is None or unicodedata.is_normalized("NFC", text):
+        return text
+    return unicodedata.normalize("NFC", text)
 
 
 def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
@@ -108,7 +112,8 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
             break
         for row, spans in changed.items():
             found[row] = sorted(found[row] + spans)
-            views[row] = _View(rows[row], sorted(_placeholders(rows[row]) + [span[:2] for span in found[row]]))
+            cuts = _placeholders(rows[row]) + [span[:2] for span in found[row]]
+            views[row] = _View(rows[row], sorted(cuts))
         open_rows = list(changed)
     return found
 
@@ -139,7 +144,7 @@ def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
     from builders.personal.detectors import DETECTORS  # patterns are compiled when first needed
 
     scan = Scan(text)
-    for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds if kind in DETECTORS):
+    for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds):
         for span in detector(scan):
             covered = text[span.start : span.end]
             if span.kind in kinds and covered and OPAQUE not in covered and ROW_END not in covered:

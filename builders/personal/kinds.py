@@ -8,7 +8,8 @@ from enum import StrEnum
 class PersonalKind(StrEnum):
     """A kind of personal data, in the order in which overlapping findings are decided.
 
-    A kind's placeholder in a text is its value in capitals, ``<EMAIL>``; both kinds of names give ``<PERSON>``.
+    A kind's placeholder in a text is its value in capitals, ``<EMAIL>``; both kinds of names share
+    ``<PERSON>``.
     """
 
     URL = "url"

@@ -12,19 +12,22 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _SIGN = re.compile(
-    r"@|[\[({<][ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"
+    r"@|＠|[\[({<][ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]|\([aA]\)(?<=\w\([aA]\))(?=[\w-]{1,63}\.[a-z])"
     r"|/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[\w-])"
 )
-_AT_IN_WORDS = re.compile(r" at (?=[\w-]{1,63} (?:dot|punkt) )")
+_AT_IN_WORDS = re.compile(r" (?:at|AT|ät) (?=[\w-]{1,63} (?:dot|punkt|DOT|PUNKT) )")
 _LOCAL_BACKWARDS = re.compile(r"[\w!#$%&'*+/=?^`{|}~-][\w.!#$%&'*+/=?^`{|}~-]{0,63}+")
 _PLAIN_LOCAL_BACKWARDS = re.compile(r"[ ]{0,2}[\w+-][\w.+-]{0,63}+(?:[ ](?:tknup|tod)[ ][\w.+-]{1,63}+){0,3}")
 _LONGEST_LOCAL = 64
-_DOMAIN = re.compile(r"(?:[\w-]{1,63}\.){1,8}(?:[^\W\d_]{2,24}|xn--[A-Za-z0-9-]{2,59})(?![\w-])")
+_DOMAIN = re.compile(
+    r"(?:[\w-]{1,63}\.){1,8}(?:[^\W\d_]{2,24}|xn--[A-Za-z0-9-]{2,59})(?![\w-])|[\w-]{1,63},(?:de|com|org|net|at|ch)(?![\w-])"
+)
 _DOT = (
     r"(?:\.|[ ]{0,2}[\[({<][ ]?(?:dot|punkt|DOT|PUNKT|Dot|Punkt|\.)[ ]?[\])}>][ ]{0,2}"
     r"|[ ](?:dot|punkt|DOT|PUNKT)[ ])"
 )
 _LOOSE_DOMAIN = re.compile(rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{2,63}}+){{1,4}}")
+_COMMON_DOMAIN = re.compile(r"[ ]?(?:[\w-]{1,63}\.){1,4}(?:de|com|org|net|at|ch|eu|info)(?![\w.-]*\w)")
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
 _MARKS = ".'*/=?{|}~_`^!#$%&-"
@@ -33,7 +36,7 @@ _MARKS = ".'*/=?{|}~_`^!#$%&-"
 def find(scan: Scan) -> Iterator[Span]:
     """Yield spans of e-mail addresses and handles."""
     for sign in _SIGN.finditer(scan.text):
-        if sign.group() == "@":
+        if sign.group() in {"@", "＠"}:
             yield from _at_sign(scan, sign.start())
         elif sign.group() == "/":
             yield from _reddit_user(scan, sign.end())
@@ -52,7 +55,7 @@ def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
         start += 1
     if domain and start < at:
         yield Span(start, domain.end(), PersonalKind.EMAIL, "email")
-    elif before == " " == after:
+    elif (before == " ") + (after == " ") > 0 and _COMMON_DOMAIN.match(text, at + 1):
         yield from _spelled_out(scan, at, at + 1)
     elif not before.isalnum() and not (before and before in "_@./"):
         handle = _HANDLE.match(text, at + 1)

@@ -5,42 +5,47 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-_IN = r"(?:[/:*_]?in(?:nen)?|\(in\)|/-in)?"
+_IN = r"(?:[/:*\x5f]?in(?:nen)?|\(in\)|/-in)?"
 """The feminine ending, in the ways in which it is written behind a masculine word."""
 
 _LABELS = r"""
-    Ansprechpartner ANSPRECHPARTNER Ansprechperson Abteilungsleiter Autor Bauleiter Bearbeiter Berater Bereichsleiter
-    Betreuer Bewerber Datenschutzbeauftragter?n? Fahrer Familienname Geschäftsführ(?:er|ung) Halter Inhaber Inh\.
-    Kassenwart Klassenlehrer Kontaktperson Kontoinhaber Kunde Kundin Mieter Nachname Name NAME Patient Personalleiter
-    Pflegedienstleitung Projektleiter Redaktion Rufname Sachbearbeiter Schriftführer Schüler Teamleiter Trainer
-    Unterschrift Unterzeichner Verfasser Vermieter Vertretungsberechtigte?r? Vorname Vorsitzender? Zahlungsempfänger
-    Zeuge Zeugin Zuname
+    Ansprechpartner ANSPRECHPARTNER Ansprechperson Abteilungsleiter Autor Bauleiter Bearbeiter Berater
+    Bereichsleiter Betreuer Bewerber Datenschutzbeauftragter?n? Fahrer Familienname Geschäftsführ(?:er|ung)
+    Halter Inhaber Inh\. Kassenwart Klassenlehrer Kontaktperson Kontoinhaber Kunde Kundin Mieter Nachname Name
+    NAME Patient Personalleiter Pflegedienstleitung Projektleiter Redaktion Rufname Sachbearbeiter
+    Schriftführer Schüler Teamleiter Trainer Unterschrift Unterzeichner Verfasser Vermieter
+    Vertretungsberechtigte?r? Vorname Vorsitzender? Zahlungsempfänger Zeuge Zeugin Zuname
 """
 _PLACES = r"""
-    Absender Auskünfte Auskunft Bewerbung(?:en)? Einsatzleitung Empfänger Kontakt KONTAKT Leistungsempfänger Leiter
-    Leitung Lieferung Personalreferent Rückfragen Verantwortlich Vertretung Vorstand Zustellung
+    Absender Auskünfte Auskunft Bewerbung(?:en)? Einsatzleitung Empfänger Kontakt KONTAKT Leistungsempfänger
+    Leiter Leitung Lieferung Personalreferent Rückfragen Verantwortlich Vertretung Vorstand Zustellung
 """
-CUES: Mapping[str, list[str]] = {
-    "mister": r"Herrn? HERRN? Hrn?\. Frau FRAU Fr\. Fräulein Familie Fam\. Eheleute".split(),
-    "title": r"Dr\. DDr\. Prof\. Priv\.-Doz\. Univ\.-Prof\. PD(?=\u0020)".split(),
-    "degree": [
-        *r"Dipl\. Mag\. Ing\. Rechtsanwalt Rechtsanwältin RA(?=[\u0020\u00a0]) Pfarrer Pfarrerin".split(),
-        "Bürgermeister" + _IN,
-    ],
-    "label": [label + _IN for label in _LABELS.split()],
-    "place": [place + _IN for place in _PLACES.split()],
+_CUES = {
+    "mister": r"Herrn? HERRN? Hrn?\. Frau FRAU Fr\. Fräulein Familie Fam\. Eheleute",
+    "title": r"Dr\. DDr\. Prof\. Priv\.-Doz\. Univ\.-Prof\. PD(?=_)",
+    "degree": rf"Dipl\. Mag\. Ing\. Rechtsanwalt Rechtsanwältin RA(?=_) Pfarrer{_IN} Bürgermeister{_IN}",
+    "label": " ".join(label + _IN for label in _LABELS.split()),
+    "place": " ".join(place + _IN for place in _PLACES.split()),
     "direct": r"""
-        gez\. A\.(?<=[iI]\.\u0020A\.) A\.(?<=[iI]\.A\.) V\.(?<=[iI]\.\u0020V\.) V\.(?<=[iI]\.V\.) Hd\.(?<=[zZ]\.\u0020Hd\.)
-        Hd\.(?<=[zZ]\.Hd\.) H\.(?<=[zZ]\.H\.) Hd\.(?<=[zZ]u\u0020Hd\.) Händen(?<=[zZ]u\u0020Händen) heiße(?<=[iI]ch\u0020heiße) c/o
-    """.split(),
+        gez\. A\.(?<=[iI]\._A\.) A\.(?<=[iI]\.A\.) V\.(?<=[iI]\._V\.) V\.(?<=[iI]\.V\.) Hd\.(?<=[zZ]\._Hd\.)
+        Hd\.(?<=[zZ]\.Hd\.) H\.(?<=[zZ]\.H\.) Hd\.(?<=[zZ]u_Hd\.) Händen(?<=[zZ]u_Händen)
+        heiße(?<=[iI]ch_heiße) c/o
+    """,
     "meeting": r"""
-        vertreten\u0020durch Vertreten\u0020durch beantwortet(?:\u0020Ihnen)?(?:\u0020gerne?)? bin\u0020(?:der|die)
-        Sie\u0020sich(?:\u0020bitte)?\u0020(?:an|bei)
-    """.split(),
-    "closing": r"Gr(?:ü(?:ß|ss)en?|u(?:ß|ss))(?!\w) GRÜ(?:ß|SS)EN? grü(?:ß|ss)t MfG LG VG Herzlichst Hochachtungsvoll".split(),
+        vertreten_durch Vertreten_durch beantwortet(?:_Ihnen)?(?:_gerne?)? bin_(?:der|die)
+        Sie_sich(?:_bitte)?_(?:an|bei)
+    """,
+    "closing": r"""
+        Gr(?:ü(?:ß|ss)en?|u(?:ß|ss))(?!\w) GRÜ(?:ß|SS)EN? grü(?:ß|ss)t MfG LG VG Herzlichst Hochachtungsvoll
+    """,
     "greeting": r"""
-        Liebe[rs]? liebe[rs]? Dear Hallo Hi Hey Moin Servus Grüezi Hoi Guten\u0020(?:Tag|Morgen|Abend) geehrter?
-    """.split(),
+        Liebe[rs]? liebe[rs]? Dear Hallo Hi Hey Moin Servus Grüezi Hoi Guten_(?:Tag|Morgen|Abend) geehrter?
+    """,
+}
+"""Patterns by rule, separated by white space; an underscore is a space."""
+
+CUES: Mapping[str, list[str]] = {
+    rule: [cue.replace("_", "[ ]") for cue in cues.split()] for rule, cues in _CUES.items()
 }
 """Cues by the rule that reads on after them. Each begins with a letter as it stands."""
 

@@ -1,4 +1,4 @@
-"""Names of persons: after titles, salutations, labels and closings, and full names by a list of first names."""
+"""Names of persons: after titles, salutations, labels and closings, and full names by listed first names."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Range = tuple[int, int]
 _S = r"[ \u00a0]{1,2}"
 _ROLE = (
     rf"(?:(?:[{UPPER}][{LOWER}]{{2,24}}(?:minister|präsident|kanzler|meister|direktor|leiter|anwalt|anwält|sprecher|"
-    r"ärzt|arzt|sekretär|inspektor|rätin)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|Direktor|"
-    rf"Kanzler)(?:in)?{_S})"
+    r"ärzt|arzt|sekretär|inspektor|rätin)|Professor|Doktor|Pfarrer|Minister|Präsident|Rechtsanwalt|Rechtsanwält|"
+    rf"Direktor|Kanzler)(?:in)?{_S})"
 )
 _AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
 _AFTER_TITLE = re.compile(rf"[ \u00a0-]?{TITLES}")
@@ -53,7 +53,9 @@ _GREETED = re.compile(rf"{_S}{TITLES}")
 _OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
 _FIRST_INITIAL = re.compile(INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
-_FULL = re.compile(rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))")
+_FULL = re.compile(
+    rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))"
+)
 
 
 def find(scan: Scan) -> Iterator[Span]:
@@ -61,11 +63,12 @@ def find(scan: Scan) -> Iterator[Span]:
     text = scan.text
     for sign in ANY_CUE.finditer(text):
         start = sign.start()
-        cue = CUE.match(text, start)
-        if cue is None or cue.lastgroup is None or (start and (text[start - 1].isalnum() or text[start - 1] in "_-")):
+        if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             continue
-        for begin, end in _READERS[cue.lastgroup](scan, cue):
-            yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
+        cue = CUE.match(text, start)
+        if cue and cue.lastgroup:
+            for begin, end in _READERS[cue.lastgroup](scan, cue):
+                yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
 
 
 def find_full(scan: Scan) -> Iterator[Span]:
@@ -85,6 +88,8 @@ def _name_at(scan: Scan, position: int, *, known: bool) -> Range | None:
     """Return the name that begins at `position`.
 
     Args:
+        scan: The text.
+        position: Where the name begins.
         known: Only names that begin with a listed first name, an initial or a listed surname.
     """
     run = NAME.match(scan.text, position)
@@ -147,7 +152,7 @@ def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 
 def _listed(scan: Scan, gap: re.Match[str] | None, *, known: bool) -> Iterator[Range]:
-    """Yield the name after a gap ("Sommer, Ida" as well), and those after commas that are known to be names."""
+    """Yield the name after a gap ("Sommer, Ida" as well), and known names after commas."""
     text = scan.text
     name = _name_at(scan, gap.end(), known=known) if gap else None
     while name:

@@ -1,7 +1,7 @@
 """Account numbers and numbers of state and insurance: shapes here, check digits by the official rules.
 
-A number whose check digits are wrong is none. Where a shape and a check digit together would still hit numbers
-of other kinds, words around the number decide.
+A number whose check digits are wrong is none. Where a shape and a check digit together would still hit
+numbers of other kinds, words around the number decide.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from builders.personal.checks import (
+    SEPARATORS,
     ahv_number,
     at_insurance,
     health_insurance,
@@ -22,8 +23,8 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _NEAR = 60
-_IBAN = re.compile(r"[A-Za-z]{2}[ ]?[0-9]{2}(?=[ \u00a0-]?[A-Za-z0-9])")
-_GROUPED = re.compile(r"(?:[ \u00a0-]?[A-Za-z0-9]){11,32}+")
+_IBAN = re.compile(r"[A-Za-z]{2}[ ]?[0-9]{2}(?=[ \u00a0.-]{0,2}[A-Za-z0-9])")
+_GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
 _VAT = re.compile(
     r"[ACD](?<![\w-].)(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|(?<=A)TU[ ]?[0-9]{8}"
     r"|(?<=C)HE[ -]?[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}(?:[ ](?:MWST|TVA|IVA))?)(?!\w)"
@@ -31,14 +32,16 @@ _VAT = re.compile(
 _PENSION = re.compile(r"[0-9](?<![\w-].)[0-9][ -]?[0-9]{6}[ -]?[A-Z][ -]?[0-9]{3}(?![\w-])")
 _AHV = re.compile(r"7(?<![\w-].)56[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}(?![\w-])")
 _AT_INSURANCE = re.compile(r"[1-9](?<![\w-].)[0-9]{3}[ /-]?[0-9]{6}(?![\w-])")
-_HEALTH = re.compile(r"[A-Z](?<![\w-].)[0-9]{9}(?![\w-])")
-_TAX_ID = re.compile(r"[1-9](?<![\w,.-].)[0-9](?:[ \u00a0/]?[0-9]{3}){3}(?![\w-]|[.,][0-9])")
+_HEALTH = re.compile(r"[A-Z](?<![\w-].)[ ]?[0-9]{9}(?![\w-])")
+_TAX_ID = re.compile(r"[1-9](?<![\w,.-].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){3}(?![\w-]|[.,][0-9])")
 _TAX_NUMBER = re.compile(
-    r"[0-9](?<![\w/-].)(?:[0-9]{1,2}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{4}/[0-9]{5}|[0-9]{12}|[0-9]{9,10})(?![\w/-])"
+    r"[0-9](?<![\w/-].)(?:[0-9]{1,2}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{4}/[0-9]{5}|[0-9]{12}|[0-9]{9,10})"
+    r"(?![\w/-])"
 )
 _DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
 
+_TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
 _TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
 _HEALTH_WORDS = re.compile(
     r"kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|Knappschaft)\b",
@@ -46,11 +49,13 @@ _HEALTH_WORDS = re.compile(
 )
 _AT_WORDS = re.compile(r"svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b", re.IGNORECASE)
 _DOCUMENT_WORDS = re.compile(
-    r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität", re.IGNORECASE
+    r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|\bP<D",
+    re.IGNORECASE,
 )
 _OTHER_WORDS = re.compile(
     r"(?:refer\w{0,8}|bestell\w{0,8}|artikel\w{0,8}|stellen\w{0,12}|auftrag\w{0,8}|kunden\w{0,8}|sendung\w{0,8}|isbn|"
-    r"ean|isin|wkn|serien\w{0,8}|rechnung\w{0,8}|vorgang\w{0,8}|ticket\w{0,8}|kennziffer|charge)[ .:#-]{0,4}\Z",
+    r"ean|isin|wkn|serien\w{0,8}|rechnung\w{0,8}|vorgang\w{0,8}|ticket\w{0,8}|kennziffer|charge)"
+    r"[ .:#-]{0,4}\Z",
     re.IGNORECASE,
 )
 
@@ -63,7 +68,7 @@ def find_iban(scan: Scan) -> Iterator[Span]:
         length = IBAN_LENGTHS.get(head[:2].upper())
         before = scan.text[start - 1 : start]
         tail = _GROUPED.match(scan.text, head_end)
-        if length is None or tail is None or (before.isalnum() and before.isascii()):
+        if length is None or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
             continue
         end = _end_of_characters(scan.text, start, tail.end(), length)
         if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
@@ -71,7 +76,7 @@ def find_iban(scan: Scan) -> Iterator[Span]:
 
 
 def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
-    """Return where `length` letters and digits from `start` end; 0 where there are fewer, or a digit follows."""
+    """Return where `length` letters and digits end; 0 where there are fewer, or a digit follows."""
     seen = 0
     for position in range(start, limit):
         seen += text[position].isalnum()
@@ -83,7 +88,8 @@ def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
 def find_vat_id(scan: Scan) -> Iterator[Span]:
     """Yield VAT numbers of Germany, Austria and Switzerland."""
     from stdnum.at import uid
-    from stdnum.ch import vat as ch_vat, uid as ch_uid
+    from stdnum.ch import uid as ch_uid
+    from stdnum.ch import vat as ch_vat
     from stdnum.de import vat
 
     def valid(number: str) -> bool:
@@ -121,9 +127,12 @@ def find_tax_id(scan: Scan) -> Iterator[Span]:
     """Yield tax identification numbers: check digit, and no digit more often than the rules allow."""
     from stdnum.de import idnr
 
-    yield from _checked(
-        scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.replace("\u00a0", ""))
-    )
+    for span in _checked(
+        scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.translate(SEPARATORS))
+    ):
+        grouped_as_amount = any(mark in scan.text[span.start : span.end] for mark in ".-")
+        if not grouped_as_amount or scan.near(span.start, span.end, _TAX_ID_WORDS, 40):
+            yield span
 
 
 def find_tax_number(scan: Scan) -> Iterator[Span]:

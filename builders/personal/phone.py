@@ -1,8 +1,8 @@
 """Phone numbers in German, Austrian and Swiss forms.
 
-The search of `phonenumbers` finds prices and dates in running text ("346.000", "16.8.2015"), so candidates come
-from a shape of ours; the library decides whether such a number exists. A word like "Tel." before a number that
-exists in no plan of numbers, as in an example or with a digit too few, is believed.
+The search of `phonenumbers` finds prices and dates in running text ("346.000", "16.8.2015"), so candidates
+come from a shape of ours; the library decides whether such a number exists. A word like "Tel." before a
+number that exists in no plan of numbers, as in an example or with a digit too few, is believed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ _EXTENSION = re.compile(
     r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
 )
 
-_CALL = r"(?:tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\brufen?\b|\bruf|whats?app|signal|sms|erreich|durchwahl|servicenummer)"
+_CALL = (
+    r"(?:tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\bruf|whats?app|"
+    r"signal|sms|erreich|durchwahl|servicenummer)"
+)
 _CUE = re.compile(rf"{_CALL}[^0-9\n]{{0,30}}\Z|[☎☏✆📞📱📠][^0-9]{{0,3}}\Z", re.IGNORECASE)
 _CLOSE_CUE = re.compile(
-    r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
+    r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)"
+    r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
     re.IGNORECASE,
 )
 _AFTER_CUE = frozenset(".: \u00a0(")
@@ -39,7 +43,8 @@ _OTHER = re.compile(
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
 _DATE = re.compile(
-    r"(?:0?[1-9]|[12][0-9]|3[01])(?:[.][ ]?(?:0?[1-9]|1[0-2])[.][ ]?|[/-](?:0?[1-9]|1[0-2])[/-])(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9.])"
+    r"(?:0?[1-9]|[12][0-9]|3[01])(?:[.][ ]?(?:0?[1-9]|1[0-2])[.][ ]?|[/-](?:0?[1-9]|1[0-2])[/-])"
+    r"(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9.])"
 )
 _TIME = re.compile(r"[0-2]?[0-9][.][0-5][0-9][ ]?[-–—][ ]?[0-2]?[0-9][.][0-5][0-9]")
 _DIALLED = re.compile(r"\(?0[ ]?[1-9][0-9 ]{1,5}\)?[ ]?[-/ –][ ]?[1-9][0-9](?:[ -]?[0-9]){1,9}\Z")

@@ -18,7 +18,8 @@ _TYPE = re.compile(r"[-–][A-Z][0-9]")
 """One letter with digits right behind it, as in the names of types ("STD-B24")."""
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
-    r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|motorrad|roller",
+    r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
+    r"motorrad|roller",
     re.IGNORECASE,
 )
 _PLATE_WORDS = re.compile(r"kennz|nummernschild|kontrollschild|autonummer", re.IGNORECASE)
@@ -29,8 +30,8 @@ _NORMS = frozenset({"DIN", "EU", "EN", "HR", "EG"})
 def find(scan: Scan) -> Iterator[Span]:
     """Yield licence plates.
 
-    A German plate with a space for the hyphen, with one digit only or with a norm's look needs a word about cars
-    near it; the forms of other countries need a word about plates before them.
+    A German plate with a space for the hyphen, with one digit only or with a norm's look needs a word about
+    cars near it; the forms of other countries need a word about plates before them.
     """
     for match in _PLATE.finditer(scan.text):
         code = _CODE.match(match.group())

@@ -1,4 +1,4 @@
-"""What detectors share: spans, windows of context, and the zones of a text where digits lie close together."""
+"""What detectors share: spans, windows of context, and the zones of a text where digits lie close."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scan:
 
     @cached_property
     def _zones(self) -> tuple[str, list[int], list[int]]:
-        """Windows around five and more digits that lie close together, as one text, and their places in both."""
+        """Windows around five and more digits that lie close, as one text, and their places in both."""
         windows: list[tuple[int, int]] = []
         for match in _ZONE.finditer(self.text):
             start, end = max(0, match.start() - _LEFT), match.end() + _RIGHT
@@ -54,7 +54,7 @@ class Scan:
         return ROW_END.join(pieces), joined, [start for start, _ in windows]
 
     def in_zones(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and text of the matches of a pattern for numbers; it is tried in the zones only."""
+        """Yield start, end and text of a pattern's matches; it is a number's, and tried in the zones only."""
         text, joined, starts = self._zones
         for match in pattern.finditer(text):
             zone = bisect_right(joined, match.start()) - 1

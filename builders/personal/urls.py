@@ -25,7 +25,7 @@ _OTHER_TLD = (
 _SIGN = re.compile(rf"://|\.(?<=[wW]{{3}}\.)|\.(?:{_TLD}|{_OTHER_TLD})(?![\w@-])(?!\.[^\W\d_])")
 _STOP = r"\s<>\"„“”‚‘»«|\\^`{}\[\]\0\x01"
 _SCHEME_BACKWARDS = re.compile(r"(?:s?ptth|s?ptf|orcim)", re.IGNORECASE)
-_PATH = rf"(?:(?::[0-9]{{2,5}})?[/?#][^{_STOP}]*+)?"
+_PATH = rf"(?::[0-9]{{2,5}}(?![0-9]))?(?:[/?#][^{_STOP}]*+)?"
 _AFTER_SCHEME = re.compile(rf"[^{_STOP}]++")
 _AFTER_WWW = re.compile(rf"(?:[\w-]{{1,63}}\.){{1,6}}[^\W\d_]{{2,24}}{_PATH}")
 _AFTER_HOST = re.compile(_PATH)
@@ -62,7 +62,9 @@ def find(scan: Scan) -> Iterator[Span]:
 
 
 def _with_scheme(scan: Scan, at: int) -> Span | None:
-    start = scan.start_of(_SCHEME_BACKWARDS, at, 6) if scan.text[at - 1 : at] in {"s", "p", "S", "P", "o"} else at
+    start = (
+        scan.start_of(_SCHEME_BACKWARDS, at, 6) if scan.text[at - 1 : at] in {"s", "p", "S", "P", "o"} else at
+    )
     rest = _AFTER_SCHEME.match(scan.text, at + 3) if start < at else None
     return _address(scan, start, rest.end(), "url.scheme") if rest else None
 
@@ -89,7 +91,7 @@ def _bare_host(scan: Scan, at: int, end: int) -> Span | None:
 
 
 def _stands_as_address(host: str, before: str) -> bool:
-    """Say whether a host without a path is meant as an address: in running text it may name a medium or a firm."""
+    """Say whether a host without a path is meant as an address: alone it may name a medium or a firm."""
     if not host.islower() or host in _PRODUCTS or not _COMMON.search(host):
         return False
     return host.count(".") > 1 or "-" in host or _LOOSE_CUE.search(before) is not None

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from builders.errors import StorageError
 from builders.lock.model import Frozen
+from builders.release.versions import Bump
 
 SCHEMA_VERSION = 1
+
+
+class Bytes(Protocol):
+    """What tells a file's bytes from others: size, sha256 ("" where not known), and git's id for them.
+
+    Where the Hub keeps a file as an LFS object, it knows the sha256, and git's id is that of a pointer.
+    """
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    @property
+    def oid(self) -> str: ...
+
+
+def same_bytes(one: Bytes, other: Bytes) -> bool:
+    """Whether two files hold the same bytes, as far as their ids tell."""
+    equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
+    return one.size == other.size and equal_ids
 
 
 class PlannedFile(Frozen):
@@ -49,6 +73,9 @@ class Plan(Frozen):
         private: Whether a new repository becomes private.
         parent: The commit that must still be the head; None where there is no repository yet.
         message: Of the commit.
+        base: The published tag that the version was weighed against; "" where there is none.
+        bump: The least that the version had to rise.
+        reasons: What asks for that much.
         files: All files of the tag, sorted by path.
         delete: Files of the repository that are no longer published.
         gates: Findings that stop `apply`, since no waiver covers them.
@@ -64,6 +91,9 @@ class Plan(Frozen):
     private: bool
     parent: str | None
     message: str
+    base: str
+    bump: Bump
+    reasons: tuple[str, ...]
     files: tuple[PlannedFile, ...]
     delete: tuple[str, ...]
     gates: tuple[str, ...]
@@ -102,12 +132,6 @@ class RemoteFile:
     oid: str
     sha256: str
 
-    def holds(self, file: PlannedFile) -> bool:
-        """Whether these are the planned bytes."""
-        return self.size == file.size and (
-            self.sha256 == file.sha256 if self.sha256 else self.oid == file.oid
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Remote:
@@ -116,6 +140,7 @@ class Remote:
     Attributes:
         head: The commit of `main`; None where there is no repository, or the token may not see it.
         private: Whether it is private.
+        gated: Whether its files are handed out only to those who were let in.
         tags: Commits by tag.
         files: By path, without the Hub's own `.gitattributes`.
     """
@@ -124,6 +149,7 @@ class Remote:
     private: bool
     tags: Mapping[str, str]
     files: Mapping[str, RemoteFile]
+    gated: bool = False
 
 
 ABSENT = Remote(None, private=False, tags={}, files={})
@@ -162,9 +188,17 @@ _Document = TypeVar("_Document", Plan, Receipt)
 
 def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
     try:
-        return kind.model_validate_json(path.read_bytes())
+        document = json.loads(path.read_bytes())
     except OSError as error:
         raise StorageError(f"{path}: no {name} there", hint=f"Run {verb} first.") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: not a {name} (not JSON: {error})", hint=f"Run {verb} again.") from error
+    found = document.get("schema_version", SCHEMA_VERSION) if isinstance(document, dict) else SCHEMA_VERSION
+    if found != SCHEMA_VERSION:
+        message = f"{path}: a {name} of schema version {found!r}, and this mteb-de knows {SCHEMA_VERSION}"
+        raise StorageError(message, hint=f"Run {verb} again.")
+    try:
+        return kind.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -172,11 +206,10 @@ def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
         raise StorageError(message, hint=f"Run {verb} again.") from error
 
 
-def differences(plan: Plan, files: Mapping[str, RemoteFile]) -> list[str]:
-    """Return in which paths a tree differs from what a plan wants, sorted."""
-    wanted = {file.path: file for file in plan.files}
-    other = [path for path, file in wanted.items() if path in files and not files[path].holds(file)]
-    faults = {path: "missing" for path in wanted.keys() - files.keys()}
-    faults |= {path: "not planned" for path in files.keys() - wanted.keys()}
-    faults |= dict.fromkeys(other, "other bytes")
+def differences(wanted: Mapping[str, Bytes], found: Mapping[str, Bytes]) -> list[str]:
+    """Return in which paths a tree differs from what is wanted, sorted."""
+    faults = {path: "missing" for path in wanted.keys() - found.keys()}
+    faults |= {path: "not planned" for path in found.keys() - wanted.keys()}
+    common = wanted.keys() & found.keys()
+    faults |= {path: "other bytes" for path in common if not same_bytes(wanted[path], found[path])}
     return [f"{path}: {fault}" for path, fault in sorted(faults.items())]

@@ -13,7 +13,7 @@ from builders import files
 from builders.errors import Drift
 from builders.release import child
 from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
-from builders.release.plan import check_bytes
+from builders.release.local import check_bytes
 from builders.release.verify import Verified, verify
 
 if TYPE_CHECKING:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from builders.describe.target import HUB, Target
 from builders.errors import MtebDeError, Refused, RemoteError
 from builders.release.model import ABSENT, Remote, RemoteFile
+from builders.sources.patterns import safe_path
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -23,6 +28,34 @@ _HINTS = {
     403: "Use a token with write access to this repository: https://huggingface.co/settings/tokens.",
     404: "Check the name, and that the token may see the repository.",
 }
+_GATED = (
+    f"The repository is gated. Ask for access on its page at {HUB}/datasets, or log in as a member of its owner; "
+    "a fine-grained token needs the right to read gated repositories."
+)
+
+
+def hub_client() -> HfApi:
+    """Return the Hub's client with its own settings."""
+    from huggingface_hub import HfApi
+
+    return HfApi()
+
+
+def hide_bars_off_terminals() -> None:
+    """Keep the client's progress bars out of what is not a terminal."""
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+
+
+def check_repo(repo: str) -> None:
+    """Refuse what cannot be the name of a repository.
+
+    Raises:
+        UsageError: It is not OWNER/NAME as the Hub allows it.
+    """
+    Target(repo, "1.0.0", datetime.date.min)
 
 
 def read_remote(api: HfApi, repo: str) -> Remote:
@@ -47,6 +80,7 @@ def read_remote(api: HfApi, repo: str) -> Remote:
             private=bool(info.private),
             tags={tag.name: tag.target_commit for tag in tags},
             files=read_tree(api, repo, info.sha),
+            gated=bool(info.gated),
         )
 
 
@@ -65,6 +99,18 @@ def read_tree(api: HfApi, repo: str, revision: str) -> dict[str, RemoteFile]:
             for item in items
             if isinstance(item, RepoFile) and item.path != GITATTRIBUTES
         }
+
+
+def download(api: HfApi, repo: str, path: str, commit: str, folder: Path) -> Path:
+    """Download a file of a commit into a folder of the caller's, laid out as the client likes it.
+
+    Raises:
+        SourceError: The path would leave the folder.
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    safe_path(path, what="file", repo=repo)
+    with explained(f"reading {path} of {repo}"):
+        return Path(api.hf_hub_download(repo, path, revision=commit, repo_type="dataset", cache_dir=folder))
 
 
 def is_loopback(endpoint: str) -> bool:
@@ -101,7 +147,12 @@ def explained(doing: str) -> Iterator[None]:
 def explain(error: BaseException, doing: str) -> MtebDeError | None:
     """Return an exception of the Hub's client as an error of ours, None if it is not one of the client's."""
     import httpx2
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        LocalTokenNotFoundError,
+        OfflineModeIsEnabled,
+    )
 
     if isinstance(error, HfHubHTTPError):
         return _answered(error, doing)
@@ -116,14 +167,18 @@ def explain(error: BaseException, doing: str) -> MtebDeError | None:
         return RemoteError(
             f"{doing}: the Hub refuses the card: {_line(error)}", hint="Mend the card, plan again."
         )
-    if isinstance(error, RuntimeError) and error.__cause__ is not None:
+    if isinstance(error, (RuntimeError, LocalEntryNotFoundError)) and error.__cause__ is not None:
         return explain(error.__cause__, doing)
     return None
 
 
 def _answered(error: HfHubHTTPError, doing: str) -> MtebDeError:
+    from huggingface_hub.errors import GatedRepoError
+
     status = error.response.status_code
     message = f"{doing}: the Hub answered {status} ({_line(error.server_message or error)})"
+    if isinstance(error, GatedRepoError):
+        return RemoteError(message, hint=_GATED)
     if status in {409, 412}:
         return Refused(message, hint="The repository has changed since; make a new plan.")
     if status == 429:

@@ -12,7 +12,7 @@ from builders import files
 from builders.errors import Drift
 from builders.release import child
 from builders.release.consumer import ReadBack, loadable
-from builders.release.plan import published_paths
+from builders.release.local import published_paths
 
 _CACHES = frozenset({
     "HF_ASSETS_CACHE",

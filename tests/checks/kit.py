@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from hypothesis import settings
@@ -236,16 +237,16 @@ def chain(*changes: Change) -> Change:
     return change
 
 
-def respec(**fields: object) -> Change:
+def respec(**fields: Any) -> Change:
     """Change the config."""
-    return lambda subject: replace(subject, spec=replace(subject.spec, **fields))  # type: ignore[arg-type]
+    return lambda subject: replace(subject, spec=replace(subject.spec, **fields))
 
 
-def recipe(**fields: object) -> Change:
+def recipe(**fields: Any) -> Change:
     """Change the recipe of config and lock alike."""
 
     def change(subject: Subject) -> Subject:
-        changed = replace(Recipe(), **fields)  # type: ignore[arg-type]
+        changed = replace(Recipe(), **fields)
         assert subject.mining is not None
         mining = subject.mining.model_copy(update={"recipe": asdict(changed)})
         spec = replace(subject.spec, mining=Mining(_E5, changed))

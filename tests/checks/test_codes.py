@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from random import Random
 from types import ModuleType
 
 import polars as pl
@@ -77,7 +78,7 @@ def test_errors_come_first_and_findings_name_their_config() -> None:
 
 @unhurried
 @given(st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(random: object) -> None:
+def test_the_order_of_rows_changes_nothing(random: Random) -> None:
     subject = healthy()
     for plant in plants():
         if plant.code in {
@@ -87,7 +88,7 @@ def test_the_order_of_rows_changes_nothing(random: object) -> None:
             "text-not-normalised",
         }:
             subject = plant.change(subject)
-    seed = random.getrandbits(32)  # type: ignore[attr-defined]
+    seed = random.getrandbits(32)
     tables = {
         kind: {split: frame.sample(fraction=1, shuffle=True, seed=seed) for split, frame in splits_.items()}
         for kind, splits_ in subject.tables.items()

@@ -105,6 +105,7 @@ PLANTS: list[tuple[str, int, str, Callable[[Path], None], set[str]]] = [
     ("file-extra", 1, "rosen/corpus/corpus.parquet", add("rosen/corpus/corpus.parquet"), set()),
     ("file-extra", 1, ".corpus.parquet.x.tmp", add("garten/corpus/.corpus.parquet.x.tmp"), set()),
     ("file-extra", 1, "garten/README.md", add("garten/README.md"), set()),
+    ("file-extra", 1, "LICENSES/mit.txt", add("LICENSES/mit.txt"), set()),
     ("file-schema", 1, TEST, rewrite(TEST, as_large_strings), set()),
     ("file-schema", 1, TEST, rewrite(TEST, lambda path: files.write_bytes(path, b"PAR1")), set()),
     (

@@ -149,7 +149,9 @@ class TestCompose:
 def _postings(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
     """Rows of (query, passage, group, core); a core that starts with "-" has no skills."""
     frame = pl.DataFrame(rows, schema=["query-id", "corpus-id", "group", "core"], orient="row")
-    return frame.with_columns(extends=~pl.col("core").str.starts_with("-"))
+    return frame.with_columns(
+        extends=~pl.col("core").str.starts_with("-"), classes=pl.concat_list(pl.format("kldb {}", "core"))
+    )
 
 
 class TestRelate:

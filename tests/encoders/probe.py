@@ -22,6 +22,7 @@ from builders.spec import EncoderSpec
 from tests.encoders.samples import LONG, PROFILES, TITLES
 
 TEXTS = TITLES + PROFILES[:4]
+MORE = [*TEXTS, *(f"{title} {number}" for number, title in enumerate(TITLES * 2))]  # more than a batch
 
 BASE = EncoderSpec("intfloat/multilingual-e5-base", "d128750597", 512, "query: ", "passage: ")
 ROLES: tuple[Role, Role] = ("query", "passage")
@@ -44,13 +45,14 @@ def prove(out: Path, cases: str) -> None:
     vectors = {role: encoder.encode(TEXTS, role) for role in ROLES}
     hook.remove()
 
-    order = np.random.default_rng(3).permutation(len(TEXTS))
+    order = np.random.default_rng(3).permutation(len(MORE))
     again = E5(BASE, threads=1)
     again.__dict__["_model"] = encoder._model
-    shuffled = again.encode([TEXTS[index] for index in order], "query")
+    shuffled = again.encode([MORE[index] for index in order], "query")
     cached = encode_cached(encoder, pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
     np.savez(
         out / "vectors.npz",
+        more=encoder.encode(MORE, "query"),
         order=order,
         shuffled=shuffled,
         cached=cached.vectors,

@@ -170,7 +170,7 @@ def test_both_encoders_give_the_same_vectors(proof: Proof, offline: OfflineE5) -
 
 def test_order_and_threads_change_no_bit(proof: Proof) -> None:
     arrays = proof.arrays
-    np.testing.assert_array_equal(arrays["shuffled"], arrays["query"][arrays["order"].astype(int)])
+    np.testing.assert_array_equal(arrays["shuffled"], arrays["more"][arrays["order"].astype(int)])
 
 
 def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline: OfflineE5) -> None:

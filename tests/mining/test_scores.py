@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
-from builders.errors import EncoderError, UsageError
-from builders.mining.scores import float32_error, lengths, score_moments, score_pairs
+from builders.errors import EncoderError
+from builders.mining.scores import float32_error, lengths, score_pairs
 from tests.mining.samples import Float32s, random_units, vectors
 
 
@@ -87,30 +86,3 @@ def test_vectors_that_float32_would_overflow_are_refused() -> None:
 def test_unusable_vectors_are_refused(bad: Float32s, message: str) -> None:
     with pytest.raises(EncoderError, match=message):
         lengths(bad, "passages")
-
-
-@settings(deadline=None)
-@given(st.integers(1, 60), st.integers(1, 5000), st.integers(0, 2**32 - 1))
-def test_moments_agree_with_all_scores(dimensions: int, passages_count: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    queries, passages = random_units(rng, 5, dimensions), random_units(rng, passages_count, dimensions)
-    scores = queries.astype(np.float64) @ passages.astype(np.float64).T
-    mean, deviation = score_moments(queries, passages)
-    np.testing.assert_allclose(mean, scores.mean(axis=1), atol=1e-12)
-    np.testing.assert_allclose(deviation, scores.std(axis=1), atol=1e-7)
-
-
-def test_moments_do_not_depend_on_threads() -> None:
-    # A shape with which some kernels add in another order on two threads.
-    rng = np.random.default_rng(1)
-    queries, passages = random_units(rng, 2048, 130), random_units(rng, 2048, 130)
-    bits = set()
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            bits.add(b"".join(part.tobytes() for part in score_moments(queries, passages)))
-    assert len(bits) == 1
-
-
-def test_moments_of_no_passage_are_refused() -> None:
-    with pytest.raises(UsageError, match="no passages"):
-        score_moments(np.eye(3, dtype=np.float32), np.empty((0, 3), np.float32))

@@ -1,0 +1,58 @@
+"""Versions: which are published, and which must follow a change. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Bump = Literal["none", "patch", "minor", "major"]
+BUMPS: tuple[Bump, ...] = ("none", "patch", "minor", "major")
+"""From the least to the greatest."""
+
+_TAG = re.compile(r"v(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
+
+
+class Version(NamedTuple):
+    """Three numbers, compared from the left."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @property
+    def tag(self) -> str:
+        """The Git tag: "v1.0.0"."""
+        return f"v{self}"
+
+
+FIRST = Version(1, 0, 0)
+
+
+def of_tag(tag: str) -> Version | None:
+    """Return the version that a tag names, None where it names none."""
+    match = _TAG.fullmatch(tag)
+    return Version(*map(int, match.groups())) if match else None
+
+
+def latest(tags: Iterable[str]) -> Version | None:
+    """Return the highest version among tags; tags that name none are passed over."""
+    return max(filter(None, map(of_tag, tags)), default=None)
+
+
+def least(published: Version | None, bump: Bump) -> Version:
+    """Return the lowest version that may follow.
+
+    Args:
+        published: The highest version that is published.
+        bump: What has changed since. Publishing again where nothing has changed takes a patch.
+    """
+    if published is None or published < FIRST:
+        return FIRST
+    major, minor, patch = published
+    if bump == "major":
+        return Version(major + 1, 0, 0)
+    return Version(major, minor + 1, 0) if bump == "minor" else Version(major, minor, patch + 1)
