@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The machine is shared: how long an example takes says nothing about the code.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 _UPSTREAM = Path(os.environ.get("MTEB_DE_UPSTREAM", Path(__file__).parents[1] / "../shared/upstream"))
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import registry
 from builders.errors import SourceSchema
 from builders.lock.model import Funnel
 from builders.personal.kinds import CONTACT
 from builders.prepare import Prepared, each, limit, prepare
 from builders.spec import Files, Records, Relations, Retrieval
+from tests.fixtures.hub import write_jobs
 
 
 def unread(files: Files) -> Records:
@@ -185,3 +188,11 @@ def test_each_applies_once_per_distinct_text() -> None:
     assert each(pl.Series(["a", None, "b", "a"]), shout).to_list() == ["A", None, "B", "A"]
     assert sorted(calls) == ["a", "b"]
     assert each(pl.Series([], dtype=pl.String), shout).to_list() == []
+
+
+def test_upstreams_of_several_files_can_be_composed(tmp_path: Path) -> None:
+    spec = registry.load("jobs")
+    records = spec.read(write_jobs(tmp_path))
+    pieces = [records.passages[:2], records.passages[2:]]
+    chunked = Records(records.queries, pl.concat(pieces, rechunk=False), records.pairs)
+    assert prepare(spec, chunked).corpus.equals(prepare(spec, records).corpus)

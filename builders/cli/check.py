@@ -14,16 +14,22 @@ from builders.cli.output import emit, say
 @click.option(
     "--dist", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="A built tree."
 )
+@click.option(
+    "--locks",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of committed locks and splits.  [default: beside the configs]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(dist: Path, as_json: bool) -> None:
+def command(dist: Path, locks: Path | None, as_json: bool) -> None:
     """Run every rule on a built tree.
 
     Exit codes: 0 no error; 1 a rule found an error; 2 the tree cannot be read.
     """
     from builders.checks import check_tree
     from builders.checks.model import Severity
+    from builders.lock.committed import FOLDER
 
-    findings = check_tree(dist)
+    findings = check_tree(dist, configs=locks or FOLDER)
     if as_json:
         emit({"findings": [asdict(finding) for finding in findings]})
     for finding in [] if as_json else findings:

@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-_MOST_POSTED = 36  # of the first occupation: enough for a group of 20, in which a wrong mapping is rare
-_VAGUELY_POSTED = 30  # a title that says nothing, mapped to another occupation each time
+_MOST_POSTED = 36  # the first occupation: more than 20 of one group, in which a wrong mapping is rare
+_VAGUELY_POSTED = 30
 _FIRST_DAY = dt.date(2026, 6, 5)
 
 _MARKERS = (" (m/w/d)",) * 4 + (" (w/m/d)", " m/w/d", " (d/m/w)", " (gn)", "")
 _MANNERS = ("",) * 25 + (
     " in Teilzeit",
     " in Vollzeit",
-    " für die Nachtschicht",
+    " im Schichtdienst",
     " mit Berufserfahrung",
-    " als Quereinstieg",
+    " befristet",
 )
 _PLACES = (" in {}", " in {}", " - {}", " ({})", " im Raum {}")
 _CITIES = ("Köln", "Leipzig", "Kiel", "Würzburg", "Saarbrücken", "Görlitz", "Fürth", "Ulm", "Potsdam", "Jena")
@@ -84,7 +84,15 @@ SCHEMA = pa.schema([pa.field(name, _TYPES.get(name, pa.string())) for name in _C
 
 
 class Occupation(NamedTuple):
-    """An occupation of the sample: German title, what may stand behind it, KldB code, English label, skills."""
+    """An occupation of the sample.
+
+    Attributes:
+        title: German, in one of the forms that name both genders.
+        focus: What may stand behind the title, or nothing.
+        kldb: KldB 2010 code of five digits.
+        label: English, as ESCO's are upstream.
+        skills: English.
+    """
 
     title: str
     focus: str
@@ -93,7 +101,7 @@ class Occupation(NamedTuple):
     skills: tuple[str, ...]
 
 
-_VAGUE = Occupation("Aushilfe", "", "", "", ())
+_VAGUE = Occupation("Aushilfe", "", "", "", ())  # says nothing, and is mapped to all kinds of occupations
 
 
 def occupations() -> tuple[Occupation, ...]:
@@ -101,7 +109,13 @@ def occupations() -> tuple[Occupation, ...]:
     text = resources.files("builders.demo").joinpath("sample/occupations.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t")
     return tuple(
-        Occupation(row["title"], row["focus"], row["kldb"], row["occupation"], tuple(row["skills"].split("; ")))
+        Occupation(
+            title=row["title"],
+            focus=row["focus"],
+            kldb=row["kldb"],
+            label=row["occupation"],
+            skills=tuple(row["skills"].split("; ")),
+        )
         for row in rows
     )
 
@@ -138,12 +152,11 @@ def _mapped(
     return pairs[:count]
 
 
-def _posting(
-    number: int, advertised: Occupation, mapping: Occupation, rng: random.Random
-) -> dict[str, Any]:
+def _posting(number: int, advertised: Occupation, mapping: Occupation, rng: random.Random) -> dict[str, Any]:
     reference = f"10000-{number * 7919:010}-S"
     _, region, nuts = rng.choices(_REGIONS, [weight for weight, *_ in _REGIONS])[0]
-    low = 12.0 + rng.randrange(16)
+    wage = 14.0 + rng.randrange(16)
+    salary = {"min_eur": wage, "max_eur": wage + 4, "period": "hour"}
     return {
         "id": reference,
         "source": "sample",
@@ -160,7 +173,7 @@ def _posting(
         "nuts_code": nuts,
         "is_green": rng.random() < 0.07,
         "seniority": rng.choice(_SENIORITIES),
-        "salary_range": {"min_eur": low, "max_eur": low + 4, "period": "hour"} if rng.random() < 0.02 else None,
+        "salary_range": salary if rng.random() < 0.02 else None,
         **_profile(mapping, rng),
     }
 

@@ -14,6 +14,7 @@ from builders.demo.postings import postings
 from builders.parquet import to_bytes
 
 POSTINGS = 600
+_SEED = 1
 _GERMANDPR_README = """---
 configs:
 - config_name: corpus
@@ -51,7 +52,7 @@ def lay_out(folder: Path) -> None:
         files.write_bytes(germandpr / path, to_bytes(table))
     files.write_bytes(germandpr / "README.md", _GERMANDPR_README.encode())
     jobs = folder / "datasets" / "mischeiwiller" / "german-job-postings"
-    table = postings(POSTINGS, random.Random(42))
+    table = postings(POSTINGS, random.Random(_SEED))
     files.write_bytes(jobs / "data" / "train-00000-of-00001.parquet", to_bytes(table))
     files.write_bytes(jobs / "README.md", _JOBS_README.encode())
 

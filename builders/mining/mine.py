@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from builders.errors import EncoderError, UsageError
 from builders.mining import recipe as rules
 from builders.mining.deep import choose_within
-from builders.mining.report import LOOK, Evidence, build_report
 from builders.mining.moments import score_moments
+from builders.mining.report import LOOK, Evidence, build_report
 from builders.mining.scores import Float32s, lengths, score_pairs
 from builders.mining.topk import Progress, exact_topk
 from builders.spec import RECIPES, Recipe
@@ -30,8 +30,8 @@ class Mined:
             ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
             and rank.
         report: What `builders.mining.report.build_report` makes of them: plain values, ready for JSON.
-        scale: ``query-id`` str, ``mean`` float64, ``deviation`` float64: the scores over all passages of every
-            query with a positive, sorted by query.
+        scale: ``query-id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
+            every query with a positive; sorted by query.
         suspicious: ``query-id`` str, ``corpus-id`` str, ``score`` float32, ``deviations`` float32 (above the
             query's mean, in its standard deviations): the positives of queries whose best one lies near the
             mean, farthest below first by the query's best, then by id.
@@ -92,19 +92,19 @@ def mine(
     served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
     excluded = rules.exclusions(qrels, undecided, queries, corpus, classes if recipe.equivalence else None)
 
-    bounded = RECIPES["v0"] if recipe.depth is None else recipe
-    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, bounded, progress)
+    bounded, asked = (RECIPES["v0"], guarded) if recipe.depth is None else (recipe, served)
+    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, asked, bounded, progress)
+    known = excluded if bounded.equivalence else excluded.filter(pl.col("reason") != "equivalent")
     by_guard = [
-        rules.label(ranking, excluded, rules.guards(positives, variant).join(scale, on="query-id"))
+        rules.label(ranking, known, rules.guards(positives, variant).join(scale, on="query-id"))
         for variant in (bounded, rules.other_guard(bounded))
     ]
     if recipe.depth is None:
-        vectors = _rows(
-            query_vectors, served.join(queries, left_on="query-id", right_on="_id")["row"].to_numpy()
-        )
+        rows = served.join(queries, left_on="query-id", right_on="_id", maintain_order="left")["row"]
+        vectors = _rows(query_vectors, rows.to_numpy())
         chosen = choose_within(served, corpus, excluded, vectors, passage_vectors, recipe, progress=progress)
     else:
-        chosen = rules.choose(by_guard[0].join(served, on="query-id", how="semi"), recipe)
+        chosen = rules.choose(by_guard[0], recipe)
     evidence = Evidence(
         queries=queries.select(pl.col("_id").alias("query-id")),
         qrels=qrels,
@@ -189,9 +189,9 @@ def _ranking(
     recipe: Recipe,
     progress: Progress | None,
 ) -> pl.DataFrame:
-    """Rank the passages of every query that has a guard, as deep as recipe and report look."""
+    """Rank the passages of the guarded queries, as deep as recipe and report look."""
     asked = queries.join(guarded, left_on="_id", right_on="query-id", maintain_order="left")
-    widest = replace(recipe, depth=max(recipe.depth, LOOK))
+    widest = replace(recipe, depth=max(recipe.depth or 0, LOOK))
     depths = asked.select(rules.fetch_depth(widest, pl.col("positives")))
     vectors = _rows(query_vectors, asked["row"].to_numpy())
     found = exact_topk(vectors, passage_vectors, depths.to_series().to_numpy(), progress=progress)

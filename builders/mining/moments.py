@@ -1,9 +1,10 @@
 """Mean and deviation of each query's scores over all passages, to the same bits whatever multiplies matrices.
 
 A recipe decides rows by these numbers, so that no BLAS kernel and no number of threads may touch their last
-bit. Matrices are cut into slices of whole numbers so short that every product and every partial sum of them is
-exact in float64, in any order (Ozaki, Ogita, Oishi and Rump, Error-free transformations of matrix
-multiplication by using fast routines of matrix multiplication, 2012); everything else is added in a fixed order.
+bit. Matrices are cut into slices of whole numbers so short that every product and every partial sum of them
+is exact in float64, in any order (Ozaki, Ogita, Oishi and Rump, Error-free transformations of matrix
+multiplication by using fast routines of matrix multiplication, 2012); everything else is added in a fixed
+order.
 """
 
 from __future__ import annotations

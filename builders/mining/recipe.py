@@ -125,8 +125,8 @@ def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
         recipe: Its `guard` chooses.
 
     Returns:
-        ``query-id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score`` float64
-        (the highest-scoring one's).
+        ``query-id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score``
+        float64 (the highest-scoring one's).
     """
     score = pl.col("score")
     chosen = score.min() if recipe.guard == "lowest" else score.max()

@@ -1,12 +1,13 @@
 """The best passages of each query between a floor and a ceiling, at any depth, and how many lie where.
 
 Pairs that can never be taken are masked before the scan, so that a query's k best are k that count, however
-many are masked. As in `exact_topk`, float32 only finds: whatever lies within float32's error of a ceiling or a
-floor is decided in float64.
+many are masked. As in `exact_topk`, float32 only finds: whatever lies within float32's error of a ceiling or
+a floor is decided in float64.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,7 @@ from builders.mining.hits import Hits, cells_above, joined, rescored
 from builders.mining.scores import Float32s, Float64s, Int64s, float32_error, score_pairs
 from builders.mining.topk import SPARE, Progress, TopK, measured, per_query, require_positive, table, ticker
 
-_LEAST = np.float32(np.finfo(np.float32).min)
-_MOST = np.float32(np.finfo(np.float32).max)
+_BEYOND = 1e38  # more than any score (`float32_error` sees to it), and a float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,13 @@ class _Edge:
 
     @classmethod
     def of(cls, edge: Float64s, error: Float64s) -> _Edge:
-        below = np.nextafter(np.clip(edge - error, _LEAST, _MOST).astype(np.float32), -_MOST)
-        above = np.nextafter(np.clip(edge + error, _LEAST, _MOST).astype(np.float32), _MOST)
-        return cls(edge, below, above)
+        least = np.clip(edge - error, -_BEYOND, _BEYOND).astype(np.float32)
+        most = np.clip(edge + error, -_BEYOND, _BEYOND).astype(np.float32)
+        return cls(edge, np.nextafter(least, np.float32(-np.inf)), np.nextafter(most, np.float32(np.inf)))
 
     def doubtful(self, scores: Float32s) -> tuple[NDArray[Any], NDArray[Any]]:
-        return np.nonzero((scores >= self.below[:, None]) & (scores <= self.above[:, None]))
+        rows, columns = np.nonzero((scores >= self.below[:, None]) & (scores <= self.above[:, None]))
+        return rows, columns
 
 
 def exact_window(
@@ -154,9 +155,9 @@ class _Scan:
         part = slice(*np.searchsorted(self._index, [start, start + self.block]).tolist())
         return self.queries[rows] @ np.asarray(self.passages[start : start + self.block]).T, part
 
-    def shortlist(self, width: int, tick: Any) -> tuple[Hits, Float64s]:  # noqa: ANN401  a function
+    def shortlist(self, width: int, tick: Callable[[], None]) -> tuple[Hits, Float64s]:
         """Count, and find the best `width` that may lie within; nothing else there exceeds the second."""
-        threshold = np.nextafter(self.floor.below, -np.inf)
+        threshold = np.nextafter(self.floor.below, np.float32(-np.inf))
         widths = np.full(len(self.queries), width)
         full = np.zeros(len(self.queries), np.bool_)
         kept, waiting, held = joined([]), list[Hits](), 0

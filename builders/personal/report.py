@@ -35,10 +35,10 @@ def report(texts: pl.Series, spans: pl.DataFrame) -> PersonalReport:
     """Sum up what `scrub` found.
 
     Args:
-        texts: The strings that were given to `scrub`, in NFC.
+        texts: The strings that were given to `scrub`.
         spans: What it returned for them.
     """
-    found = spans.with_columns(text=texts.gather(spans["row"]))
+    found = spans.with_columns(text=texts.gather(spans["row"]).str.normalize("NFC"))
     values = found.select(
         "rule", value=pl.col("text").str.slice(pl.col("start"), pl.col("end") - pl.col("start"))
     )
@@ -77,7 +77,7 @@ def together(reports: Iterable[PersonalReport]) -> PersonalReport:
 
 
 def masked(value: str) -> str:
-    """Return the form of a value: letters as x or X, digits as 0, the rest as it stands; long ones are cut."""
+    """Return the form of a value: letters as x or X, digits as 0, the rest as it is; long ones are cut."""
     form = "".join(_form(character) for character in value[:_LONGEST])
     return form if len(value) <= _LONGEST else form + "…"
 

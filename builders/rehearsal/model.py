@@ -33,22 +33,32 @@ class Account:
         name: The user.
         role: Of the token.
         orgs: Organisations whose repos the user may write.
-        permissions: What a fine-grained token may do in the user's and the organisations' namespaces.
+        permissions: What a fine-grained token may do.
+        scopes: Where it may do so, as type and name: ("dataset", "OWNER/NAME"); by default in the user's and
+            the organisations' namespaces.
     """
 
     name: str
     role: Literal["write", "read", "fineGrained"]
     orgs: tuple[str, ...] = ()
     permissions: tuple[str, ...] = ()
+    scopes: tuple[tuple[str, str], ...] | None = None
+
+    def scoped(self) -> tuple[tuple[str, str], ...]:
+        """Return where the permissions hold."""
+        return self.scopes or (("user", self.name), *(("org", org) for org in self.orgs))
 
     def belongs(self, owner: str) -> bool:
         """Whether the user is `owner` or a member of it."""
         return owner == self.name or owner in self.orgs
 
-    def may_write(self, owner: str) -> bool:
-        """Whether this token may change repos of `owner`."""
-        allowed = self.role == "write" or (self.role == "fineGrained" and "repo.write" in self.permissions)
-        return allowed and self.belongs(owner)
+    def may_write(self, owner: str, repo: tuple[str, str] | None = None) -> bool:
+        """Whether this token may change a repo of `owner` (type and id), or without one make new ones."""
+        if not self.belongs(owner):
+            return False
+        if self.role == "fineGrained" and "repo.write" in self.permissions:
+            return bool({("user", owner), ("org", owner), repo} & {*self.scoped()})
+        return self.role == "write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +121,15 @@ Operation = AddFile | AddLfs | Delete
 
 @dataclass(slots=True)
 class Repo:
-    """A repository and the LFS objects that were uploaded to it, by sha256."""
+    """A repository and the LFS objects that were uploaded to it, by sha256.
+
+    Where it is gated, everybody may see it, and only its owner and members of it may read its files.
+    """
 
     type: RepoType
     id: str
     private: bool
+    gated: bool = False
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     commits: dict[str, Commit] = field(default_factory=dict)

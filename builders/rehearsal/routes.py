@@ -96,6 +96,19 @@ def readable(request: Request) -> Repo:
     return repo
 
 
+def gate(request: Request, repo: Repo) -> None:
+    """Keep strangers from the files of a gated repo.
+
+    Raises:
+        HubError: 401 GatedRepo for an anonymous caller, 403 for one who was not let in.
+    """
+    account = account_of(request)
+    if repo.gated and (account is None or not account.belongs(repo.owner)):
+        known = "you are not in the authorized list" if account else "you must be authenticated to access it"
+        message = f"Access to {repo.type} {repo.id} is restricted and {known}."
+        raise HubError(403 if account else 401, message, "GatedRepo")
+
+
 def writable(request: Request) -> tuple[Repo, Account]:
     """Return the repo of the path and the caller, who may change it.
 
@@ -104,7 +117,7 @@ def writable(request: Request) -> tuple[Repo, Account]:
     """
     repo = readable(request)
     account = logged_in(request)
-    if not account.may_write(repo.owner):
+    if not account.may_write(repo.owner, (repo.type, repo.id)):
         raise HubError(403, "Forbidden: pass a token that may write to this repository.")
     return repo, account
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from builders.rehearsal.model import Account, Blob, Commit, HubError, pointer
-from builders.rehearsal.routes import logged_in, param, readable, revision_of, storage_url
+from builders.rehearsal.routes import gate, logged_in, param, readable, revision_of, storage_url
 
 _PAGE = 1000
 _CHUNK = 1 << 20
@@ -29,16 +29,15 @@ async def whoami(request: Request) -> Response:
         "id": "0",
         "name": account.name,
         "fullname": account.name,
-        "orgs": [{"type": "org", "id": "0", "name": org} for org in account.orgs],
+        "orgs": [{"type": "org", "id": "0", "name": org, "roleInOrg": "write"} for org in account.orgs],
         "auth": {"type": "access_token", "accessToken": token},
     })
 
 
 def _scopes(account: Account) -> list[dict[str, Any]]:
-    names = [("user", account.name), *(("org", org) for org in account.orgs)]
     return [
         {"entity": {"_id": "0", "type": kind, "name": name}, "permissions": list(account.permissions)}
-        for kind, name in names
+        for kind, name in account.scoped()
     ]
 
 
@@ -53,7 +52,7 @@ async def info(request: Request) -> Response:
         "author": repo.owner,
         "sha": commit.oid,
         "private": repo.private,
-        "gated": False,
+        "gated": "manual" if repo.gated else False,
         "disabled": False,
         "lastModified": commit.date,
         "createdAt": commit.date,
@@ -169,6 +168,7 @@ async def commits(request: Request) -> Response:
 async def resolve(request: Request) -> Response:
     """GET or HEAD /T/ID/resolve/REV/PATH: the file, or for an LFS object a redirect to the storage."""
     repo = readable(request)
+    gate(request, repo)
     commit = repo.resolve(revision_of(request))
     path = param(request, "path")
     blob = commit.tree.get(path)

@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ class _Fault:
     headers: Mapping[str, str]
     after: bool
     drop: bool
+    meanwhile: Callable[[], object] | None
 
 
 @dataclass(slots=True)
@@ -80,6 +81,7 @@ class Hub:
         *,
         after: bool = False,
         drop: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         """Answer the next matching requests with an error.
 
@@ -91,8 +93,10 @@ class Hub:
             headers: Of the answer, such as ``{"RateLimit": '"api";r=0;t=1'}``.
             after: Do what was asked first, and lose only the answer.
             drop: Break the connection off instead of answering.
+            meanwhile: Called before the answer, while the client waits.
         """
-        self._faults.append(_Fault(method, re.compile(pattern), status, times, headers or {}, after, drop))
+        fault = _Fault(method, re.compile(pattern), status, times, headers or {}, after, drop, meanwhile)
+        self._faults.append(fault)
 
     def environment(self, home: Path, token: str | None = WRITE_TOKEN) -> dict[str, str]:
         """Return the environment of a child process whose clients talk to this Hub and to no other.
@@ -225,6 +229,8 @@ class _Front:
             await self._app(scope, receive, recorded)
             return
         await (self._app(scope, receive, _discard) if fault.after else _drain(receive))
+        if fault.meanwhile is not None:
+            fault.meanwhile()
         await self._fail(fault, scope, send)
 
     async def _fail(self, fault: _Fault, scope: Scope, send: Send) -> None:

@@ -66,9 +66,8 @@ def answer(request: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _push(out: Path, release: str) -> dict[str, Any]:
-    from huggingface_hub import HfApi
-
     from builders.release.apply import push
     from builders.release.model import read_plan
+    from builders.release.remote import hub_client
 
-    return asdict(push(read_plan(out, release), out / release, HfApi()))
+    return asdict(push(read_plan(out, release), out / release, hub_client()))

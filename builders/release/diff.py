@@ -1,4 +1,4 @@
-"""What differs between two releases, and the least version bump that follows. Pure: listings and frames in."""
+"""What differs between two releases, and the least version bump that follows. Pure."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Split(NamedTuple):
     split: str
 
     def __str__(self) -> str:
+        """Return "jobs-qrels/test"."""
         return f"{self.config}/{self.split}"
 
 
@@ -118,7 +119,8 @@ def difference(
     added, removed = tuple(sorted(new - old)), tuple(sorted(old - new))
     weighed = [_weigh(table, added, removed) for table in tables]
     weighed += [("patch", f"{file.path}: {file.change}") for file in files]
-    bump = max((weight for weight, _ in weighed), key=BUMPS.index, default="none")
+    weights = {weight for weight, _ in weighed}
+    bump = next((bump for bump in reversed(BUMPS) if bump in weights), BUMPS[0])
     return Difference(
         bump=bump,
         reasons=tuple(reason for weight, reason in weighed if weight == bump),

@@ -59,17 +59,18 @@ def _splits(header: Mapping[Any, Any]) -> Iterator[tuple[Split, list[str]]]:
         prefix = f"{folder}/" if isinstance(folder, str) else ""
         for entry in _mappings(config.get("data_files")):
             split, value = entry.get("split"), entry.get("path")
-            wanted = value if isinstance(value, list) else [value]
+            paths = value if isinstance(value, list) else [value]
+            patterns = [prefix + path for path in paths if isinstance(path, str)]
             if isinstance(name, str) and isinstance(split, str):
-                yield Split(name, split), [prefix + path for path in wanted if _usable(prefix, path)]
+                yield Split(name, split), [pattern for pattern in patterns if _stays_inside(pattern)]
 
 
 def _mappings(value: object) -> list[dict[Any, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _usable(prefix: str, path: object) -> bool:
+def _stays_inside(pattern: str) -> bool:
     try:
-        return isinstance(path, str) and bool(safe_path(prefix + path, what="pattern", repo=""))
+        return bool(safe_path(pattern, what="pattern", repo=""))
     except SourceError:
         return False

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,28 +16,6 @@ from builders.lock.model import Frozen
 from builders.release.versions import Bump
 
 SCHEMA_VERSION = 1
-
-
-class Bytes(Protocol):
-    """What tells a file's bytes from others: size, sha256 ("" where not known), and git's id for them.
-
-    Where the Hub keeps a file as an LFS object, it knows the sha256, and git's id is that of a pointer.
-    """
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-    @property
-    def oid(self) -> str: ...
-
-
-def same_bytes(one: Bytes, other: Bytes) -> bool:
-    """Whether two files hold the same bytes, as far as their ids tell."""
-    equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
-    return one.size == other.size and equal_ids
 
 
 class PlannedFile(Frozen):
@@ -131,6 +109,16 @@ class RemoteFile:
     size: int
     oid: str
     sha256: str
+
+
+Bytes = PlannedFile | RemoteFile
+"""What tells a file's bytes: its size, sha256 and git id. For an LFS object git's id is that of a pointer."""
+
+
+def same_bytes(one: Bytes, other: Bytes) -> bool:
+    """Whether two files hold the same bytes, as far as their ids tell."""
+    equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
+    return one.size == other.size and equal_ids
 
 
 @dataclass(frozen=True, slots=True)

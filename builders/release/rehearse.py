@@ -12,8 +12,8 @@ from urllib.parse import quote
 from builders import files
 from builders.errors import Drift
 from builders.release import child
-from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
 from builders.release.local import check_bytes
+from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
 from builders.release.verify import Verified, verify
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ _HINTS = {
     404: "Check the name, and that the token may see the repository.",
 }
 _GATED = (
-    f"The repository is gated. Ask for access on its page at {HUB}/datasets, or log in as a member of its owner; "
-    "a fine-grained token needs the right to read gated repositories."
+    f"The repository is gated. Ask for access on its page at {HUB}/datasets, or log in as a member of its "
+    "owner; a fine-grained token needs the right to read gated repositories."
 )
 
 

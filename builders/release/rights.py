@@ -1,4 +1,4 @@
-"""What a token may do, told from what the Hub says of it, before anything is sent. Pure but for one request."""
+"""What a token may do, told from what the Hub says of it, before anything is sent."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ class Version(NamedTuple):
     patch: int
 
     def __str__(self) -> str:
+        """Return "1.0.0"."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
     @property

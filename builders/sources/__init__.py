@@ -5,6 +5,6 @@ Nothing here imports `builders.spec` at run time: a spec names its sources.
 
 from builders.sources.fetching import fetch, verify_against
 from builders.sources.hub import is_stand_in
-from builders.sources.model import Fetched, HttpSource
+from builders.sources.model import Fetched, HttpSource, RecordedFile
 
-__all__ = ["Fetched", "HttpSource", "fetch", "is_stand_in", "verify_against"]
+__all__ = ["Fetched", "HttpSource", "RecordedFile", "fetch", "is_stand_in", "verify_against"]

@@ -1,7 +1,7 @@
 """Zip archives of an upstream: members are read as streams, never unpacked to a path.
 
-An archive comes from outside: one that names files outside itself, that would unpack to far more than it holds,
-or that is encrypted is refused as a whole, before a member is opened.
+An archive comes from outside: one that names files outside itself, that would unpack to far more than it
+holds, or that is encrypted is refused as a whole, before a member is opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
 
     Args:
         path: The archive.
-        names: File names of the members, without folder; each must be there once. They are read in this order.
+        names: File names of the members, without folder; each must be there once. Read in this order.
 
     Yields:
         Name, number of the line counted from 1, and the line's bytes with its end.

@@ -43,7 +43,9 @@ def read_table(path: Path, table: str, *, key: str, texts: Sequence[str]) -> pl.
     """
     _check_file(path)
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as database:
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             database.execute("PRAGMA trusted_schema = OFF")
             _check_schema(path, database, table, [key, *texts])
@@ -84,7 +86,8 @@ def _check_file(path: Path) -> None:
 
 def _check_schema(path: Path, database: sqlite3.Connection, table: str, columns: Sequence[str]) -> None:
     tables = [
-        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        name
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     ]
     if table not in tables:
         found = ", ".join(map(repr, tables[:20])) or "none"
@@ -92,7 +95,9 @@ def _check_schema(path: Path, database: sqlite3.Connection, table: str, columns:
     there = [row[1] for row in database.execute(f"PRAGMA table_info({_quoted(table)})")]
     if missing := [name for name in columns if name not in there]:
         found = ", ".join(map(repr, there[:40]))
-        raise SourceSchema(f"{path}: table {table!r} has no column {missing[0]!r}; found {found}", hint=_CHANGED)
+        raise SourceSchema(
+            f"{path}: table {table!r} has no column {missing[0]!r}; found {found}", hint=_CHANGED
+        )
 
 
 def _check_types(path: Path, database: sqlite3.Connection, table: str, columns: Sequence[str]) -> None:

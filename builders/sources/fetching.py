@@ -15,23 +15,27 @@ from builders.home import home
 from builders.lock.model import SourceFile, SourceLock
 from builders.sources.cache import Cache, Say, Stored
 from builders.sources.folder import dataset_folder, fetch_folder
-from builders.sources.http import download, fetch_http, safe_name
+from builders.sources.http import download, fetch_http, record_http, safe_name
 from builders.sources.hub import fetch_hub
-from builders.sources.model import Fetched, HttpSource
+from builders.sources.model import Fetched, HttpSource, RecordedFile
+from builders.sources.patterns import shown
 
 if TYPE_CHECKING:
     from builders.spec import HubSource
 
+PlainFile = HttpSource | RecordedFile
 Found = tuple[dict[str, list[Path]], SourceLock]
 
 
 def fetch(
-    sources: Sequence[HubSource | HttpSource],
+    sources: Sequence[HubSource | PlainFile],
     *,
     offline: bool,
     sources_from: Sequence[str] = (),
     root: Path | None = None,
     progress: Say | None = None,
+    recorded: Sequence[SourceLock] = (),
+    record: bool = False,
 ) -> Fetched:
     """Fetch every source, and say what was fetched.
 
@@ -43,14 +47,17 @@ def fetch(
             dataset. What is found there is locked as it is, as kind "folder", and compared with no pin.
         root: Folder of the cache; None for the default.
         progress: Told of each download, in one line.
+        recorded: Sources of the committed lock: they pin each `RecordedFile`.
+        record: Fetch a `RecordedFile` that is not recorded, so that the lock to be written keeps its hash.
 
     Returns:
-        The files by part (an `HttpSource` is a part of its own, under its name), and a lock for each source
+        The files by part (a plain file is a part of its own, under its name), and a lock for each source
         in the order of `sources`.
 
     Raises:
         UsageError: Two parts have one name, or a folder of `sources_from` is not there.
-        SourceMissing: A file is not at its upstream; or, offline, not in the cache. It says which.
+        SourceMissing: A file is not at its upstream; or, offline, not in the cache; or no hash of it is
+            recorded. It says which.
         SourceChanged: Bytes differ from the pin.
         SourceError: An upstream cannot be read, or names files outside itself.
         RemoteError: A server refused, failed, or could not be reached.
@@ -63,8 +70,10 @@ def fetch(
     files: dict[str, list[Path]] = {}
     locks: list[SourceLock] = []
     for source in sources:
-        if isinstance(source, HttpSource):
-            found = _fetch_file(source, places, cache, offline=offline, say=say)
+        if isinstance(source, PlainFile):
+            stand_in = _stand_in(source, places, cache, offline=offline, say=say)
+            pinned = _pinned(source, recorded)
+            found = stand_in or _fetch_file(source, pinned, cache, offline=offline, record=record, say=say)
         else:
             found = _fetch_dataset(source, places, cache, offline=offline, say=say)
         files |= found[0]
@@ -95,11 +104,11 @@ def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock])
         )
 
 
-def _refuse_equal_names(sources: Sequence[HubSource | HttpSource]) -> None:
+def _refuse_equal_names(sources: Sequence[HubSource | PlainFile]) -> None:
     names = Counter(
         name
         for source in sources
-        for name in ([source.name] if isinstance(source, HttpSource) else [p.name for p in source.parts])
+        for name in ([source.name] if isinstance(source, PlainFile) else [p.name for p in source.parts])
     )
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:
@@ -126,9 +135,10 @@ def _fetch_dataset(
     return fetch_hub(source, cache, offline=offline, say=say)
 
 
-def _fetch_file(
-    source: HttpSource, places: Sequence[Path | str], cache: Cache, *, offline: bool, say: Say
-) -> Found:
+def _stand_in(
+    source: PlainFile, places: Sequence[Path | str], cache: Cache, *, offline: bool, say: Say
+) -> Found | None:
+    """Return the file as a folder or base URL of the user's has it, or None."""
     name = safe_name(source.name)
     for place in places:
         if isinstance(place, str):
@@ -139,11 +149,36 @@ def _fetch_file(
             stored = None
         if stored is not None:
             file = SourceFile(part=name, path=name, sha256=stored.sha256, size=stored.size)
-            return {name: [stored.path]}, SourceLock(
-                kind="folder", name=name, licence=source.licence, files=(file,)
-            )
-    path, lock = fetch_http(source, cache, offline=offline, say=say)
-    return {name: [path]}, lock
+            lock = SourceLock(kind="folder", name=name, licence=source.licence, files=(file,))
+            return {name: [stored.path]}, lock
+    return None
+
+
+def _pinned(source: PlainFile, recorded: Sequence[SourceLock]) -> HttpSource | None:
+    """Return the source with its pin, or None where none is recorded."""
+    if isinstance(source, HttpSource):
+        return source
+    for lock in recorded:
+        if lock.kind == "http" and lock.name == source.name and len(lock.files) == 1:
+            (file,) = lock.files
+            return HttpSource(source.name, source.url, file.sha256, file.size, source.licence)
+    return None
+
+
+def _fetch_file(
+    source: PlainFile, pinned: HttpSource | None, cache: Cache, *, offline: bool, record: bool, say: Say
+) -> Found:
+    if pinned is not None:
+        path, lock = fetch_http(pinned, cache, offline=offline, say=say)
+    elif isinstance(source, RecordedFile) and record and not offline:
+        path, lock = record_http(source, cache, say=say)
+    else:
+        raise SourceMissing(
+            f"{source.name}: no hash of it is recorded, so it is not fetched from {shown(source.url)}",
+            hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in the "
+            "committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
+        )
+    return {source.name: [path]}, lock
 
 
 def _from_base_url(base: str, name: str, cache: Cache, *, offline: bool, say: Say) -> Stored | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from builders.sources.patterns import safe_path, shown
 if TYPE_CHECKING:
     import httpx2
 
-    from builders.sources.model import HttpSource
+    from builders.sources.model import HttpSource, RecordedFile
 
 Pause = Callable[[float], None]
 _ATTEMPTS = 6
@@ -68,6 +69,38 @@ def fetch_http(
                 _download_pinned(source, part, pause)
                 entry = cache.adopt(place, part, source.sha256)
     file = SourceFile(part=name, path=source.url, sha256=entry.sha256, size=entry.size)
+    return entry.path, SourceLock(kind="http", name=name, licence=source.licence, files=(file,))
+
+
+def record_http(
+    source: RecordedFile, cache: Cache, *, say: Say, pause: Pause = time.sleep
+) -> tuple[Path, SourceLock]:
+    """Fetch a file of which no hash is known yet, so that the lock can keep the one that arrives.
+
+    Args:
+        source: The file.
+        cache: Where it lands, under the hash that it turns out to have.
+        say: Told when the download begins, and which hash arrived.
+        pause: Waits the given seconds before a request is repeated.
+
+    Returns:
+        The file and the source's lock.
+
+    Raises:
+        SourceMissing: The server does not have it.
+        RemoteError: The server refused, failed several times, or could not be reached.
+        StorageError: The cache cannot be written.
+    """
+    name = safe_name(source.name)
+    key = blake2b(source.url.encode(), digest_size=16).hexdigest()
+    with cache.workspace(f"record-{key}", say, keep=False) as folder:
+        say(f"{name} (no hash is recorded yet; from {shown(source.url)})")
+        part = folder / "part"
+        download(source.url, part, size=None, pause=pause)
+        digest = sha256(part)
+        entry = cache.adopt(f"http/{digest}/{name}", part, digest)
+    say(f"{name}: {entry.size:,} bytes, sha256 {digest}")
+    file = SourceFile(part=name, path=source.url, sha256=digest, size=entry.size)
     return entry.path, SourceLock(kind="http", name=name, licence=source.licence, files=(file,))
 
 
@@ -192,5 +225,6 @@ def _download_pinned(source: HttpSource, part: Path, pause: Pause) -> None:
         f"{source.name}: {shown(source.url)} is not the pinned file"
         + (" but a web page" if page else "")
         + f":\n  pinned  {source.sha256}, {source.size} bytes\n  arrived {found}, {more}{size} bytes",
-        hint="Look at the upstream; if it is meant, pin its hash and size, then build with --update-lock.",
+        hint="Look at the upstream. If it is meant, change the pin, or remove the committed lock where that "
+        "holds it, and build with --update-lock.",
     )

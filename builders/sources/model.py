@@ -31,6 +31,24 @@ class HttpSource:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """A plain file behind a URL whose hash stands in the config's committed lock, not in its spec.
+
+    Without such a lock it is read from stand-ins only, or fetched once to be recorded: a build never takes
+    whatever the server sends.
+
+    Attributes:
+        name: The file's name, without a folder; also its key in `Fetched.files`.
+        url: Where it lies, http or https.
+        licence: SPDX-like Hub licence id, lower case.
+    """
+
+    name: str
+    url: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """The files of a config's sources, and the locks of those sources."""
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from builders.demo.sample_upstream import lay_out
 from builders.rehearsal import Hub, serve
-from tests.end_to_end.kit import ROWS, Tree, build, with_upstreams
+from tests.end_to_end.bad_days import JOBS, Bench
+from tests.end_to_end.driver import driver
+from tests.end_to_end.kit import ROWS, Tree, build, with_upstreams, without_network
 from tests.fixtures.upstream import upstream
 
 
@@ -41,3 +44,18 @@ def shuffled_upstream(tmp_path: Path) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
     return tmp_path / "shuffled"
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Undisturbed builds of the bundled sample, and the means to disturb others."""
+    folder = tmp_path_factory.mktemp("bench")
+    upstreams, home = folder / "upstreams", folder / "home"
+    lay_out(upstreams)
+    settings = {"MTEB_DE_SOURCES": str(upstreams), "MTEB_DE_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    with driver(folder, without_network() | settings) as runs:
+        bench = Bench(runs, upstreams, folder / "germandpr", folder / "jobs", home)
+        for words, out in (("germandpr",), bench.germandpr), (JOBS, bench.jobs):
+            ran = bench.build(*words, out=out)
+            assert ran.code == 0, ran.err
+        yield bench

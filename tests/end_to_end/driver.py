@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-
 IMPORTED = (
     "pandas",
     "builders.build",
@@ -51,29 +50,33 @@ class Fate:
     """What shall happen to a run.
 
     Attributes:
+        environment: Variables of the run.
         kill_after_step: SIGKILL when this many steps have been told.
         kill_in_sync: SIGKILL when a file or folder is synced for the nth time; a file is cut in half before,
             as if the write had been under way.
         largest_file: Bytes that a file may have; what is beyond fails as on a full disk.
-        environment: Variables of the run.
     """
 
+    environment: Mapping[str, str] = field(default_factory=dict)
     kill_after_step: int = 0
     kill_in_sync: int = 0
     largest_file: int = resource.RLIM_INFINITY
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class Driver:
-    """Runs the command, one run after the other."""
+    """Runs the command, one run after the other; what is printed passes through files in `folder`."""
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
         self._server = server
         self._logs = (folder / "stdout", folder / "stderr")
 
-    def run(self, *words: str, fate: Fate | None = None) -> Ran:
+    def run(self, *words: str | Path, fate: Fate | None = None) -> Ran:
         assert self._server.stdin is not None and self._server.stdout is not None
-        request = {"words": words, "logs": [str(log) for log in self._logs], "fate": asdict(fate or Fate())}
+        request = {
+            "words": list(map(str, words)),
+            "logs": list(map(str, self._logs)),
+            "fate": asdict(fate or Fate()),
+        }
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         code = int(self._server.stdout.readline())
@@ -84,7 +87,7 @@ class Driver:
 
 @contextmanager
 def driver(folder: Path, environment: Mapping[str, str]) -> Iterator[Driver]:
-    """Serve runs until the block ends. `folder` takes what they print."""
+    """Serve runs until the block ends."""
     server = subprocess.Popen(
         [sys.executable, "-m", __name__],
         env=dict(environment),
@@ -144,13 +147,13 @@ def _prepare_to_die(fate: Fate) -> None:
     if fate.kill_in_sync:
         syncs, sync = itertools.count(1), os.fsync
 
-        def fsync(descriptor: Any) -> None:
+        def fsync(fd: Any) -> None:
             if next(syncs) == fate.kill_in_sync:
-                found = os.fstat(descriptor)
+                found = os.fstat(fd)
                 if stat.S_ISREG(found.st_mode):
-                    os.ftruncate(descriptor, found.st_size // 2)
+                    os.ftruncate(fd, found.st_size // 2)
                 os.kill(os.getpid(), signal.SIGKILL)
-            sync(descriptor)
+            sync(fd)
 
         os.fsync = fsync
 
@@ -158,4 +161,5 @@ def _prepare_to_die(fate: Fate) -> None:
 if __name__ == "__main__":
     for module in IMPORTED:
         importlib.import_module(module)
+    assert "huggingface_hub" not in sys.modules, "it reads HF_ENDPOINT once, and each run has its own"
     serve()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from builders.errors import UsageError
 from builders.mining.recipe import (
     REASONS,
+    choose,
     exclusions,
     fetch_depth,
     guards,
@@ -45,7 +46,7 @@ def labelled(
 
 
 def kept_ranks(frame: pl.DataFrame, recipe: Recipe) -> list[int]:
-    return negatives(judge(frame, recipe))["rank"].to_list()
+    return choose(frame, recipe).kept["rank"].to_list()
 
 
 def test_a_score_on_the_ceiling_stays_and_the_next_float_above_goes() -> None:
@@ -95,7 +96,7 @@ def test_a_relative_margin_stays_below_a_negative_positive_score() -> None:
 def test_each_query_is_counted_alone() -> None:
     one = labelled([0.9, 0.5, 0.4], guard=0.9, reasons={1: "positive"})
     other = labelled([0.8, 0.3, 0.2], guard=0.8, reasons={1: "positive"}, query="q-2")
-    both = negatives(judge(pl.concat([one, other]), Recipe(keep=1)))
+    both = negatives(choose(pl.concat([one, other]), Recipe(keep=1)).kept)
     assert both.rows() == [
         ("q-1", "d-02", 2, 0.5, pytest.approx(0.9)),
         ("q-2", "d-02", 2, pytest.approx(0.3), pytest.approx(0.8)),
@@ -107,9 +108,9 @@ def test_guards_are_the_lowest_or_the_highest_positive() -> None:
         score=pl.Series([0.7, 0.6, 0.9, 0.1])
     )
     lowest = guards(positives, Recipe()).sort("query-id")
-    assert lowest.rows() == [("q-1", 3, 0.6), ("q-2", 1, 0.1)]
+    assert lowest.rows() == [("q-1", 3, 0.6, 0.9), ("q-2", 1, 0.1, 0.1)]
     highest = guards(positives, other_guard(Recipe())).sort("query-id")
-    assert highest.rows() == [("q-1", 3, 0.9), ("q-2", 1, 0.1)]
+    assert highest.rows() == [("q-1", 3, 0.9, 0.9), ("q-2", 1, 0.1, 0.1)]
     assert other_guard(other_guard(Recipe())) == Recipe()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import polars as pl
 import pytest
 
 from builders.mining import Mined, mine
-from builders.spec import Recipe
+from builders.mining.recipe import REASONS
+from builders.spec import RECIPES, Recipe
 from tests.mining.samples import Float32s, pairs, queries, random_units
 
 
@@ -22,6 +24,7 @@ class World:
     undecided: dict[str, set[str]]
     query_vectors: Float32s
     passage_vectors: Float32s
+    classes: dict[str, set[str]] = field(default_factory=dict)
 
 
 def world(seed: int) -> World:
@@ -57,6 +60,7 @@ def world(seed: int) -> World:
         undecided,
         (asked / scale[0]).astype(np.float32),
         (passages / scale[1]).astype(np.float32),
+        {name: {f"k{i % 23}", f"o{i % 31}"} for i, name in enumerate(names) if i % 7},
     )
 
 
@@ -69,9 +73,16 @@ def expected(data: World, recipe: Recipe) -> list[tuple[str, str, int, float, fl
         if not positives:
             continue
         by_name = dict(zip(names, scores[row].tolist(), strict=True))
+        mean, deviation = float(scores[row].mean()), float(scores[row].std())
         ranked = sorted(names, key=lambda name: (-by_name[name], name))
         guard = (min if recipe.guard == "lowest" else max)(by_name[name] for name in positives)
-        margin = recipe.margin * abs(guard) if recipe.margin_kind == "relative" else recipe.margin
+        unit = {"absolute": 1.0, "relative": abs(guard), "deviations": deviation}[recipe.margin_kind]
+        margin = recipe.margin * unit
+        if recipe.floor is not None:
+            best = max(by_name[name] for name in positives)
+            if best < mean + recipe.suspicious_below * deviation:
+                continue
+        classes = set().union(*(data.classes.get(name, set()) for name in positives))
         banned = {" ".join(data.passages[name][1].split()) for name in positives} | {data.queries[query]}
         seen = kept = 0
         for rank, name in enumerate(ranked, start=1):
@@ -79,6 +90,10 @@ def expected(data: World, recipe: Recipe) -> list[tuple[str, str, int, float, fl
                 break
             seen += recipe.depth_counts == "all" or name not in positives
             if name in positives or name in data.undecided[query]:
+                continue
+            if recipe.equivalence and data.classes.get(name, set()) & classes:
+                continue
+            if recipe.floor is not None and by_name[name] < mean + recipe.floor * deviation:
                 continue
             if " ".join(data.passages[name][1].split()) in banned or by_name[name] > guard - margin:
                 continue
@@ -97,6 +112,11 @@ def mined(data: World, recipe: Recipe) -> Mined:
         data.query_vectors,
         data.passage_vectors,
         recipe,
+        classes=pl.DataFrame(
+            [(name, each) for name, classes in data.classes.items() for each in sorted(classes)],
+            schema=["corpus-id", "class"],
+            orient="row",
+        ),
     )
 
 
@@ -111,6 +131,12 @@ def mined(data: World, recipe: Recipe) -> Mined:
         {"guard": "highest", "depth_counts": "candidates", "margin": 0.0, "depth": 7, "keep": 7},
         {"depth": 150, "keep": 20, "margin": 0.01},
         {"depth": 400, "keep": 3, "depth_counts": "candidates"},
+        {"depth": 60, "margin_kind": "deviations", "margin": 0.3, "floor": 0.8, "suspicious_below": 1.0},
+        {"depth": 80, "equivalence": True, "guard": "highest", "keep": 12},
+        {"depth": None, "keep": 20},
+        {"depth": None, "margin_kind": "relative", "guard": "highest", "equivalence": True},
+        {"depth": None, "margin_kind": "deviations", "margin": 0.0, "floor": 0.0, "keep": 300},
+        {"depth": None, "floor": 1.0, "margin": 0.1, "suspicious_below": 1.2, "keep": 4},
     ],
     ids=str,
 )
@@ -122,6 +148,84 @@ def test_the_miner_finds_what_a_plain_loop_finds(seed: int, choice: dict[str, An
     assert len(wanted) >= 20
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_v1_finds_what_a_plain_loop_finds(seed: int) -> None:
+    data = world(seed)
+    result, wanted = mined(data, RECIPES["v1"]), expected(data, RECIPES["v1"])
+    assert len(wanted) >= 60
+    assert [row[:3] for row in result.negatives.rows()] == [row[:3] for row in wanted]
+    assert max(row[2] for row in wanted) > 15, "no negative lies deep: depth could be bounded"
+    without = expected(data, replace(RECIPES["v1"], equivalence=False))
+    assert wanted != without, "no class matters: this test proves nothing"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("keep", [1, 5])
+def test_an_unbounded_funnel_counts_what_loops_count(seed: int, keep: int) -> None:
+    data, recipe = world(seed), replace(RECIPES["v1"], keep=keep)
+    scores = data.query_vectors.astype(np.float64) @ data.passage_vectors.astype(np.float64).T
+    counted = dict.fromkeys(REASONS, 0)
+    looked_at = silent = 0
+    for row, query in enumerate(data.queries):
+        if not data.positives[query]:
+            continue
+        by_name = dict(zip(data.passages, scores[row].tolist(), strict=True))
+        mean, deviation = statistics.fmean(by_name.values()), statistics.pstdev(by_name.values())
+        best = max(by_name[name] for name in data.positives[query])
+        if best < mean + 2 * deviation:
+            silent += 1
+            continue
+        texts = {" ".join(data.passages[name][1].split()) for name in data.positives[query]}
+        classes = set().union(*(data.classes.get(name, set()) for name in data.positives[query]))
+        taken = 0
+        for name in sorted(by_name, key=lambda name: (-by_name[name], name)):
+            text = " ".join(data.passages[name][1].split())
+            if by_name[name] < mean + 1.5 * deviation:
+                break
+            looked_at += 1
+            reasons = {
+                "positive": name in data.positives[query],
+                "undecided": name in data.undecided[query],
+                "positive_text": text in texts,
+                "query_text": text == data.queries[query],
+                "equivalent": bool(data.classes.get(name, set()) & classes),
+                "margin": by_name[name] > best - 0.5 * deviation,
+                "beyond_keep": taken == keep,
+            }
+            first = next((reason for reason, holds in reasons.items() if holds), None)
+            taken += first is None
+            if first:
+                counted[first] += 1
+    report = mined(data, recipe).report
+    assert silent == report["suspicious"]["queries"] > 0
+    assert report["looked_at"] == looked_at
+    assert report["dropped"] == {reason: counted[reason] for reason in REASONS if reason != "floor"}
+    assert looked_at == report["negatives"] + sum(report["dropped"].values())
+    assert all(report["dropped"][reason] for reason in ("equivalent", "margin", "beyond_keep"))
+
+
+def test_suspicious_positives_are_listed_whatever_the_recipe_does() -> None:
+    data = world(1)
+    scores = data.query_vectors.astype(np.float64) @ data.passage_vectors.astype(np.float64).T
+    scaled = (scores - scores.mean(axis=1, keepdims=True)) / scores.std(axis=1, keepdims=True)
+    wanted = []
+    for row, query in enumerate(data.queries):
+        by_name = dict(zip(data.passages, scaled[row].tolist(), strict=True))
+        distances = {name: by_name[name] for name in data.positives[query]}
+        if distances and max(distances.values()) < 2:
+            wanted += [(max(distances.values()), query, name, distances[name]) for name in distances]
+    results = [mined(data, RECIPES[name]) for name in ("v0", "v1")]
+    listed = results[0].suspicious
+    assert listed.equals(results[1].suspicious)
+    assert len(wanted) > 10
+    assert listed.select("query-id", "corpus-id").rows() == [(q, d) for _, q, d, _ in sorted(wanted)]
+    np.testing.assert_allclose(listed["deviations"], [z for _, _, _, z in sorted(wanted)], atol=1e-5)
+    assert results[0].report["suspicious"]["positives"] == listed.height
+    silent = listed.select("query-id").unique()
+    assert results[0].negatives.join(silent, on="query-id", how="semi").height
+    assert not results[1].negatives.join(silent, on="query-id", how="semi").height
 
 
 def test_the_worlds_hold_every_kind_of_drop() -> None:

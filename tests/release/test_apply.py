@@ -23,8 +23,9 @@ from builders.rehearsal import (
 )
 from builders.rehearsal.model import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
-from builders.release.apply import LONGEST_WAIT, push
+from builders.release.apply import push
 from builders.release.model import Plan, plan_path, receipt_path
+from builders.release.publish import LONGEST_WAIT
 from tests.release.kit import RELEASE, REPO, TARGET, api_of
 
 # the Hub's client sends files in a way that its HTTP library has deprecated

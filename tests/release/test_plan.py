@@ -15,8 +15,8 @@ from builders.lock.manifest import work_folder
 from builders.lock.model import FindingLock, Lock
 from builders.rehearsal import Hub
 from builders.release import PlannedFile, make_plan, read_plan
-from builders.release.model import RemoteFile, plan_path, receipt_path
-from builders.release.plan import check_bytes, published_paths
+from builders.release.local import check_bytes, published_paths
+from builders.release.model import RemoteFile, plan_path, receipt_path, same_bytes
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, write_release
 
 OLD = "0123456789abcdef0123456789abcdef01234567"
@@ -73,7 +73,7 @@ def test_what_is_published_is_compared(out: Path, hub: Hub) -> None:
 ])  # fmt: skip
 def test_bytes_are_compared_by_sha256_or_git_id(remote: RemoteFile, expected: bool) -> None:
     file = PlannedFile(path="x", size=3, sha256="c" * 64, oid="a" * 40, lfs=True, change="added")
-    assert remote.holds(file) is expected
+    assert same_bytes(remote, file) is expected
 
 
 @pytest.mark.parametrize(("version", "refused"), [

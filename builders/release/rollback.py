@@ -1,0 +1,154 @@
+"""Going back to an earlier version: one forward commit that restores its files, under a tag of its own.
+
+Nothing published is taken away: readers of the tags in between keep what they have. The bytes are those of the
+earlier version, so its card and Croissant keep naming that one, whose tag stays.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from builders.errors import Refused, UsageError
+from builders.release import versions
+from builders.release.compare import compare_sides
+from builders.release.model import RemoteFile, same_bytes
+from builders.release.publish import Applied, Change, publish
+from builders.release.published import published
+from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote, read_tree
+from builders.release.versions import Bump
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationCopy, CommitOperationDelete, HfApi
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """What going back means.
+
+    Attributes:
+        repo: "OWNER/NAME".
+        to: The tag whose files come back.
+        to_commit: Its full id.
+        latest: The highest version.
+        version: That the restored files get.
+        bump: The least that it had to rise.
+        parent: The commit that must still be the head.
+        restore: Paths whose bytes on `main` are not those of `to`.
+        delete: Paths that `to` has not.
+        wanted: All files of `to`.
+    """
+
+    repo: str
+    to: str
+    to_commit: str
+    latest: str
+    version: str
+    bump: Bump
+    parent: str
+    restore: tuple[str, ...]
+    delete: tuple[str, ...]
+    wanted: dict[str, RemoteFile]
+
+    @property
+    def tag(self) -> str:
+        """The new tag."""
+        return f"v{self.version}"
+
+
+def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> Rollback:
+    """Say what going back to a tag would change; reads only.
+
+    Args:
+        repo: "OWNER/NAME".
+        to: A tag there.
+        version: Of the restored files; by default the least that may follow the highest one.
+        api: The Hub's client; by default with the client's own settings.
+
+    Raises:
+        UsageError: There is no such repository or tag, or `version` is no version.
+        Refused: `main` is that tag already, or `version` is too low.
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    check_repo(repo)
+    api = api or hub_client()
+    remote = read_remote(api, repo)
+    latest = versions.latest(remote.tags)
+    if remote.head is None or to not in remote.tags or latest is None:
+        known = ", ".join(sorted(remote.tags)) or "none"
+        raise UsageError(f"{repo} has no version {to!r} to go back to", hint=f"Tags there: {known}.")
+    commit = remote.tags[to]
+    tree = read_tree(api, repo, commit)
+    there = remote.files
+    changed = [path for path, file in tree.items() if path not in there or not same_bytes(file, there[path])]
+    gone = there.keys() - tree.keys()
+    if not changed and not gone and remote.head in remote.tags.values():
+        raise Refused(f"{repo}: main holds the files of {to} already", hint="There is nothing to go back to.")
+    hide_bars_off_terminals()
+    with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
+        sides = [published(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
+        bump = compare_sides(*sides, differing=False, unknown=True).bump
+    return Rollback(
+        repo=repo,
+        to=to,
+        to_commit=commit,
+        latest=str(latest),
+        version=_version(version, versions.least(latest, bump), bump),
+        bump=bump,
+        parent=remote.head,
+        restore=tuple(sorted(changed)),
+        delete=tuple(sorted(gone)),
+        wanted=tree,
+    )
+
+
+def rollback(
+    planned: Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
+) -> Applied:
+    """Go back as planned: one commit and one tag.
+
+    Args:
+        planned: What going back means.
+        api: The Hub's client; by default with the client's own settings.
+        sleep: Waits for a rate limit, in seconds.
+
+    Raises:
+        Refused: The repository has moved on, or the tag exists.
+        RemoteError: The token may not write, or the Hub refused, failed, or was not reachable. Planning and
+            running it again is safe.
+    """
+    change = Change(
+        repo=planned.repo,
+        tag=planned.tag,
+        message=f"Go back to {planned.to} as {planned.version}",
+        parent=planned.parent,
+        private=False,
+        wanted=planned.wanted,
+        operations=lambda: _operations(planned),
+    )
+    return publish(change, api or hub_client(), sleep=sleep)
+
+
+def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:
+    if asked is None:
+        return str(least)
+    version = versions.of_tag(f"v{asked}")
+    if version is None:
+        raise UsageError(f"{asked!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
+    if version < least:
+        hint = f"Choose --version {least} or higher."
+        raise Refused(f"version {version} is below {least}: going back is a {bump} change", hint=hint)
+    return str(version)
+
+
+def _operations(planned: Rollback) -> list[CommitOperationCopy | CommitOperationDelete]:
+    from huggingface_hub import CommitOperationCopy, CommitOperationDelete
+
+    return [
+        *(CommitOperationCopy(path, path, src_revision=planned.to_commit) for path in planned.restore),
+        *(CommitOperationDelete(path, is_folder=False) for path in planned.delete),
+    ]

@@ -1,0 +1,125 @@
+"""Text out of the HTML of an article: linear in its length, whatever stands there.
+
+The standard library's parser takes hours for a hostile page of one megabyte. This reader knows just enough:
+tags, comments, and elements whose content is no text. Entities stay for normalising, which unescapes them once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+# The first form is a tag with quoted attributes, in which ">" may stand; no form crosses a "<".
+_TAG = re.compile(
+    r"""<(/?)([a-zA-Z][a-zA-Z0-9]*+)((?:[^<>"']|"[^<"]*+"|'[^<']*+')*+)>|<(?:[!?/a-zA-Z])[^<>]*+>"""
+)
+_ATTRIBUTE = re.compile(r"""([a-zA-Z][\w:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
+_NO_TEXT = frozenset({"script", "style", "noscript", "template"})
+_EMPTY = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_BLOCKS = frozenset("address article aside blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p table td th tr ul".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag as it stands; a tag that closes has no attributes."""
+
+    name: str
+    closes: bool
+    attributes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names in its attribute `class`."""
+        return self.attributes.get("class", "").split()
+
+
+def tokens(html: str) -> Iterator[Tag | str]:
+    """Yield tags and the raw text between them; comments and the content of scripts and styles are left out."""
+    silent = ""
+    end = 0
+    markup = _without_comments(html)
+    for match in _TAG.finditer(markup):
+        if match.start() > end and not silent:
+            yield markup[end : match.start()]
+        end = match.end()
+        slash, name, attributes = match.groups()
+        if name is None:
+            continue
+        name = name.lower()
+        if silent:
+            silent = "" if slash and name == silent else silent
+        elif name in _NO_TEXT and not slash:
+            silent = name
+        else:
+            yield Tag(name, bool(slash), {} if slash else _attributes(attributes))
+    if end < len(markup) and not silent:
+        yield markup[end:]
+
+
+def paragraphs(html: str, *, within: str) -> list[str]:
+    """Return the texts of all paragraphs inside the first ``div`` of a class.
+
+    Args:
+        html: Hostile HTML.
+        within: The class.
+
+    Returns:
+        Raw text of each ``p``, entities and white space as they stand. A paragraph ends where it is closed,
+        where another begins, or with the ``div``.
+    """
+    found: list[list[str]] = []
+    depth, inside = 0, False
+    for token in tokens(html):
+        if isinstance(token, str):
+            if inside:
+                found[-1].append(token)
+        elif depth == 0:
+            if token.name == "div" and not token.closes and within in token.classes:
+                if found:
+                    break
+                depth = 1
+        elif token.name == "div":
+            depth += -1 if token.closes else 1
+            if depth == 0:
+                break
+        elif token.name == "p":
+            inside = not token.closes
+            if inside:
+                found.append([])
+        elif inside and token.name in _BLOCKS:
+            found[-1].append(" ")
+    return ["".join(parts) for parts in found]
+
+
+def element_text(html: str, name: str, **attributes: str) -> str | None:
+    """Return the raw text of the first element of a name with these attributes, or None where there is none."""
+    parts: list[str] | None = None
+    depth = 0
+    for token in tokens(html):
+        if isinstance(token, str):
+            if parts is not None:
+                parts.append(token)
+        elif parts is None:
+            if token.name == name and not token.closes and attributes.items() <= token.attributes.items():
+                parts, depth = [], 1
+        elif token.name == name and name not in _EMPTY:
+            depth += -1 if token.closes else 1
+            if depth == 0:
+                break
+        elif token.name in _BLOCKS:
+            parts.append(" ")
+    return None if parts is None else "".join(parts)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {
+        match[1].lower(): next(value for value in match.groups()[1:] if value is not None)
+        for match in _ATTRIBUTE.finditer(text)
+    }
+
+
+def _without_comments(html: str) -> str:
+    """Take comments out in one pass: where ``<!--`` opens twice before it is closed, the first one counts."""
+    first, *rest = html.split("<!--")
+    return first + "".join(part.partition("-->")[2] for part in rest)
