@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders import files
+from builders.checks.described import check_described
 from builders.checks.findings import Code, ordered
 from builders.checks.model import Finding, Severity
 from builders.errors import StorageError, UsageError
@@ -49,12 +50,13 @@ CODES = (LICENCE, TOP_RANKED, MISSING, CHANGED, EXTRA, SCHEMA, ORDER, NO_MANIFES
 _BESIDE = {"README.md", "croissant.jsonld", manifest.NAME}
 
 
-def check_release(out: Path, release: str) -> list[Finding]:
+def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Finding]:
     """Compare the folder of a release with the locks of its configs.
 
     Args:
         out: The folder that was built into.
         release: "mteb-de".
+        rendered: Whether card and Croissant are looked at too; a plan is about to render them anew.
 
     Returns:
         Findings, sorted by severity and code.
@@ -76,6 +78,7 @@ def check_release(out: Path, release: str) -> list[Finding]:
         *_names(folder, locked, found),
         *_contents(folder, {path: file for path, file in locked.items() if path in found}),
         *_manifest(out, release, locks),
+        *(check_described(folder, locks) if rendered else ()),
     ])
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from builders.checks import funnel, ids, negatives, qrels, release, schema, splits, text, waivers
+from builders.checks import described, funnel, ids, negatives, qrels, release, schema, splits, text, waivers
 from builders.checks.findings import ordered
 from builders.checks.model import Finding, Subject
 
-_MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, waivers)
+_MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, described, waivers)
 CODES: dict[str, str] = {code.name: code.meaning for module in _MODULES for code in module.CODES}
 """Every code, and what it counts."""
 

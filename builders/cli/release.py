@@ -1,16 +1,24 @@
-"""`mteb-de release`: plan, rehearse, apply, verify."""
+"""`mteb-de release`: diff, plan, rehearse, apply, verify, status, rollback."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from builders.cli.output import Lines, emit, say
 from builders.errors import UsageError
 from builders.spec import RELEASES
+
+if TYPE_CHECKING:
+    from builders.release.compare import Comparison
+    from builders.release.diff import TableChange
+    from builders.release.publish import Applied
 
 _out = click.option(
     "--out",
@@ -21,24 +29,105 @@ _out = click.option(
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
+_repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
+_REASONS = 5
+_yes = click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
 
 
 @click.group("release")
 def command() -> None:
-    """Bring a built release to the Hub: plan, rehearse, apply, verify.
+    """Bring a built release to the Hub: diff, plan, rehearse, apply, verify.
 
     \b
+    diff      compares what was built with what is published, by content
     plan      checks what was built, renders card and Croissant; changes nothing remote
     rehearse  pushes the plan to a Hub on loopback, reads everything back, leaves a receipt
     apply     one commit and one tag on the Hub; takes a plan that has its receipt
     verify    reads a release back as a consumer does
+    status    says what is published, and what comes next
+    rollback  publishes the files of an earlier version again
     """
 
 
 @command.command()
 @_release
-@click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
-@click.option("--version", default="1.0.0", show_default=True, help="Three numbers; the tag is vVERSION.")
+@_repo
+@click.option("--revision", metavar="TAG", help='A tag, or "main".  [default: the highest version]')
+@click.option("--exit-code", is_flag=True, help="Exit with 1 where anything differs.")
+@_out
+@_json
+def diff(release: str, repo: str, revision: str | None, exit_code: bool, out: Path, as_json: bool) -> None:
+    """Compare a built release with the published one, by content, and say which version must follow.
+
+    Rows are matched by `_id`, or by `query-id` and `corpus-id`. Only parquet files whose content differs are
+    downloaded. Any row of a published config that changed, appeared or disappeared asks for a major version,
+    a new config for a minor one, card and metadata for a patch.
+
+    \b
+    Example:
+      mteb-de release diff mteb-de --repo OWNER/NAME
+
+    Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
+    """
+    from builders.release.compare import diff as run
+
+    found = run(out, release, repo, revision=revision)
+    if as_json:
+        emit(dataclasses.asdict(found) | {"difference": found.difference.model_dump(mode="json")})
+    else:
+        for line in _difference(found):
+            say(line)
+    if exit_code and found.difference.bump != "none":
+        raise click.exceptions.Exit(1)
+
+
+def _difference(found: Comparison) -> Iterator[str]:
+    if not found.commit:
+        yield f"{found.repo} is not there, or the token may not see it: everything is new"
+    else:
+        yield f"{found.repo}@{found.revision} ({found.commit}), compared by its {found.by}"
+    for table in found.difference.tables:
+        yield from _table(table)
+    for file in found.difference.files:
+        yield f"{file.path}: {'other bytes, equal rows' if file.change == 'rewritten' else file.change}"
+    bump = found.difference.bump
+    if not found.latest:
+        yield f"first release: {found.least}"
+    elif bump == "none":
+        yield "nothing differs"
+    else:
+        yield f"least bump: {bump}" + (f", {found.latest} → {found.least}" if found.least else "")
+
+
+def _table(table: TableChange) -> Iterator[str]:
+    rows = table.rows
+    if rows is None:
+        count = table.rows_after if table.change == "added" else table.rows_before
+        known = "" if count is None else f", {count:,} rows"
+        what = {"changed": "moved", "unknown": "rows not compared"}.get(table.change, table.change)
+        yield f"{table.config}/{table.split}: {what}{known}"
+    else:
+        yield (
+            f"{table.config}/{table.split}: +{rows.added:,} −{rows.removed:,} ~{rows.changed:,} rows "
+            f"({rows.before:,} → {rows.after:,})"
+        )
+        for name, examples in (
+            ("added", rows.examples_added),
+            ("removed", rows.examples_removed),
+            ("changed", rows.examples_changed),
+            ("", rows.columns),
+        ):
+            yield from (f"  {name:<8} {example}".rstrip() for example in examples)
+    if table.moved:
+        yield f"  {'moved':<8} {table.moved}"
+
+
+@command.command()
+@_release
+@_repo
+@click.option(
+    "--version", help="Three numbers; the tag is vVERSION.  [default: the least that the changes ask for]"
+)
 @click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of the release.  [default: today]")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
 @_out
@@ -46,7 +135,7 @@ def command() -> None:
 def plan(
     release: str,
     repo: str,
-    version: str,
+    version: str | None,
     date: datetime.datetime | None,
     private: bool,
     out: Path,
@@ -54,17 +143,21 @@ def plan(
 ) -> None:
     """Check a built release against what is published, and write its plan.
 
+    The first release is 1.0.0. After that the version must rise as far as `diff` says; where nothing has
+    changed there is nothing to plan, unless --version asks for it.
+
     \b
     Example:
-      mteb-de release plan mteb-de --repo OWNER/NAME --version 1.0.0
+      mteb-de release plan mteb-de --repo OWNER/NAME
 
-    Exit codes: 0 planned; 1 refused; 2 could not run.
+    Exit codes: 0 planned; 1 refused (version too low, nothing changed, tree not as built); 2 could not run.
     """
     from builders.describe.target import Target
+    from builders.release.compare import next_version
     from builders.release.plan import make_plan
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
-    made = make_plan(out, release, Target(repo, version, day, private))
+    made = make_plan(out, release, Target(repo, version or next_version(out, release, repo), day, private))
     if as_json:
         emit({"plan": made.model_dump(mode="json")})
         return
@@ -73,7 +166,9 @@ def plan(
         change: [f for f in made.files if f.change == change] for change in ("added", "changed", "unchanged")
     }
     lines.title(f"{made.release} {made.version} → {made.repo}, tag {made.tag}")
-    lines.step("parent", made.parent or "none: the repository will be created")
+    lines.step("parent", made.parent or "none: the repository will be created, or the token may not see it")
+    if made.base:
+        lines.step(made.bump, f"since {made.base}", *made.reasons[:_REASONS])
     for change, files in changes.items():
         if files:
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
@@ -117,7 +212,7 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 
 @command.command()
 @_release
-@click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
+@_yes
 @_out
 @_json
 def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
@@ -129,11 +224,19 @@ def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     from builders.release.model import read_plan
 
     made = read_plan(out, release)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("apply asks before it publishes, and this is no terminal", hint="Pass --yes.")
-        click.confirm(f"Publish {len(made.files)} files as {made.repo}@{made.tag}?", abort=True, err=True)
-    applied = run(out, release)
+    _confirm(yes, f"Publish {len(made.files)} files as {made.repo}@{made.tag}?")
+    _published(run(out, release), as_json)
+
+
+def _confirm(yes: bool, question: str) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("this asks before it publishes, and there is no terminal", hint="Pass --yes.")
+    click.confirm(question, abort=True, err=True)
+
+
+def _published(applied: Applied, as_json: bool) -> None:
     if as_json:
         emit({"repo": applied.repo, "tag": applied.tag, "commit": applied.commit})
         return
@@ -168,3 +271,62 @@ def verify(reference: str, dist: Path | None, as_json: bool) -> None:
         return
     total = sum(sum(splits.values()) for splits in verified.rows.values())
     say(f"verified {repo}@{tag} ({verified.commit}): {len(verified.rows)} configs, {total:,} rows")
+
+
+@command.command()
+@_release
+@_repo
+@_out
+@_json
+def status(release: str, repo: str, out: Path, as_json: bool) -> None:
+    """Say what is published, whether plan and receipt still fit it, and what comes next.
+
+    Exit codes: 0 said; 2 could not run.
+    """
+    from builders.release.status import status as run
+
+    found = run(out, release, repo)
+    if as_json:
+        emit(dataclasses.asdict(found) | {"next": found.next})
+        return
+    words = [word for word, holds in (("private", found.private), ("gated", found.gated)) if holds]
+    if found.head is None:
+        say(f"{repo}: not there, or the token may not see it")
+    else:
+        say(", ".join([f"{repo}: main is {' '.join(found.head_is) or 'untagged'} ({found.head})", *words]))
+    for tag, commit in found.versions.items():
+        say(f"  {tag:<10} {commit}")
+    say(f"plan: {found.state}, {found.why}")
+    for gate in found.gates:
+        say(f"  apply would refuse it: {gate}")
+    say(f"next: {found.next}")
+
+
+@command.command()
+@_repo
+@click.option("--to", required=True, metavar="TAG", help="The version whose files come back, as vVERSION.")
+@click.option("--version", help="Of the restored files.  [default: the least that the change asks for]")
+@_yes
+@_json
+def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) -> None:
+    """Publish the files of an earlier version again: one forward commit and one new tag.
+
+    Nothing is taken away: the tags in between stay. Card and Croissant come back as they were, and so name
+    the earlier version.
+
+    \b
+    Example:
+      mteb-de release rollback --repo OWNER/NAME --to v1.0.0
+
+    Exit codes: 0 published; 1 refused (nothing to restore, version too low, stale parent); 2 could not run.
+    """
+    from builders.release.rollback import plan_rollback
+    from builders.release.rollback import rollback as run
+
+    planned = plan_rollback(repo, to, version=version)
+    _confirm(
+        yes,
+        f"Publish the files of {to} as {repo}@{planned.tag} ({planned.bump} since {planned.latest}): "
+        f"{len(planned.restore)} files restored, {len(planned.delete)} deleted?",
+    )
+    _published(run(planned), as_json)

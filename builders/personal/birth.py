@@ -27,7 +27,7 @@ _FORWARD = re.compile(
 )
 _LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
 _BACKWARD = re.compile(rf"(?<![0-9.])({_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
-_BULLET = re.compile(r"(?:\A|\n)[ \t]*\Z")
+_BULLET = re.compile(r"(?:\A|\n)[ \t]{0,20}\Z")
 _ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
 
 

@@ -27,7 +27,7 @@ _DOT = (
     r"|[ ](?:dot|punkt|DOT|PUNKT)[ ])"
 )
 _LOOSE_DOMAIN = re.compile(rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{2,63}}+){{1,4}}")
-_COMMON_DOMAIN = re.compile(r"[ ]?(?:[\w-]{1,63}\.){1,4}(?:de|com|org|net|at|ch|eu|info)(?![\w.-]*\w)")
+_COMMON_DOMAIN = re.compile(r"[ ]?(?:[\w-]{1,63}\.){1,4}(?:de|com|org|net|at|ch|eu|info)(?![\w-]|\.\w)")
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
 _MARKS = ".'*/=?{|}~_`^!#$%&-"

@@ -116,7 +116,7 @@ def compare(
     commit = revision_of(repo, remote, base) if base else ""
     with tempfile.TemporaryDirectory(prefix="mteb-de-diff-") as folder:
         before = published(api, repo, remote, commit, Path(folder)) if commit else nothing()
-        version = versions.of_tag(base) or versions.FIRST
+        version = versions.of_tag(f"v{before.version}") or versions.FIRST
         target = Target(repo, str(version), before.date or datetime.date.min, remote.private)
         locks = [lock for _, lock in sorted(locks_of(out, release).items())]
         rendered = describe.render(RELEASES[release], locks, target, changelog=changelog)

@@ -51,7 +51,9 @@ def check_tree(out: Path, release: str) -> None:
         Refused: A file is missing, unknown or other than locked, or a licence is not admitted.
     """
     findings = [
-        finding for finding in checks.check_release(out, release) if finding.severity is Severity.ERROR
+        finding
+        for finding in checks.check_release(out, release, rendered=False)
+        if finding.severity is Severity.ERROR
     ]
     if findings:
         lines = (

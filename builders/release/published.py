@@ -40,7 +40,9 @@ class Side:
         frame: Reads the rows of a split.
         by: What it is known by.
         release: Whose manifest it is; "" where there is none of ours.
-        date: When it was published; None where that is not known.
+        version: That its Croissant names; "" where there is none. A release that went back names another than
+            its tag does.
+        date: When it was published, by its Croissant.
     """
 
     tables: Listing
@@ -48,6 +50,7 @@ class Side:
     frame: Callable[[Split], pl.DataFrame]
     by: By
     release: str = ""
+    version: str = ""
     date: datetime.date | None = None
 
 
@@ -125,10 +128,10 @@ def published(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) 
             message = f"{split} of {repo}@{commit} cannot be read as parquet ({type(error).__name__})"
             raise RemoteError(message, hint="Compare with another --revision.") from error
 
-    date = _date(fetch(CROISSANT)) if CROISSANT in tree else None
     if manifest is None:
-        return Side(tables, tree, frame, "parquet", date=date)
-    return Side(tables, tree, frame, "manifest", manifest.release, date)
+        return Side(tables, tree, frame, "parquet")
+    version, date = _described(fetch(CROISSANT)) if CROISSANT in tree else ("", None)
+    return Side(tables, tree, frame, "manifest", manifest.release, version, date)
 
 
 def nothing() -> Side:
@@ -162,8 +165,10 @@ def _manifest(path: Path) -> Manifest | None:
     return manifest if manifest.schema_version == SCHEMA_VERSION else None
 
 
-def _date(path: Path) -> datetime.date | None:
+def _described(path: Path) -> tuple[str, datetime.date | None]:
+    """Return version and date of a Croissant document, as far as it has them."""
     try:
-        return datetime.date.fromisoformat(json.loads(path.read_bytes())["datePublished"])
+        document = json.loads(path.read_bytes())
+        return str(document["version"]), datetime.date.fromisoformat(document["datePublished"])
     except (ValueError, KeyError, TypeError):
-        return None
+        return "", None

@@ -1,7 +1,7 @@
 """Going back to an earlier version: one forward commit that restores its files, under a tag of its own.
 
-Nothing published is taken away: readers of the tags in between keep what they have. The bytes are those of the
-earlier version, so its card and Croissant keep naming that one, whose tag stays.
+Nothing published is taken away: readers of the tags in between keep what they have. The bytes are those of
+the earlier version, so its card and Croissant keep naming that one, whose tag stays.
 """
 
 from __future__ import annotations

@@ -76,16 +76,14 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
     check_repo(repo)
     api = api or hub_client()
     remote = read_remote(api, repo)
-    numbered = {version: tag for tag in remote.tags if (version := versions.of_tag(tag)) is not None}
+    numbered = sorted(filter(None, map(versions.of_tag, remote.tags)), reverse=True)
     state, why, gates = _plan_state(out, release, repo, remote, api)
     return Status(
         repo=repo,
         head=remote.head,
         private=remote.private,
         gated=remote.gated,
-        versions={
-            numbered[number]: remote.tags[numbered[number]] for number in sorted(numbered, reverse=True)
-        },
+        versions={version.tag: remote.tags[version.tag] for version in numbered},
         head_is=tuple(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head)),
         state=state,
         why=why,

@@ -10,7 +10,8 @@ Bump = Literal["none", "patch", "minor", "major"]
 BUMPS: tuple[Bump, ...] = ("none", "patch", "minor", "major")
 """From the least to the greatest."""
 
-_TAG = re.compile(r"v(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
+_NUMBER = "(0|[1-9][0-9]{0,5})"
+_TAG = re.compile(rf"v{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
 
 
 class Version(NamedTuple):

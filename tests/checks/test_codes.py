@@ -11,9 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import checks
-from builders.checks import CODES, funnel, ids, negatives, qrels, release, run, schema, splits, text, waivers
+from builders.checks import (
+    CODES,
+    described,
+    funnel,
+    ids,
+    negatives,
+    qrels,
+    release,
+    run,
+    schema,
+    splits,
+    text,
+    waivers,
+)
 from builders.checks.findings import Code, line, shown
 from tests.checks import (
+    test_described,
     test_funnel,
     test_ids,
     test_negatives,
@@ -25,7 +39,7 @@ from tests.checks import (
 )
 from tests.checks.kit import Plant, healthy, unhurried
 
-MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, waivers)
+MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, described, waivers)
 KINDS = (test_schema, test_ids, test_text, test_qrels, test_splits, test_negatives, test_funnel)
 ALONE = {"split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
 """Codes whose tests need a committed assignment or waivers."""
@@ -36,7 +50,9 @@ def plants() -> list[Plant]:
 
 
 def test_every_code_has_a_planted_fault() -> None:
-    planted = {plant.code for plant in plants()} | {plant[0] for plant in test_release.PLANTS}
+    planted = {plant.code for plant in plants()} | {
+        plant[0] for plant in (*test_release.PLANTS, *test_described.PLANTS)
+    }
     assert planted | ALONE == set(CODES)
     assert not planted & ALONE
 

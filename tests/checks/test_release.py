@@ -155,9 +155,15 @@ def test_a_planted_fault_is_found(
 
 
 def test_a_whole_release_has_no_finding(out: Path) -> None:
-    for name in ("README.md", "croissant.jsonld", "LICENSE-cc-by-4.0.txt"):
-        files.write_bytes(out / RELEASE / name, b"x")
+    files.write_bytes(out / RELEASE / "LICENSE-cc-by-4.0.txt", b"x")
     assert found(out) == {}
+
+
+def test_what_a_plan_renders_anew_is_not_looked_at(out: Path) -> None:
+    for name in ("README.md", "croissant.jsonld"):
+        files.write_bytes(out / RELEASE / name, b"x")
+    assert check_release(out, RELEASE, rendered=False) == []
+    assert set(found(out)) == {"card-differs", "croissant-differs"}
 
 
 def test_configs_of_another_release_are_not_looked_at(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of bad days share: small upstreams, whole builds to compare with, and ways to look at a tree."""
+"""What tests of bad days share: small upstreams, whole builds to compare with, ways to look at a tree."""
 
 from __future__ import annotations
 

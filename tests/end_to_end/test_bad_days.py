@@ -190,10 +190,9 @@ def disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 def assert_cut_short(bench: Bench, out: Path) -> None:
-    """Nothing under `out` is half-written or taken for a build, and a build goes through as if nothing was."""
+    """Nothing under `out` is half-written or taken for a release; a build goes through as if nothing was."""
     assert not left_behind(out)
-    assert not (out / "work/germandpr/lock.json").exists()
-    assert bench.driver.run("check", "--dist", out).code == 2
+    assert bench.driver.run("check", "--dist", out).code != 0
     assert bench.build("germandpr", out=out).code == 0
     assert contents(out) == contents(bench.germandpr)
 
@@ -218,25 +217,25 @@ def test_the_disk_is_full_when_vectors_are_kept(bench: Bench, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("taken", "words"),
+    ("taken", "out", "home"),
     [
-        ("dist", ("a file, not a folder", "--out")),
-        ("dist/mteb-de", ("a file, not a folder", "--out")),
-        ("dist/work", ("a file, not a folder", "--out")),
-        ("home", ("a file, not a folder", "MTEB_DE_HOME")),
+        ("dist", "dist", None),
+        ("dist", "dist/deeper", None),
+        ("dist/mteb-de", "dist", None),
+        ("dist/work", "dist", None),
+        ("home", "dist", "home"),
+        ("home", "dist", "home/deeper"),
     ],
 )
-@pytest.mark.parametrize("below", [False, True])
 def test_a_file_in_the_place_of_a_folder(
-    bench: Bench, tmp_path: Path, taken: str, words: tuple[str, ...], below: bool
+    bench: Bench, tmp_path: Path, taken: str, out: str, home: str | None
 ) -> None:
     (tmp_path / taken).parent.mkdir(exist_ok=True)
     (tmp_path / taken).write_bytes(b"mine")
-    out, home = (tmp_path / name / ("deeper" if below else "") for name in ("dist", "home"))
-    if below and "/" in taken:
-        out = tmp_path / taken / "deeper"
-    ran = bench.build(*JOBS, out=out, fate=Fate({"MTEB_DE_HOME": str(home)}))
-    assert_told(ran, 2, f"{tmp_path}/{taken.partition('/')[0]}", "cannot be written", *words)
+    settings = {"MTEB_DE_HOME": str(tmp_path / home if home else bench.home)}
+    ran = bench.build(*JOBS, out=tmp_path / out, fate=Fate(settings))
+    words = ("cannot be written", "a file, not a folder", "--out", "MTEB_DE_HOME")
+    assert_told(ran, 2, f"{tmp_path}/{taken}/", *words)
     assert (tmp_path / taken).read_bytes() == b"mine"
     assert not left_behind(tmp_path)
 

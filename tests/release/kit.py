@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import huggingface_hub
+import polars as pl
 import pytest
 from huggingface_hub import HfApi
 
 from builders import files
 from builders.describe import Target
 from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import Lock
+from builders.lock.model import Lock, read_lock
+from builders.parquet import encode
 from builders.rehearsal import WRITE_TOKEN, Hub, Store, serve
+from builders.rehearsal.model import Repo
+from builders.release import Applied, make_plan
+from builders.release.apply import push
+from builders.tables import Kind, Table
 from tests.describe.kit import build
 
 RELEASE = "mteb-de"
@@ -35,11 +43,57 @@ def write_release(out: Path, change: Callable[[Lock], Lock] = lambda lock: lock)
     return out
 
 
+def rewrite(out: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Change the rows of a built table as another build would: file, lock and manifest."""
+    dataset, kind, name = path.split("/")
+    rows = change(pl.read_parquet(out / RELEASE / path))
+    data, locked = encode(Table(dataset, Kind(kind), name.removesuffix(".parquet"), rows))
+    files.write_bytes(out / RELEASE / path, data)
+    relock(
+        out,
+        dataset,
+        lambda lock: lock.model_copy(
+            update={"files": tuple(locked if file.path == path else file for file in lock.files)}
+        ),
+    )
+
+
+def relock(out: Path, dataset: str, change: Callable[[Lock], Lock]) -> None:
+    """Change a lock, and the manifest with it."""
+    path = work_folder(out, dataset) / "lock.json"
+    files.write_json(path, change(read_lock(path)).model_dump(mode="json"))
+    write_manifest(out, RELEASE)
+
+
+def without(out: Path, dataset: str) -> None:
+    """Take a dataset out of a built release, as if it had never been built."""
+    shutil.rmtree(out / RELEASE / dataset)
+    shutil.rmtree(work_folder(out, dataset))
+    write_manifest(out, RELEASE)
+
+
+def publish(hub: Hub, out: Path, version: str = "1.0.0") -> Applied:
+    """Publish a built release without a rehearsal."""
+    plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
+    return push(plan, out / RELEASE, api_of(hub))
+
+
+def repo_of(hub: Hub) -> Repo:
+    return hub.store.repo("dataset", REPO)
+
+
+def writes(hub: Hub) -> list[str]:
+    """Paths of the requests that could have changed something."""
+    return [request.path for request in hub.log if request.method not in {"GET", "HEAD"}]
+
+
 @contextmanager
 def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """Run a Hub whose maintainer belongs to the owner of `REPO`, for clients in this process."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
     with serve(Store(orgs=[TARGET.owner])) as hub:
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.endpoint)
+        monkeypatch.setenv("HF_TOKEN", WRITE_TOKEN)
         yield hub
 
 

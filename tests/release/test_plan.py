@@ -3,6 +3,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +16,21 @@ from builders.errors import Refused, RemoteError, StorageError, UsageError
 from builders.lock.manifest import work_folder
 from builders.lock.model import FindingLock, Lock
 from builders.rehearsal import Hub
-from builders.release import PlannedFile, make_plan, read_plan
+from builders.release import PlannedFile, make_plan, next_version, read_plan
 from builders.release.local import check_bytes, published_paths
 from builders.release.model import RemoteFile, plan_path, receipt_path, same_bytes
-from tests.release.kit import RELEASE, REPO, TARGET, api_of, write_release
+from tests.release.kit import (
+    RELEASE,
+    REPO,
+    TARGET,
+    api_of,
+    publish,
+    relock,
+    repo_of,
+    rewrite,
+    without,
+    write_release,
+)
 
 OLD = "0123456789abcdef0123456789abcdef01234567"
 
@@ -76,26 +89,71 @@ def test_bytes_are_compared_by_sha256_or_git_id(remote: RemoteFile, expected: bo
     assert same_bytes(remote, file) is expected
 
 
-@pytest.mark.parametrize(("version", "refused"), [
-    ("1.0.0", True), ("1.2.8", True), ("1.2.10", True), ("1.2.11", False), ("2.0.0", False),
-])  # fmt: skip
-def test_the_version_must_be_above_all_published_ones(
-    out: Path, hub: Hub, version: str, refused: bool
-) -> None:
+def test_what_is_published_decides_the_version(out: Path, hub: Hub) -> None:
     head = hub.store.add_files("dataset", REPO, {"README.md": b"alt"})
-    hub.store.repo("dataset", REPO).tags.update({
-        "v1.0.0": head,
-        "v1.2.10": head,
-        "v1.2.9": head,
-        "alt": head,
-    })
-    target = dataclasses.replace(TARGET, version=version)
-    if refused:
-        with pytest.raises(Refused, match=rf"the tag v{version}|version {version} is below 1\.2\.10"):
-            make_plan(out, RELEASE, target, api=api_of(hub))
+    repo_of(hub).tags.update({"v1.0.0": head, "v1.2.10": head, "v1.2.9": head, "v01.9.9": head, "alt": head})
+    for version, named in (
+        ("1.0.0", r"already has the tag v1\.0\.0"),
+        ("1.2.8", r"1\.2\.8 is below 1\.3\.0, the least after 1\.2\.10 .*\(minor\):\n.*new config"),
+        ("1.2.11", r"1\.2\.11 is below 1\.3\.0"),
+    ):
+        with pytest.raises(Refused, match=named) as caught:
+            make_plan(out, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
         assert not plan_path(out, RELEASE).exists()
-    else:
-        assert make_plan(out, RELEASE, target, api=api_of(hub)).version == version
+    assert "--version 1.3.0" in caught.value.hint
+    for version in ("1.3.0", "2.0.0"):
+        plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
+        assert (plan.version, plan.base, plan.bump) == (version, "v1.2.10", "minor")
+    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.3.0"
+
+
+def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: Hub) -> None:
+    low = dataclasses.replace(TARGET, version="0.9.9")
+    with pytest.raises(Refused, match=r"below 1\.0\.0, the first one"):
+        make_plan(out, RELEASE, low, api=api_of(hub))
+    head = hub.store.add_folder("dataset", REPO, out / RELEASE)
+    repo_of(hub).tags["v0.3.0"] = head
+    with pytest.raises(Refused, match=r"below 1\.0\.0, the first one"):
+        make_plan(out, RELEASE, low, api=api_of(hub))
+    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.0.0"
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+def test_each_kind_of_change_asks_for_its_version(out: Path, hub: Hub, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(out, whole)
+    without(out, "jobs")
+    publish(hub, out, "1.0.0")
+    with pytest.raises(Refused, match=r"nothing has changed since 1\.0\.0") as caught:
+        next_version(out, RELEASE, REPO, api=api_of(hub))
+    assert "--version 1.0.1" in caught.value.hint
+    again = dataclasses.replace(TARGET, version="1.0.1", date=datetime.date(2026, 3, 1))
+    assert make_plan(out, RELEASE, again, api=api_of(hub)).bump == "none"
+
+    relock(out, "germandpr", lambda lock: lock.model_copy(update={"facts": lock.facts | {"groups": 8}}))
+    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.0.1"
+    publish(hub, out, "1.0.1")
+
+    assert next_version(whole, RELEASE, REPO, api=api_of(hub)) == "1.1.0"
+    publish(hub, whole, "1.1.0")
+
+    rewrite(whole, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
+    assert next_version(whole, RELEASE, REPO, api=api_of(hub)) == "2.0.0"
+    for version in ("1.1.1", "1.2.0"):
+        with pytest.raises(Refused, match=r"\(major\):\njobs-qrels/dev: other rows"):
+            make_plan(whole, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
+    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "2.0.0", "a config would go"
+    downloads = {request.path.rsplit("/", 1)[1] for request in hub.log if request.method == "GET"}
+    assert not [name for name in downloads if name.endswith(".parquet")], "hashes are enough for a version"
+
+
+def test_another_release_is_kept_out_of_the_repository(out: Path, hub: Hub, tmp_path: Path) -> None:
+    shutil.copytree(out / RELEASE, tmp_path / "other")
+    manifest = json.loads((out / RELEASE / "manifest.json").read_bytes())
+    files.write_json(tmp_path / "other" / "manifest.json", manifest | {"release": "tecb-de"})
+    hub.store.add_folder("dataset", REPO, tmp_path / "other")
+    with pytest.raises(Refused, match="holds the release tecb-de"):
+        make_plan(out, RELEASE, TARGET, api=api_of(hub))
 
 
 def test_versions_that_are_none_are_refused() -> None:

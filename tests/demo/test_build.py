@@ -1,0 +1,81 @@
+"""What the demo builds from the sample, with the encoder that needs no download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from builders.build import Built, Options, build
+from builders.cli.output import Lines
+from builders.configs import jobs
+from builders.tables import SPLITS, Kind, published_path
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def built(out: Path, sample: Path) -> Built:
+    options = Options(
+        out=out / "dist",
+        encoder="offline",
+        offline=True,
+        sources=(str(sample),),
+        home=out / "home",
+        committed=out / "none",
+    )
+    return build(jobs.CONFIG, options, Lines(quiet=True))
+
+
+def table(out: Path, kind: Kind, split: str) -> pl.DataFrame:
+    return pl.read_parquet(out / "dist" / "mteb-de" / published_path("jobs", kind, split))
+
+
+def test_every_split_has_hard_negatives(built: Built, out: Path) -> None:
+    queries = {split: table(out, Kind.QUERIES, split) for split in SPLITS}
+    negatives = {split: table(out, Kind.HARD_NEGATIVES, split) for split in SPLITS}
+    for split in SPLITS:
+        asked = negatives[split].join(queries[split], left_on="query-id", right_on="_id", how="semi")
+        assert asked.height == negatives[split].height
+        # Two, so that a score that is a hair different on another machine empties no split.
+        assert asked["query-id"].n_unique() >= 2, split
+    share = sum(frame["query-id"].n_unique() for frame in negatives.values()) / sum(
+        frame.height for frame in queries.values()
+    )
+    assert 0.05 <= share <= 0.25
+    assert built.lock.mining is not None
+
+
+def test_the_starving_recipe_is_told_and_nothing_else_is_wrong(built: Built) -> None:
+    gates = {finding.code for finding in built.findings if finding.severity != "note"}
+    assert gates == {"mining-yield"}
+
+
+def test_negatives_fill_up_to_five_and_stay_fewer(built: Built) -> None:
+    assert built.lock.mining is not None
+    by_count = built.lock.mining.report["by_count"]
+    assert by_count["0"] > 0 and by_count["5"] > 0
+    assert sum(by_count[str(number)] for number in range(1, 5)) > 0
+    reasons = built.lock.mining.report["dropped"]
+    assert all(reasons[reason] > 0 for reason in ("positive", "margin", "beyond_keep"))
+
+
+def test_the_lock_counts_every_reason(built: Built) -> None:
+    reasons = {reason for funnel in built.lock.funnels for reason in funnel.dropped}
+    assert reasons == {"empty_profile", "empty_query", "no_query_words", "no_positive", "row_dropped"}
+    assert all(sum(funnel.dropped.values()) + funnel.merged > 0 for funnel in built.lock.funnels)
+
+
+def test_relations_reach_beyond_what_was_observed(built: Built) -> None:
+    assert built.lock.facts["qrels_extended"] > 0
+    assert built.lock.facts["undecided"] > 0
+
+
+def test_nothing_of_the_employer_is_published(built: Built, out: Path) -> None:
+    corpus = table(out, Kind.CORPUS, "corpus")
+    assert corpus.height == next(f.out for f in built.lock.funnels if f.table == "passages")
+    assert not corpus["text"].str.contains("Muster|Beispiel|Probe|GmbH").any()

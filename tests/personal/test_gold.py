@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from builders.personal.gold_set import Marked, Score, compare, read_set, score
+from builders.personal.kinds import ALL_KINDS, PersonalKind
+
+_NAMES = {PersonalKind.PERSON, PersonalKind.FULL_NAME}
+
+
+@pytest.fixture(scope="module")
+def gold() -> Score:
+    return score("gold")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind not in _NAMES])
+def test_recall_of_every_kind_but_names(gold: Score, kind: PersonalKind) -> None:
+    tally = gold.by_kind[kind]
+    assert tally.marked >= 14
+    assert tally.found / tally.marked >= 0.98, gold.missed
+
+
+def test_recall_of_names_with_a_cue(gold: Score) -> None:
+    tally = gold.by_kind[PersonalKind.PERSON]
+    assert tally.found / tally.marked >= 0.95, gold.missed
+
+
+def test_precision(gold: Score) -> None:
+    assert gold.precision >= 0.97, gold.wrong
+
+
+def test_the_sets_have_nothing_in_common() -> None:
+    assert not {marked.text for marked in read_set("gold")} & {marked.text for marked in read_set("heldout")}
+
+
+def test_the_held_out_set_is_measured() -> None:
+    held_out = score("heldout")
+    assert set(held_out.by_kind) == set(ALL_KINDS)
+    assert 0 < held_out.recall <= 1
+
+
+def test_a_span_counts_as_found_only_whole() -> None:
+    texts = (Marked("Tel. 0221 4710", ((PersonalKind.PHONE, 5, 14),)),)
+    assert compare(texts, [[("phone", 5, 14, "r")]]).recall == 1
+    half = compare(texts, [[("phone", 5, 9, "r")]])
+    assert (half.recall, half.precision, half.missed) == (0, 1, ("phone: 0221 4710",))
+    wrong = compare(texts, [[("person", 0, 4, "r")]])
+    assert (wrong.recall, wrong.precision, wrong.wrong) == (0, 0, ("r: Tel.",))
