@@ -18,13 +18,14 @@ from builders.lock.committed import FOLDER, committed_lock, from_upstream, split
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
-from builders.spec import Mining, Retrieval
+from builders.spec import RECIPES, Mining, Retrieval
 from builders.splits import assign, read_splits, remembered
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
 from builders.write import Outcome, write
 
 if TYPE_CHECKING:
     from builders.encoders import Encoded
+    from builders.mining import Mined
 
 SEED = 42
 
@@ -44,11 +45,12 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to build. Only `encoder`, `limit`, `splits` and what the sources hold can change a published byte.
+    """How to build. What changes a published byte is `encoder`, `recipe`, `limit`, splits and sources alone.
 
     Attributes:
         out: The folder of releases and work.
         encoder: "e5" is the pinned model, "offline" the small one that needs no download.
+        recipe: Name of the recipe that mines; None for the config's.
         offline: Never touch the network.
         sources: Folders or base URLs that stand in for the upstreams.
         limit: Build from this many queries only.
@@ -60,6 +62,7 @@ class Options:
 
     out: Path
     encoder: Literal["e5", "offline"] = "e5"
+    recipe: str | None = None
     offline: bool = False
     sources: tuple[str, ...] = ()
     limit: int | None = None
@@ -97,11 +100,19 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
         committed = _committed_splits(spec, options)
         assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
         progress.step("split", _sizes_line(assignment))
-        negatives, mining = None, None
+        mined, mining = None, None
         if spec.mining is not None:
-            negatives, mining = _mine(spec.mining, options, prepared, progress)
-        tables = list(_tables(spec, prepared, assignment, negatives))
-        subject = Subject(spec, _by_kind(tables), prepared.relations.undecided, prepared.funnels, mining)
+            mined, mining = _mine(spec.mining, options, prepared, progress)
+        tables = list(_tables(spec, prepared, assignment, mined.negatives if mined else None))
+        subject = Subject(
+            spec,
+            _by_kind(tables),
+            prepared.relations.undecided,
+            prepared.funnels,
+            mining,
+            mined.scale if mined else None,
+            prepared.relations.classes,
+        )
         findings = checks.apply_waivers(checks.run(subject, committed=committed), spec.waivers)
         _stop_on_errors(spec, findings)
         progress.step("check", *_finding_lines(findings))
@@ -120,6 +131,8 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
             splits=remembered(assignment, committed),
             tables=tuple(tables),
             mining=mining,
+            scale=mined.scale if mined else None,
+            suspicious=mined.suspicious if mined else None,
             findings=findings,
         )
         lock = write(options.out, outcome)
@@ -170,12 +183,13 @@ def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
 
 def _mine(
     mining: Mining, options: Options, prepared: Prepared, progress: Progress
-) -> tuple[pl.DataFrame, MiningLock]:
+) -> tuple[Mined, MiningLock]:
     from builders.encoders import encode_cached, load_encoder
     from builders.mining import blas_kernel, mine, summary_lines
     from builders.text.merge import encoded_text
 
     encoder = load_encoder(mining.encoder, options.encoder, workers=options.workers)
+    recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
 
     def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
         def tick(done: int, total: int) -> None:
@@ -192,14 +206,14 @@ def _mine(
         prepared.relations.undecided,
         encode("query", prepared.queries["text"]).vectors,
         encode("passage", encoded_text(prepared.corpus)).vectors,
-        mining.recipe,
+        recipe,
+        classes=prepared.relations.classes,
         progress=lambda done, total: progress.tick("mine", done, total),
     )
     progress.step("mine", *summary_lines(mined.report))
     if warning := blas_kernel().warning:
         progress.step("", warning)
-    lock = MiningLock(recipe=asdict(mining.recipe), encoder=encoder.identity, report=mined.report)
-    return mined.negatives, lock
+    return mined, MiningLock(recipe=asdict(recipe), encoder=encoder.identity, report=mined.report)
 
 
 def _tables(

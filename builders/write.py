@@ -33,6 +33,8 @@ class Outcome:
     Attributes:
         assignment: ``_id``, ``group``, ``split`` of the queries published.
         splits: The same, and the committed queries that are gone: what the next build starts from.
+        scale: From `builders.mining.Mined`; None where nothing is mined.
+        suspicious: From `builders.mining.Mined`; None where nothing is mined.
     """
 
     spec: Retrieval
@@ -43,6 +45,8 @@ class Outcome:
     splits: pl.DataFrame
     tables: tuple[Table, ...]
     mining: MiningLock | None
+    scale: pl.DataFrame | None
+    suspicious: pl.DataFrame | None
     findings: list[Finding]
 
 
@@ -70,8 +74,15 @@ def write(out: Path, outcome: Outcome) -> Lock:
         "dropped": outcome.prepared.dropped,
         "provenance": outcome.prepared.provenance,
         "undecided": outcome.prepared.relations.undecided,
+        "classes": outcome.prepared.relations.classes,
+        "scale": outcome.scale,
+        "suspicious_positives": outcome.suspicious,
     }.items():
-        files.write_bytes(work / f"{name}.parquet", frame_bytes(frame))
+        beside = work / f"{name}.parquet"
+        if frame is None:
+            files.remove(beside)
+        else:
+            files.write_bytes(beside, frame_bytes(frame))
     write_splits(work / "splits.tsv", outcome.splits)
     files.write_json(work / "personal.json", outcome.prepared.personal)
     if lock.mining is not None:

@@ -56,6 +56,8 @@ class Subject:
         undecided: ``query-id``, ``corpus-id``: pairs kept from mining; None where it is not known.
         funnels: The way of the rows.
         mining: Report of mining, or None.
+        scale: ``query-id``, ``mean``, ``deviation`` of each query's scores; None where it is not known.
+        classes: ``corpus-id``, ``class``: equivalent passages; None where it is not known.
     """
 
     spec: Retrieval
@@ -63,6 +65,8 @@ class Subject:
     undecided: pl.DataFrame | None
     funnels: tuple[Funnel, ...]
     mining: MiningLock | None
+    scale: pl.DataFrame | None = None
+    classes: pl.DataFrame | None = None
 
 
 Rule = Callable[[Subject], Iterable[Finding]]

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from builders.checks.findings import Code, line
 from builders.checks.frames import PAIR, astray, repeated_pairs, stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
-from builders.spec import Recipe
+from builders.spec import RECIPES, Recipe
 from builders.tables import Kind
 
 SCORE_ROUNDING = 2.0**-23
@@ -20,20 +20,18 @@ SCORE_ROUNDING = 2.0**-23
 _BEYOND_ONE = 1e-6
 LEAST_YIELD = 0.5
 
-_MINE = "Mine again from these tables: the miner and the tables disagree."
+MINE = "Mine again from these tables: the miner and the tables disagree."
 
 DANGLING_QUERY = Code(
-    "dangling-negatives-query", Severity.ERROR, "negatives whose query is in no split", _MINE
+    "dangling-negatives-query", Severity.ERROR, "negatives whose query is in no split", MINE
 )
 DANGLING_CORPUS = Code(
-    "dangling-negatives-corpus", Severity.ERROR, "negatives whose passage is not there", _MINE
+    "dangling-negatives-corpus", Severity.ERROR, "negatives whose passage is not there", MINE
 )
-WRONG_SPLIT = Code(
-    "negatives-wrong-split", Severity.ERROR, "negatives whose query is in another split", _MINE
-)
-POSITIVE = Code("negative-is-positive", Severity.ERROR, "negatives that are positives of their query", _MINE)
-TWIN = Code("negative-twin", Severity.ERROR, "negatives with the text of a positive or of their query", _MINE)
-UNDECIDED = Code("negative-undecided", Severity.ERROR, "negatives that are undecided pairs", _MINE)
+WRONG_SPLIT = Code("negatives-wrong-split", Severity.ERROR, "negatives whose query is in another split", MINE)
+POSITIVE = Code("negative-is-positive", Severity.ERROR, "negatives that are positives of their query", MINE)
+TWIN = Code("negative-twin", Severity.ERROR, "negatives with the text of a positive or of their query", MINE)
+UNDECIDED = Code("negative-undecided", Severity.ERROR, "negatives that are undecided pairs", MINE)
 UNKNOWN = Code(
     "undecided-unknown",
     Severity.NOTE,
@@ -41,25 +39,29 @@ UNKNOWN = Code(
     "Build the config again: the build keeps undecided.parquet beside the lock.",
 )
 MARGIN = Code(
-    "negative-above-margin", Severity.ERROR, "negatives closer to the positive than the margin", _MINE
+    "negative-above-margin", Severity.ERROR, "negatives closer to the positive than the margin", MINE
 )
-KEEP = Code("negatives-over-keep", Severity.ERROR, "queries with more negatives than the recipe keeps", _MINE)
+KEEP = Code("negatives-over-keep", Severity.ERROR, "queries with more negatives than the recipe keeps", MINE)
 DUPLICATE = Code(
-    "negative-duplicate", Severity.ERROR, "pairs that occur more than once in the negatives", _MINE
+    "negative-duplicate", Severity.ERROR, "pairs that occur more than once in the negatives", MINE
 )
 ORDER = Code(
-    "negative-order", Severity.ERROR, "negatives whose rank or score breaks their query's order", _MINE
+    "negative-order", Severity.ERROR, "negatives whose rank or score breaks their query's order", MINE
 )
-DEPTH = Code("negative-depth", Severity.ERROR, "negatives ranked deeper than the recipe looks", _MINE)
-SCORE = Code("negative-score", Severity.ERROR, "negatives with a score that is no cosine", _MINE)
-GUARD = Code(
-    "positive-score", Severity.ERROR, "queries whose negatives name different positive scores", _MINE
-)
+DEPTH = Code("negative-depth", Severity.ERROR, "negatives ranked deeper than the recipe looks", MINE)
+SCORE = Code("negative-score", Severity.ERROR, "negatives with a score that is no cosine", MINE)
+GUARD = Code("positive-score", Severity.ERROR, "queries whose negatives name different positive scores", MINE)
 RECIPE = Code(
     "mining-recipe",
     Severity.ERROR,
-    "differences between the recipe of the config and of the lock",
+    "differences between the recipe of the config, or the one of that name, and of the lock",
     "Build again: the recipe changed since these negatives were mined.",
+)
+CHOSEN = Code(
+    "recipe-chosen",
+    Severity.GATE,
+    "recipes that were asked for instead of the config's",
+    "Build without --recipe, or set the recipe in the config: a switch is a major version.",
 )
 REPORT = Code(
     "mining-report",
@@ -75,14 +77,14 @@ YIELD = Code(
 )
 CODES = (
     *(DANGLING_QUERY, DANGLING_CORPUS, WRONG_SPLIT, POSITIVE, TWIN, UNDECIDED, UNKNOWN, MARGIN, KEEP),
-    *(DUPLICATE, ORDER, DEPTH, SCORE, GUARD, RECIPE, REPORT, YIELD),
+    *(DUPLICATE, ORDER, DEPTH, SCORE, GUARD, RECIPE, CHOSEN, REPORT, YIELD),
 )
 
 _ROW = line("hard_negatives/{} {} → {}", "split", *PAIR)
 
 
-def _recipe(subject: Subject) -> Recipe:
-    """The recipe that mined; the config's where the lock has none that can be read."""
+def recipe_of(subject: Subject) -> Recipe:
+    """Return the recipe that mined; the config's where the lock has none that can be read."""
     assert subject.spec.mining is not None
     try:
         return TypeAdapter(Recipe).validate_python(subject.mining and subject.mining.recipe)
@@ -123,10 +125,15 @@ def _twins(subject: Subject, negatives: pl.DataFrame) -> pl.DataFrame:
 
 def margin(subject: Subject) -> Iterator[Finding]:
     """A negative's score is not above its guard's minus the margin, beyond the rounding to float32."""
-    recipe = _recipe(subject)
+    recipe = recipe_of(subject)
     guard = pl.col("positive_score").cast(pl.Float64)
-    distance = recipe.margin if recipe.margin_kind == "absolute" else guard.abs() * recipe.margin
-    negatives = stacked(subject, Kind.HARD_NEGATIVES).with_columns(limit=guard - distance)
+    negatives = stacked(subject, Kind.HARD_NEGATIVES)
+    if recipe.margin_kind == "deviations":
+        if subject.scale is None:
+            return
+        negatives = negatives.join(subject.scale, on="query-id", how="left")
+    units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
+    negatives = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
     above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + SCORE_ROUNDING)
     yield from MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
 
@@ -143,7 +150,7 @@ def scores(subject: Subject) -> Iterator[Finding]:
 
 def ranking(subject: Subject) -> Iterator[Finding]:
     """Ranks count all passages: they rise while scores fall, within depth and keep."""
-    recipe, qrels = _recipe(subject), stacked(subject, Kind.QRELS)
+    recipe, qrels = recipe_of(subject), stacked(subject, Kind.QRELS)
     negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query-id", "rank")
     before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query-id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
@@ -152,7 +159,8 @@ def ranking(subject: Subject) -> Iterator[Finding]:
 
     positives = qrels.unique(PAIR).group_by("query-id").len("positives")
     extra = pl.col("positives").fill_null(0) if recipe.depth_counts == "candidates" else pl.lit(0)
-    deepest = pl.min_horizontal(extra + recipe.depth, stacked(subject, Kind.CORPUS).height)
+    passages = stacked(subject, Kind.CORPUS).height
+    deepest = pl.min_horizontal(extra + (passages if recipe.depth is None else recipe.depth), passages)
     limited = negatives.join(positives, on="query-id", how="left").with_columns(deepest=deepest)
     deeper = limited.filter(pl.col("rank") > pl.col("deepest"))
     yield from DEPTH.rows(deeper, line("{} → {}: rank {} of {}", *PAIR, "rank", "deepest"))
@@ -163,12 +171,16 @@ def ranking(subject: Subject) -> Iterator[Finding]:
 
 
 def record(subject: Subject) -> Iterator[Finding]:
-    """The lock's recipe is the config's, and its report counts what is published."""
+    """The lock's recipe is the config's, or another by name, and its report counts what is published."""
     assert subject.spec.mining is not None
     if subject.mining is None:
         yield from RECIPE.counted(1, ["the lock records no mining"])
         return
-    wanted, locked = asdict(subject.spec.mining.recipe), subject.mining.recipe
+    locked, own = subject.mining.recipe, subject.spec.mining.recipe
+    other = RECIPES.get(str(locked.get("name")), own)
+    wanted = asdict(own if locked.get("name") == own.name else other)
+    if wanted["name"] != own.name:
+        yield from CHOSEN.counted(1, [f"{wanted['name']}, config {own.name}"])
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
     differences = [f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names]
     yield from RECIPE.counted(len(names), differences)

@@ -6,11 +6,23 @@ from dataclasses import replace
 
 import polars as pl
 
-from builders.checks import described, funnel, ids, negatives, qrels, release, schema, splits, text, waivers
+from builders.checks import (
+    described,
+    funnel,
+    ids,
+    negatives,
+    qrels,
+    release,
+    scale,
+    schema,
+    splits,
+    text,
+    waivers,
+)
 from builders.checks.findings import ordered
 from builders.checks.model import Finding, Subject
 
-_MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, described, waivers)
+_MODULES = (schema, ids, text, qrels, splits, negatives, scale, funnel, release, described, waivers)
 CODES: dict[str, str] = {code.name: code.meaning for module in _MODULES for code in module.CODES}
 """Every code, and what it counts."""
 
@@ -31,7 +43,7 @@ def run(subject: Subject, *, committed: pl.DataFrame | None = None) -> list[Find
     found = list(schema.structure(subject))
     if not found:
         rules = (*schema.RULES, *ids.RULES, *text.RULES, *qrels.RULES, *funnel.RULES)
-        mined = negatives.RULES if subject.spec.mining else ()
+        mined = (*negatives.RULES, *scale.RULES) if subject.spec.mining else ()
         found = [finding for rule in (*rules, *mined) for finding in rule(subject)]
         found += splits.check(subject, committed)
     return ordered(replace(finding, config=subject.spec.name) for finding in found)

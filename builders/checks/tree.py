@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -84,20 +84,31 @@ def read_built(out: Path, spec: Retrieval) -> Subject:
     lock = read_lock(work / "lock.json")
     published = out / spec.release / spec.name
     tables = {kind: _splits(published / kind) for kind in Kind if (published / kind).is_dir()}
-    undecided = work / "undecided.parquet"
-    pairs = _pairs(undecided) if undecided.exists() else None
-    return Subject(spec, tables, pairs, lock.funnels, lock.mining)
+    return Subject(
+        spec,
+        tables,
+        _beside(work / "undecided.parquet", dict.fromkeys(PAIR, pl.String)),
+        lock.funnels,
+        lock.mining,
+        _beside(work / "scale.parquet", {"query-id": pl.String, "mean": pl.Float64, "deviation": pl.Float64}),
+        _beside(work / "classes.parquet", {"corpus-id": pl.String, "class": pl.String}),
+    )
 
 
 def _splits(folder: Path) -> dict[str, pl.DataFrame]:
     return {path.stem: _read(path) for path in sorted(folder.glob("*.parquet"))}
 
 
-def _pairs(path: Path) -> pl.DataFrame:
+def _beside(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame | None:
+    """Read what a build may have kept beside the lock."""
+    if not path.exists():
+        return None
     frame = _read(path)
-    if missing := [name for name in PAIR if frame.schema.get(name) != pl.String]:
-        raise StorageError(f"{path}: no column {missing[0]!r} of strings", hint=_BUILD_AGAIN)
-    return frame.select(PAIR)
+    for name, dtype in columns.items():
+        if frame.schema.get(name) != dtype:
+            kind = "strings" if dtype is pl.String else "numbers"
+            raise StorageError(f"{path}: no column {name!r} of {kind}", hint=_BUILD_AGAIN)
+    return frame.select(*columns)
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -30,6 +30,11 @@ from builders.errors import Refused
     show_default=True,
     help="The pinned E5, or the bundled small one: no download, for rehearsals only.",
 )
+@click.option(
+    "--recipe",
+    type=click.Choice(["v0", "v1"]),
+    help="How hard negatives are mined.  [default: as the config says]",
+)
 @click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
 @click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries only.")
 @click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
@@ -47,6 +52,7 @@ def command(
     configs: tuple[str, ...],
     out: Path,
     encoder: Literal["e5", "offline"],
+    recipe: str | None,
     offline: bool,
     limit: int | None,
     workers: int | None,
@@ -63,6 +69,7 @@ def command(
     Examples:
       mteb-de build
       mteb-de build jobs --encoder offline --limit 2000
+      mteb-de build jobs --recipe v1
       mteb-de build --check
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
 
@@ -75,7 +82,7 @@ def command(
 
     sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
     if update_lock:
-        _refuse_stand_ins(encoder, sample, sources, limit)
+        _refuse_stand_ins(encoder, recipe, sample, sources, limit)
     specs = [registry.load(name) for name in configs or registry.names()]
     if sample:
         sources = (str(out / "work" / "sample"),)
@@ -88,6 +95,7 @@ def command(
         options = Options(
             out=out,
             encoder=encoder,
+            recipe=recipe,
             offline=offline,
             sources=sources,
             limit=limit,
@@ -111,12 +119,15 @@ def command(
         emit({"locks": documents})
 
 
-def _refuse_stand_ins(encoder: str, sample: bool, sources: tuple[str, ...], limit: int | None) -> None:
+def _refuse_stand_ins(
+    encoder: str, recipe: str | None, sample: bool, sources: tuple[str, ...], limit: int | None
+) -> None:
     from builders.sources import is_stand_in
 
     reasons = {
         "--encoder offline": encoder == "offline",
         "--sample": sample,
+        "--recipe": recipe is not None,
         "--limit": limit is not None,
         "MTEB_DE_SOURCES": bool(sources),
         "an HF_ENDPOINT that is not the Hub": is_stand_in(),

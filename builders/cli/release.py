@@ -70,13 +70,14 @@ def diff(release: str, repo: str, revision: str | None, exit_code: bool, out: Pa
     Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
     """
     from builders.release.compare import diff as run
+    from builders.release.printable import printable
 
     found = run(out, release, repo, revision=revision)
     if as_json:
         emit(dataclasses.asdict(found) | {"difference": found.difference.model_dump(mode="json")})
     else:
         for line in _difference(found):
-            say(line)
+            say(printable(line))
     if exit_code and found.difference.bump != "none":
         raise click.exceptions.Exit(1)
 
@@ -155,6 +156,7 @@ def plan(
     from builders.describe.target import Target
     from builders.release.compare import next_version
     from builders.release.plan import make_plan
+    from builders.release.printable import printable
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
     made = make_plan(out, release, Target(repo, version or next_version(out, release, repo), day, private))
@@ -173,7 +175,7 @@ def plan(
         if files:
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
     if made.delete:
-        lines.step("deleted", *made.delete)
+        lines.step("deleted", *map(printable, made.delete))
     for gate in made.gates:
         lines.step("gate", gate)
     for stand_in in made.stand_ins:
@@ -283,6 +285,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 said; 2 could not run.
     """
+    from builders.release.printable import printable
     from builders.release.status import status as run
 
     found = run(out, release, repo)
@@ -293,7 +296,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     if found.head is None:
         say(f"{repo}: not there, or the token may not see it")
     else:
-        say(", ".join([f"{repo}: main is {' '.join(found.head_is) or 'untagged'} ({found.head})", *words]))
+        say(", ".join([f"{repo}: main is {printable(' '.join(found.head_is)) or 'untagged'} ({found.head})", *words]))
     for tag, commit in found.versions.items():
         say(f"  {tag:<10} {commit}")
     say(f"plan: {found.state}, {found.why}")

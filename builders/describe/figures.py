@@ -24,6 +24,8 @@ _DROPS = {
     "undecided": "neither positive nor negative",
     "positive_text": "the text of a positive",
     "query_text": "the text of the query",
+    "equivalent": "shares a class with a positive",
+    "floor": "scores too low to be hard",
     "margin": "scores too close to the positive",
     "beyond_keep": "enough were kept already",
 }

@@ -53,8 +53,8 @@ _DOCUMENT_WORDS = re.compile(
     re.IGNORECASE,
 )
 _OTHER_WORDS = re.compile(
-    r"(?:refer\w{0,8}|bestell\w{0,8}|artikel\w{0,8}|stellen\w{0,12}|auftrag\w{0,8}|kunden\w{0,8}|sendung\w{0,8}|isbn|"
-    r"ean|isin|wkn|serien\w{0,8}|rechnung\w{0,8}|vorgang\w{0,8}|ticket\w{0,8}|kennziffer|charge)"
+    r"(?:refer\w{0,14}|bestell\w{0,14}|artikel\w{0,14}|stellen\w{0,14}|auftrag\w{0,14}|kunden\w{0,14}|sendung\w{0,14}|isbn|"
+    r"ean|isin|wkn|serien\w{0,14}|rechnung\w{0,14}|vorgang\w{0,14}|ticket\w{0,14}|kennziffer|charge)"
     r"[ .:#-]{0,4}\Z",
     re.IGNORECASE,
 )

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -21,6 +21,8 @@ from builders.errors import UsageError
 from builders.personal.engine import scrub
 from builders.personal.kinds import PersonalKind
 from builders.personal.report import PersonalReport, report, together
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 
 _ROWS = 4096
 _LINE_BYTES = 2 << 20
@@ -113,7 +115,7 @@ def line_pieces(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
-    """Scrub the strings of JSON lines, nested ones too; a line without findings stays as it is, byte for byte.
+    """Scrub the strings of JSON lines, nested ones too; a line that needs no change stays as it is.
 
     Raises:
         UsageError: A line is no JSON object in UTF-8.
@@ -127,8 +129,8 @@ def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
     for line, value, strings in zip(lines, objects, found, strict=True):
         new = list(islice(replaced, len(strings)))
         if new != strings:
-            value = _with_strings(value, task.columns, iter(new), inside=not task.columns)
-            line = json.dumps(value, ensure_ascii=False).encode() + (b"\n" if line.endswith(b"\n") else b"")
+            clean = _with_strings(value, task.columns, iter(new), inside=not task.columns)
+            line = json.dumps(clean, ensure_ascii=False).encode() + (b"\n" if line.endswith(b"\n") else b"")
         output.append(line)
     keys = frozenset(key for value in objects if value is not None for key in _keys(value))
     return Done(b"".join(output), sum(value is not None for value in objects), totals, keys)
@@ -178,7 +180,7 @@ def _scrub_all(texts: list[str], task: Task) -> tuple[list[str], PersonalReport]
     return after.texts.to_list(), report(before, after.spans)
 
 
-def _object(line: bytes, number: int) -> dict[str, Any] | None:
+def _object(line: bytes, number: int) -> dict[str, Json] | None:
     """Return a line's object; None for an empty line."""
     if not line.strip():
         return None
@@ -193,7 +195,7 @@ def _object(line: bytes, number: int) -> dict[str, Any] | None:
     return value
 
 
-def _strings(value: Any, columns: Sequence[str], *, inside: bool) -> Iterator[str]:  # noqa: ANN401  any JSON value
+def _strings(value: Json, columns: Sequence[str], *, inside: bool) -> Iterator[str]:
     """Yield the strings below wanted keys, in order."""
     if isinstance(value, str):
         if inside:
@@ -206,7 +208,7 @@ def _strings(value: Any, columns: Sequence[str], *, inside: bool) -> Iterator[st
             yield from _strings(item, columns, inside=inside or key in columns)
 
 
-def _with_strings(value: Any, columns: Sequence[str], new: Iterator[str], *, inside: bool) -> Any:  # noqa: ANN401  any JSON value
+def _with_strings(value: Json, columns: Sequence[str], new: Iterator[str], *, inside: bool) -> Json:
     """Return the value with its strings below wanted keys replaced, in the order of `_strings`."""
     if isinstance(value, str):
         return next(new) if inside else value
@@ -220,7 +222,7 @@ def _with_strings(value: Any, columns: Sequence[str], new: Iterator[str], *, ins
     return value
 
 
-def _keys(value: Any) -> Iterator[str]:  # noqa: ANN401  any JSON value
+def _keys(value: Json) -> Iterator[str]:
     """Yield the keys of an object and of those inside it."""
     if isinstance(value, list):
         for item in value:

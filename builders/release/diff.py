@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from builders.lock.model import Frozen
 from builders.release.model import Bytes, same_bytes
+from builders.release.printable import printable
 from builders.release.rows import RowChanges
 from builders.release.versions import BUMPS, Bump
 
@@ -123,7 +124,7 @@ def difference(
     bump = next((bump for bump in reversed(BUMPS) if bump in weights), BUMPS[0])
     return Difference(
         bump=bump,
-        reasons=tuple(reason for weight, reason in weighed if weight == bump),
+        reasons=tuple(printable(reason) for weight, reason in weighed if weight == bump),
         configs_added=added,
         configs_removed=removed,
         tables=tables,

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from builders.errors import StorageError
 from builders.lock.model import Frozen
+from builders.release.printable import printable
 from builders.release.versions import Bump
 
 SCHEMA_VERSION = 1
@@ -200,4 +201,4 @@ def differences(wanted: Mapping[str, Bytes], found: Mapping[str, Bytes]) -> list
     faults |= {path: "not planned" for path in found.keys() - wanted.keys()}
     common = wanted.keys() & found.keys()
     faults |= {path: "other bytes" for path in common if not same_bytes(wanted[path], found[path])}
-    return [f"{path}: {fault}" for path, fault in sorted(faults.items())]
+    return [f"{printable(path)}: {fault}" for path, fault in sorted(faults.items())]

@@ -19,6 +19,7 @@ from builders.release.diff import Listed, Listing, Split
 from builders.release.layout import card_layout
 from builders.release.local import digests, file_digests
 from builders.release.model import Bytes, Remote, RemoteFile, same_bytes
+from builders.release.printable import printable
 from builders.release.remote import download, read_tree
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def published(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) 
         try:
             return pl.read_parquet(paths, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
-            message = f"{split} of {repo}@{commit} cannot be read as parquet ({type(error).__name__})"
+            message = f"{printable(str(split))} of {repo}@{commit} cannot be read as parquet ({type(error).__name__})"
             raise RemoteError(message, hint="Compare with another --revision.") from error
 
     if manifest is None:

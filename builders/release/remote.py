@@ -168,7 +168,12 @@ def explain(error: BaseException, doing: str) -> MtebDeError | None:
             f"{doing}: the Hub refuses the card: {_line(error)}", hint="Mend the card, plan again."
         )
     if isinstance(error, (RuntimeError, LocalEntryNotFoundError)) and error.__cause__ is not None:
-        return explain(error.__cause__, doing)
+        known = explain(error.__cause__, doing)
+        if known is not None:
+            return known
+    if isinstance(error, LocalEntryNotFoundError):
+        message = f"{doing}: the answer was not the Hub's ({_line(error)})"
+        return RemoteError(message, hint="Check HF_ENDPOINT, and any proxy between here and the Hub.")
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from builders.lock.model import Frozen
+from builders.release.printable import printable
 
 KEYS = (("_id",), ("query-id", "corpus-id"))
 """What names a row, in the order in which it is looked for; a table with none is matched by row number."""
@@ -142,9 +143,7 @@ def _examples(rows: pl.DataFrame, key: list[str], values: list[str]) -> Iterator
 
 
 def _shown(value: object) -> str:
-    """Return a value from outside in one line, without anything that a terminal would obey."""
-    text = str(value)
-    return _cut(text if text.isprintable() else repr(text))
+    return _cut(printable(str(value)))
 
 
 def _quoted(value: object) -> str:

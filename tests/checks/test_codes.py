@@ -20,6 +20,7 @@ from builders.checks import (
     qrels,
     release,
     run,
+    scale,
     schema,
     splits,
     text,
@@ -33,16 +34,26 @@ from tests.checks import (
     test_negatives,
     test_qrels,
     test_release,
+    test_scale,
     test_schema,
     test_splits,
     test_text,
 )
 from tests.checks.kit import Plant, healthy, unhurried
 
-MODULES = (schema, ids, text, qrels, splits, negatives, funnel, release, described, waivers)
-KINDS = (test_schema, test_ids, test_text, test_qrels, test_splits, test_negatives, test_funnel)
-ALONE = {"split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
-"""Codes whose tests need a committed assignment or waivers."""
+MODULES = (schema, ids, text, qrels, splits, negatives, scale, funnel, release, described, waivers)
+KINDS = (
+    test_schema,
+    test_ids,
+    test_text,
+    test_qrels,
+    test_splits,
+    test_negatives,
+    test_scale,
+    test_funnel,
+)
+ALONE = {"recipe-chosen", "split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
+"""Codes whose tests need another recipe, a committed assignment or waivers."""
 
 
 def plants() -> list[Plant]:

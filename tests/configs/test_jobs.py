@@ -145,6 +145,20 @@ class TestCompose:
     def test_only_cores_with_skills_extend(self, uris: list[str | None] | None, *, extends: bool) -> None:
         assert _profile(occupation_uri="o:1", skill_uris=uris)["extends"] is extends
 
+    @pytest.mark.parametrize(
+        ("uri", "kldb", "classes"),
+        [
+            ("o:1", "11332", ["esco o:1", "kldb 11332"]),
+            ("11332", None, ["esco 11332", None]),
+            (None, "11332", [None, "kldb 11332"]),
+            (None, None, [None, None]),
+        ],
+    )
+    def test_occupation_and_code_are_classes(
+        self, uri: str | None, kldb: str | None, classes: list[str | None]
+    ) -> None:
+        assert _profile(occupation_uri=uri, kldb=kldb)["classes"] == classes
+
 
 def _postings(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
     """Rows of (query, passage, group, core); a core that starts with "-" has no skills."""
@@ -294,6 +308,14 @@ def test_the_fixture_goes_the_whole_way(files: Files) -> None:
         "sailmaker. Seniority: senior. KldB 2010: 28222.",
     ]
     assert prepared.relations.qrels.height == 3 * 2 + 2 * 2 + 1 + 1
+    assert prepared.relations.classes is not None
+    coded = prepared.relations.classes.join(prepared.corpus, left_on="corpus-id", right_on="_id")
+    by_class = coded.group_by("class").agg(pl.col("text").str.head(6).sort())
+    assert dict(by_class.filter(pl.col("class").str.starts_with("kldb")).rows()) == {
+        "kldb 11332": ["beekee", "beekee"],
+        "kldb 28222": ["sailma", "sailma"],
+        "kldb 62322": ["cheese"],
+    }
     assert not prepared.relations.qrels["extended"].any()
 
 

@@ -1,10 +1,12 @@
-"""The traps of the real postings are in the sample: each is counted in its rows, not taken from what made them."""
+"""The traps of the real postings are in the sample: each is counted in its rows."""
 
 from __future__ import annotations
 
 import html
 import re
 import unicodedata
+from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,10 +14,10 @@ import pytest
 from builders.configs import jobs
 from builders.demo.postings import occupations
 from builders.personal import counts, scrub
-from builders.prepare import Prepared, each, prepare
-from builders.spec import Records
+from builders.prepare import Prepared, prepare
 from builders.text.places import without_trailing_place
 from builders.text.titles import group_key, merge_key
+from tests.demo.conftest import POSTINGS
 
 
 @pytest.fixture(scope="module")
@@ -30,18 +32,8 @@ def plain(titles: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def prepared(rows: pl.DataFrame) -> Prepared:
-    return prepare(jobs.CONFIG, _records(rows))
-
-
-def _records(rows: pl.DataFrame) -> Records:
-    import tempfile
-    from pathlib import Path
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "postings.parquet"
-        rows.write_parquet(path)
-        return jobs.CONFIG.read({"postings": [path]})
+def prepared(sample: Path) -> Prepared:
+    return prepare(jobs.CONFIG, jobs.CONFIG.read({"postings": [sample / POSTINGS]}))
 
 
 def count(texts: list[str], pattern: str) -> int:
@@ -55,12 +47,18 @@ def test_gender_markers_in_several_forms(plain: list[str]) -> None:
 
 
 def test_paired_forms_beside_single_ones(plain: list[str]) -> None:
-    assert count(plain, r"\w/(?:in\b|\w{3,}in\b|-?frau|\w+frau|r\b)") >= 100
-    assert count(plain, r"^[^/]*(?:\((?:m/w/d|w/m/d|d/m/w|gn)\)|$)") >= 100
+    paired = [occupation.title for occupation in occupations() if "/" in occupation.title]
+    single = [re.sub(r"/\S+", "", title) for title in paired]
+    assert sum(text.startswith(tuple(paired)) for text in plain) >= 150
+    assert sum(text.startswith(tuple(single)) and "/" not in text.split(" (")[0] for text in plain) >= 60
+    groups = [{group_key(merge_key(form)) for form in forms} for forms in zip(paired, single, strict=True)]
+    assert sum(len(group) == 1 for group in groups) / len(groups) > 0.95
 
 
 def test_reference_numbers_that_the_merge_key_drops(plain: list[str]) -> None:
-    numbered = [text for text in plain if re.search(r"(?:Ref\. |Kennziffer |Job-ID )\d{5}", text, re.IGNORECASE)]
+    numbered = [
+        text for text in plain if re.search(r"(?:Ref\. |Kennziffer |Job-ID )\d{5}", text, re.IGNORECASE)
+    ]
     assert len(numbered) >= 15
     assert not any(re.search(r"\d{5}", merge_key(text)) for text in numbered)
 
@@ -68,14 +66,17 @@ def test_reference_numbers_that_the_merge_key_drops(plain: list[str]) -> None:
 def test_trailing_places_that_the_group_key_drops(plain: list[str]) -> None:
     keys = [merge_key(text) for text in plain]
     placed = [key for key in keys if without_trailing_place(key) != key]
-    assert len(placed) >= 60
-    assert len({group_key(key) for key in placed} & {group_key(key) for key in keys if key not in placed}) >= 30
+    assert len(placed) >= 45
+    assert (
+        len({group_key(key) for key in placed} & {group_key(key) for key in keys if key not in placed}) >= 20
+    )
 
 
 @pytest.mark.parametrize(
     ("trap", "at_least"),
     [
-        (lambda title: html.unescape(title) != title, 10),
+        (lambda title: "&amp;" in title, 3),
+        (lambda title: "&nbsp;&ndash;" in title, 3),
         (lambda title: unicodedata.normalize("NFC", title) != title, 10),
         (lambda title: title.isupper() and len(title) > 12, 6),
         (lambda title: "  " in title.strip(), 6),
@@ -83,18 +84,20 @@ def test_trailing_places_that_the_group_key_drops(plain: list[str]) -> None:
         (lambda title: title.strip() in {"", "&nbsp;"}, 6),
         (lambda title: title.strip() == "(m/w/d)", 1),
     ],
-    ids=["entity", "decomposed", "capitals", "spaces", "padded", "empty", "marker only"],
+    ids=["escaped", "entity", "decomposed", "capitals", "spaces", "padded", "empty", "marker only"],
 )  # fmt: skip
-def test_faults_in_the_writing_of_titles(titles: list[str], trap: object, at_least: int) -> None:
-    assert callable(trap)
-    found = sum(bool(trap(title)) for title in titles)
+def test_faults_in_the_writing_of_titles(
+    titles: list[str], trap: Callable[[str], bool], at_least: int
+) -> None:
+    found = sum(map(trap, titles))
     assert at_least <= found <= len(titles) // 10
 
 
 def test_contact_data_and_names_of_every_kind(plain: list[str]) -> None:
     found = counts(scrub(pl.Series(plain)).spans)
     assert set(found) == {"email", "person", "phone", "url"}
-    assert min(found.values()) >= 3
+    assert min(found.values()) >= 2
+    assert all(count(plain, cue) for cue in (" an Frau ", "Ansprechpartner: ", r"z\. Hd\. Herrn "))
 
 
 def test_contact_data_does_not_outlive_preparing(prepared: Prepared) -> None:
@@ -104,18 +107,16 @@ def test_contact_data_does_not_outlive_preparing(prepared: Prepared) -> None:
 
 
 def test_some_occupations_are_wrong(rows: pl.DataFrame, plain: list[str]) -> None:
-    labels: dict[str, set[str]] = {}
-    for occupation in occupations():
-        labels.setdefault(_core_word(occupation.title), set()).add(occupation.label)
+    labels = {
+        form.casefold(): occupation.label
+        for occupation in occupations()
+        for form in (occupation.title, re.sub(r"/\S+", "", occupation.title))
+    }
     wrong = 0
     for title, mapped in zip(plain, rows["esco_occupation"].struct.field("label"), strict=True):
-        expected = labels.get(_core_word(title))
-        wrong += expected is not None and mapped is not None and mapped not in expected
-    assert 3 <= wrong <= 30
-
-
-def _core_word(title: str) -> str:
-    return re.split(r"[/ ]", group_key(merge_key(title)))[0] if " " not in title else group_key(merge_key(title))
+        named = max((form for form in labels if title.casefold().startswith(form)), key=len, default="")
+        wrong += bool(named and mapped) and mapped != labels[named]
+    assert 5 <= wrong <= rows.height // 20
 
 
 def test_a_vague_title_is_mapped_to_many_occupations(rows: pl.DataFrame, plain: list[str]) -> None:
@@ -132,7 +133,7 @@ def test_columns_have_their_gaps(rows: pl.DataFrame) -> None:
     assert rows["description_derived"].null_count() == total
     assert 0 < total - rows["salary_range"].null_count() <= total // 20
     assert rows["employer"].null_count() > 0
-    assert rows["esco_skills"].list.len().max() <= 5
+    assert (rows["esco_skills"].list.len() <= 5).all()
 
 
 def test_regions_abroad_have_no_nuts_code(rows: pl.DataFrame) -> None:
@@ -148,7 +149,7 @@ def test_codes_are_strings_that_keep_their_zeros(rows: pl.DataFrame) -> None:
 
 
 def test_seniority_is_mostly_unknown(rows: pl.DataFrame) -> None:
-    assert 0.8 < (rows["seniority"] == "unknown").mean() < 0.95
+    assert 0.8 < rows.filter(pl.col("seniority") == "unknown").height / rows.height < 0.95
     assert rows["seniority"].n_unique() == 6
 
 
@@ -157,19 +158,13 @@ def test_ids_are_unique_and_shaped_as_upstream(rows: pl.DataFrame) -> None:
     assert rows["id"].str.contains(r"^\d{5}-\d{10}-S$").all()
 
 
-def test_a_rare_core_is_undecided_in_the_one_large_group(rows: pl.DataFrame, prepared: Prepared) -> None:
-    keys = each(prepared.queries["text"], lambda text: group_key(merge_key(text)))
+def test_a_rare_core_is_undecided_in_the_one_large_group(prepared: Prepared) -> None:
     undecided = prepared.relations.undecided
-    groups = prepared.queries.with_columns(key=keys).join(undecided, left_on="_id", right_on="query-id")
-    assert set(groups["key"]) == {"pflegefachkraft"}
-    assert undecided.height > 0
+    groups = prepared.queries.join(undecided, left_on="_id", right_on="query-id", how="semi")["group"]
+    assert set(groups) == {"pflegefachkraft"}
     assert undecided.join(prepared.relations.qrels, on=["query-id", "corpus-id"], how="semi").is_empty()
-    size = sum(group_key(merge_key(title)) == "pflegefachkraft" for title in _scrubbed(rows))
-    assert size >= 20
-
-
-def _scrubbed(rows: pl.DataFrame) -> list[str]:
-    return [text for text in scrub(rows["title"].map_elements(html.unescape, return_dtype=pl.String)).texts if text]
+    members = prepared.queries.filter(pl.col("group") == "pflegefachkraft")["_id"]
+    assert prepared.provenance.filter(pl.col("_id").is_in(members.to_list())).height >= 20
 
 
 def test_every_reason_of_the_funnel_occurs(prepared: Prepared) -> None:

@@ -63,7 +63,7 @@ def test_killed_between_two_steps(bench: Bench, earlier: Path, tmp_path: Path, s
 
 
 def test_killed_inside_every_write(bench: Bench, earlier: Path, tmp_path: Path) -> None:
-    """Each file is synced once half-written and its folder once renamed: the sweep is killed at all of them."""
+    """A file is synced when it is written, its folder when it is renamed: a build dies at each of them."""
     whole, cut_in_half = (contents(earlier), contents(bench.germandpr)), 0
     for number in count(1):
         folder = tmp_path / str(number)
@@ -131,7 +131,7 @@ def test_killed_while_encoding(bench: Bench, tmp_path: Path, fate: dict[str, int
     assert contents(out) == contents(bench.jobs)
 
 
-def test_ctrl_c_while_another_build_waits_for_nothing(bench: Bench, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_build_that_held_its_folder_and_its_workers(bench: Bench, tmp_path: Path) -> None:
     """A build that encodes holds its folder; Ctrl-C ends it with its workers, and the folder is free."""
     home, out = tmp_path / "home", tmp_path / "dist"
     code = (

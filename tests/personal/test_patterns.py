@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 import builders.personal
-from builders.personal import scrub
+from builders.personal import scrub, urls
+from builders.personal.scan import Scan
 
 _PARSER = importlib.import_module("re._parser")
 _CONSTANTS = importlib.import_module("re._constants")
@@ -58,6 +59,10 @@ def test_there_are_patterns_and_the_check_can_fail() -> None:
 @pytest.mark.parametrize("name", list(dict(patterns())))
 def test_every_repeat_is_bounded(name: str) -> None:
     assert unbounded(dict(patterns())[name]) == []
+
+
+def test_a_found_address_is_not_read_again() -> None:
+    assert len(list(urls.find(Scan("https://beispiel.de/" * 500)))) == 1
 
 
 @pytest.mark.parametrize(

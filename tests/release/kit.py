@@ -90,13 +90,16 @@ def writes(hub: Hub) -> list[str]:
 @contextmanager
 def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """Run a Hub whose maintainer belongs to the owner of `REPO`, for clients in this process."""
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
+    constants = huggingface_hub.constants
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     with serve(Store(orgs=[TARGET.owner])) as hub:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.endpoint)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, hub.endpoint)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
         monkeypatch.setenv("HF_TOKEN", WRITE_TOKEN)
         yield hub
 
 
-def api_of(hub: Hub, token: str = WRITE_TOKEN) -> HfApi:
+def api_of(hub: Hub, token: str | bool = WRITE_TOKEN) -> HfApi:
     """Return a client of that Hub."""
     return HfApi(endpoint=hub.endpoint, token=token)

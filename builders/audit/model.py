@@ -1,0 +1,164 @@
+"""What an audit is made of: items, samples, verdicts. Ids and hashes only; no text of a dataset."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, Field
+
+from builders.lock.model import Frozen
+from builders.text.digest import digest
+
+SCHEMA_VERSION = 1
+NAME_LENGTH = 40
+NOTE_LENGTH = 500
+_HASH = r"^[0-9a-f]{16}$"
+
+
+class Verdict(StrEnum):
+    """What an auditor said of a pair, in the order of the keys 1 to 4."""
+
+    NOT_RELEVANT = "not_relevant"
+    ALSO_RELEVANT = "also_relevant"
+    UNSURE = "unsure"
+    BROKEN_TEXT = "broken_text"
+
+    @property
+    def words(self) -> str:
+        """As people read it: "not relevant"."""
+        return self.value.replace("_", " ")
+
+
+DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
+"""The verdicts that count for a rate."""
+
+PairKind = Literal["negative", "positive", "control"]
+Hash = Annotated[str, Field(pattern=_HASH)]
+
+
+def _named(name: str) -> str:
+    folded = " ".join(unicodedata.normalize("NFC", name).split())
+    if not 1 <= len(folded) <= NAME_LENGTH or not folded.isprintable():
+        raise ValueError(f"an auditor's name has 1 to {NAME_LENGTH} printable characters")
+    return folded
+
+
+Auditor = Annotated[str, AfterValidator(_named)]
+
+
+class Stratum(Frozen):
+    """A cell of the population that was drawn from.
+
+    Attributes:
+        kind: Whether its pairs are hard negatives or labelled positives.
+        split: Of the query.
+        gap: Band of the distance below the guard, as "0.0500–0.0523"; empty for positives.
+        rank: Band of the rank, as "4–10"; empty for positives.
+        size: Pairs in it.
+        drawn: Pairs of it in the sample.
+    """
+
+    kind: PairKind
+    split: str
+    gap: str = ""
+    rank: str = ""
+    size: int
+    drawn: int
+
+
+class Item(Frozen):
+    """A pair to judge.
+
+    Attributes:
+        item: Hash of ids and texts: verdicts hang on what was read.
+        query_id: Of the query.
+        corpus_id: Of the passage.
+        kind: Why it is in the sample; the page does not tell.
+        split: Of the query.
+        stratum: Place of its stratum in `Head.strata`; None for controls and suspects.
+        rank: Among all passages; None where it was not mined.
+        gap: How far it scores below the guard, in cosine; None where it was not mined.
+        expected: Of a control: what was confirmed by hand.
+    """
+
+    item: Hash
+    query_id: str = Field(alias="query-id")
+    corpus_id: str = Field(alias="corpus-id")
+    kind: PairKind
+    split: str
+    stratum: int | None = None
+    rank: int | None = None
+    gap: float | None = None
+    expected: Verdict | None = None
+
+
+class Head(Frozen):
+    """What a sample is of.
+
+    Attributes:
+        sample: Its id: a hash of everything else.
+        config: The builder's name.
+        build: `builders.audit.tree.build_id` of what was sampled.
+        mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
+        opinion: Who ranked the suspects; empty for a random sample.
+        recipe: The recipe that mined; empty where nothing was.
+        seed: Of the draw.
+        asked: Hard negatives asked for.
+        strata: The populations.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    sample: Hash
+    config: str
+    build: Hash
+    mode: Literal["random", "suspects"]
+    opinion: str = ""
+    recipe: str = ""
+    seed: int
+    asked: int
+    strata: tuple[Stratum, ...]
+
+
+class Sample(Frozen):
+    """Head and items, in the order in which they are shown."""
+
+    head: Head
+    items: tuple[Item, ...]
+
+    def of_kind(self, kind: PairKind) -> tuple[Item, ...]:
+        """Return the items of one kind."""
+        return tuple(item for item in self.items if item.kind == kind)
+
+
+class Judgement(Frozen):
+    """One verdict of one auditor: a line of `verdicts.jsonl`.
+
+    Attributes:
+        at: When it was given, with its time zone.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    config: str
+    build: Hash
+    sample: Hash
+    item: Hash
+    query_id: str = Field(alias="query-id")
+    corpus_id: str = Field(alias="corpus-id")
+    verdict: Verdict
+    note: str = Field(default="", max_length=NOTE_LENGTH)
+    auditor: Auditor
+    at: AwareDatetime
+
+
+def item_hash(query_id: str, corpus_id: str, query: str, title: str, text: str) -> str:
+    """Return the hash of a pair: its ids and all that an auditor reads."""
+    return digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))
+
+
+def line(value: Frozen) -> str:
+    """Return a value as one line of JSON with sorted keys; equal values are equal lines."""
+    document = value.model_dump(mode="json", by_alias=True, exclude_defaults=False)
+    return json.dumps(document, ensure_ascii=False, sort_keys=True) + "\n"

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from builders.checks.model import Severity, Subject
+from builders.checks.tree import read_built
+from builders.errors import StorageError
+from builders.files import write_bytes
+from builders.lock.manifest import work_folder
+from builders.mining.mine import mine
+from builders.parquet import frame_bytes
+from builders.spec import RECIPES, Recipe
+from builders.tables import SPLITS
+from tests.checks.kit import (
+    SPEC,
+    Change,
+    Plant,
+    append,
+    assert_found,
+    chain,
+    found,
+    healthy,
+    recipe,
+    remove,
+    table,
+    unhurried,
+    with_table,
+    write_tree,
+)
+
+ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
+TRAIN = "hard_negatives/train"
+
+
+def on_scale(**fields: object) -> Change:
+    """Measure on each query's scale: mean 0.5, deviation 0.1; half of the passages are of a class."""
+
+    def change(subject: Subject) -> Subject:
+        queries = pl.concat([table(subject, f"queries/{split}") for split in SPLITS])
+        scale = queries.select(pl.col("_id").alias("query-id"), mean=0.5, deviation=0.1)
+        classes = pl.DataFrame(
+            [("d01", "kraut"), ("d02", "kraut"), ("d08", "baum"), ("d02", "rübe"), ("d11", "dach")],
+            schema=["corpus-id", "class"],
+            orient="row",
+        )
+        return replace(subject, scale=scale, classes=classes)
+
+    wanted: dict[str, object] = {
+        "depth": None,
+        "margin": 0.4,
+        "margin_kind": "deviations",
+        "guard": "highest",
+        "floor": 1.0,
+        "equivalence": True,
+        "suspicious_below": 3.5,
+    }
+    return chain(recipe(**(wanted | fields)), change)
+
+
+def of_q08(passage: str, rank: int = 2, score: float = 0.7, positive: float = 0.9) -> Change:
+    return append(TRAIN, ("q08", passage, rank, score, positive))
+
+
+def without_q09(subject: Subject) -> Subject:
+    assert subject.scale is not None
+    return replace(subject, scale=subject.scale.filter(pl.col("query-id") != "q09"))
+
+
+PLANTS = [
+    Plant(
+        "negative-below-floor", ERROR, 1, "q08 → d03: 0.59", chain(on_scale(), of_q08("d03", score=0.5999))
+    ),
+    Plant(
+        "negative-suspicious",
+        ERROR,
+        1,
+        "q08 → d03: positive 0.84",
+        chain(on_scale(), of_q08("d03", positive=0.8499)),
+    ),
+    Plant(
+        "negative-equivalent",
+        ERROR,
+        2,
+        "q01 → d02: kraut",
+        chain(
+            on_scale(),
+            append(TRAIN, ("q01", "d02", 9, 0.7, 0.90)),
+            append(TRAIN, ("q02", "d01", 9, 0.7, 0.89)),
+        ),
+    ),
+    Plant(
+        "scale-unknown", NOTE, 2, "classes", chain(on_scale(), lambda s: replace(s, scale=None, classes=None))
+    ),
+    Plant(
+        "scale-unknown",
+        NOTE,
+        1,
+        "scale of q09",
+        chain(on_scale(), without_q09),
+    ),
+    Plant(
+        "negative-above-margin", ERROR, 1, "q08 → d03: 0.8601", chain(on_scale(), of_q08("d03", score=0.8601))
+    ),
+    Plant("negative-depth", ERROR, 1, "q08 → d03: rank 13 of 12", chain(on_scale(), of_q08("d03", rank=13))),
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.code}-{plant.example}")
+def test_a_planted_fault_is_found(plant: Plant) -> None:
+    assert_found(plant)
+
+
+def test_a_healthy_config_on_its_scale_has_no_finding() -> None:
+    assert found(on_scale()(healthy())) == {}
+    edge = chain(
+        on_scale(), of_q08("d03", score=0.6, positive=0.85), of_q08("d04", rank=3, score=0.6, positive=0.85)
+    )
+    assert "negative-below-floor" not in found(edge(healthy()))
+    assert "negative-suspicious" not in found(edge(healthy()))
+
+
+def test_v0_needs_neither_scale_nor_classes() -> None:
+    of_a_class = append(TRAIN, ("q01", "d02", 9, 0.7, 0.90))
+    assert "negative-equivalent" not in found(of_a_class(healthy()))
+    assert "scale-unknown" not in found(healthy())
+
+
+def test_only_the_highest_guard_tells_that_a_query_is_suspicious() -> None:
+    low = chain(on_scale(guard="lowest"), of_q08("d03", positive=0.8))
+    assert "negative-suspicious" not in found(low(healthy()))
+
+
+def test_a_recipe_that_was_asked_for_by_name_is_a_gate_and_a_changed_one_an_error() -> None:
+    subject = on_scale()(healthy())
+    assert subject.mining is not None
+
+    def mined_by(chosen: Recipe) -> Subject:
+        assert subject.mining is not None
+        mining = subject.mining.model_copy(update={"recipe": asdict(chosen)})
+        return replace(subject, mining=mining, spec=SPEC)
+
+    clear = chain(*(remove(f"hard_negatives/{split}", f"q{n:02}") for split in SPLITS for n in range(11)))
+    findings = found(clear(mined_by(RECIPES["v1"])))
+    assert findings["recipe-chosen"].severity is GATE
+    assert findings["recipe-chosen"].examples == ("v1, config v0",)
+    assert "mining-recipe" not in findings
+    changed = found(clear(mined_by(replace(RECIPES["v1"], floor=1.0))))
+    assert changed["mining-recipe"].examples == ("floor: 1.0, config 1.5",)
+    unknown = found(clear(mined_by(replace(RECIPES["v0"], name="v7"))))
+    assert unknown["mining-recipe"].examples == ("name: 'v7', config 'v0'",)
+
+
+def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
+    subject = on_scale()(healthy())
+    write_tree(tmp_path, subject)
+    assert found(read_built(tmp_path, subject.spec))["scale-unknown"].count == 2
+    work = work_folder(tmp_path, subject.spec.name)
+    assert subject.scale is not None and subject.classes is not None
+    write_bytes(work / "scale.parquet", frame_bytes(subject.scale))
+    write_bytes(work / "classes.parquet", frame_bytes(subject.classes))
+    assert found(read_built(tmp_path, subject.spec)) == {}
+    write_bytes(work / "scale.parquet", frame_bytes(subject.scale.cast({"mean": pl.String})))
+    with pytest.raises(StorageError, match="no column 'mean' of numbers"):
+        read_built(tmp_path, subject.spec)
+
+
+@unhurried
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    guard=st.sampled_from(["lowest", "highest"]),
+    depth=st.sampled_from([None, 8]),
+    margin=st.sampled_from([0.0, 0.3]),
+    floor=st.sampled_from([None, -0.5, 0.7]),
+    equivalence=st.booleans(),
+)
+def test_what_is_mined_passes(
+    seed: int, guard: Any, depth: int | None, margin: float, floor: float | None, *, equivalence: bool
+) -> None:
+    random = np.random.default_rng(seed)
+    chosen = Recipe("versuch", depth, "all", margin, "deviations", guard, 3, floor, equivalence, 0.8)
+    subject = on_scale(**asdict(chosen))(healthy())
+    queries = pl.concat([table(subject, f"queries/{split}") for split in SPLITS])
+    qrels = pl.concat([table(subject, f"qrels/{split}") for split in SPLITS])
+    corpus = table(subject, "corpus/corpus")
+
+    def vectors(rows: int) -> NDArray[np.float32]:
+        raw = random.normal(size=(rows, 3))
+        return np.asarray(raw / np.linalg.norm(raw, axis=1, keepdims=True), dtype=np.float32)
+
+    assert subject.undecided is not None
+    mined = mine(
+        queries,
+        corpus,
+        qrels,
+        subject.undecided,
+        vectors(queries.height),
+        vectors(corpus.height),
+        chosen,
+        classes=subject.classes,
+    )
+    for split in SPLITS:
+        members = table(subject, f"queries/{split}")
+        rows = mined.negatives.join(members, left_on="query-id", right_on="_id", how="semi")
+        subject = with_table(subject, f"hard_negatives/{split}", rows)
+    assert subject.mining is not None
+    mining = subject.mining.model_copy(update={"report": mined.report})
+    findings = found(replace(subject, mining=mining, scale=mined.scale))
+    assert not [finding for finding in findings.values() if finding.severity is Severity.ERROR]

@@ -1,0 +1,133 @@
+"""The whole way by recipe v1, and its rows mined again from what is published."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from builders import registry
+from builders.encoders import encode_cached, load_encoder
+from builders.lock.model import Lock, read_lock
+from builders.rehearsal import Hub
+from builders.spec import RECIPES
+from builders.tables import Kind
+from builders.text.merge import encoded_text
+from tests.end_to_end.kit import ROWS, Tree, build, run, without_network
+from tests.mining.test_remine import World, expected
+
+pytestmark = pytest.mark.upstream
+
+LIMIT = ("--limit", str(ROWS))
+
+
+@pytest.fixture(scope="module")
+def by_v1(built: Tree, upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    folder = tmp_path_factory.mktemp("v1")
+    return build(upstream_hub, folder, "jobs", *LIMIT, "--recipe", "v1", home=built.home)
+
+
+def lock_of(tree: Tree) -> Lock:
+    return read_lock(tree.out / "work/jobs/lock.json")
+
+
+def sets(keys: pl.Series, pairs: pl.DataFrame, key: str, value: str) -> dict[str, set[str]]:
+    grouped = pairs.group_by(key).agg(value).iter_rows()
+    return {each: set() for each in keys} | {each: set(values) for each, values in grouped}
+
+
+def test_every_published_row_is_mined_again_in_float64(by_v1: Tree) -> None:
+    work = by_v1.out / "work/jobs"
+    corpus = by_v1.table("jobs", Kind.CORPUS, "corpus")
+    queries = by_v1.all_splits("jobs", Kind.QUERIES).sort("_id")
+    mining = registry.load("jobs").mining
+    assert mining is not None
+    encoder = load_encoder(mining.encoder, "offline")
+    asked = encode_cached(encoder, queries["text"], "query", root=by_v1.home)
+    told = encode_cached(encoder, encoded_text(corpus), "passage", root=by_v1.home)
+    assert asked.encoded == told.encoded == 0
+    qrels = by_v1.all_splits("jobs", Kind.QRELS)
+    undecided = pl.read_parquet(work / "undecided.parquet")
+    classes = pl.read_parquet(work / "classes.parquet")
+    world = World(
+        queries=dict(queries.iter_rows()),
+        passages={row[0]: (row[1], row[2]) for row in corpus.iter_rows()},
+        positives=sets(queries["_id"], qrels, "query-id", "corpus-id"),
+        undecided=sets(queries["_id"], undecided, "query-id", "corpus-id"),
+        query_vectors=asked.vectors,
+        passage_vectors=told.vectors,
+        classes=sets(corpus["_id"], classes, "corpus-id", "class"),
+    )
+    wanted = expected(world, RECIPES["v1"])
+    found = by_v1.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query-id", "rank").rows()
+    assert len(wanted) > ROWS
+    assert [row[:3] for row in found] == [row[:3] for row in wanted]
+    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-6)
+
+
+def test_no_negative_has_the_code_of_a_positive_or_was_observed_with_a_twin(by_v1: Tree) -> None:
+    code = pl.col("text").str.extract(r"KldB 2010: (\d+)\.$")
+    codes = by_v1.table("jobs", Kind.CORPUS, "corpus").select(code=code, **{"corpus-id": "_id"}).drop_nulls()
+    qrels, negatives = (by_v1.all_splits("jobs", kind) for kind in (Kind.QRELS, Kind.HARD_NEGATIVES))
+    positive = qrels.join(codes, on="corpus-id").select("query-id", "code").unique()
+    coded = negatives.join(codes, on="corpus-id")
+    assert coded.height > 0.9 * negatives.height
+    assert coded.join(positive, on=["query-id", "code"], how="semi").is_empty()
+    group = registry.load("jobs").group_key
+    key = registry.load("jobs").query_key
+    queries = by_v1.all_splits("jobs", Kind.QUERIES).select(
+        pl.col("_id").alias("query-id"),
+        group=pl.col("text").map_elements(lambda text: group(key(text)), return_dtype=pl.String),
+    )
+    observed = qrels.join(queries, on="query-id").select("group", "corpus-id").unique()
+    assert (
+        negatives
+        .join(queries, on="query-id")
+        .join(observed, on=["group", "corpus-id"], how="semi")
+        .is_empty()
+    )
+
+
+def test_the_yield_is_what_the_recipe_was_chosen_for(by_v1: Tree) -> None:
+    mining = lock_of(by_v1).mining
+    assert mining is not None and mining.recipe["name"] == "v1"
+    report = mining.report
+    assert report["yield"]["any"] >= 0.65 * report["queries"]
+    assert report["yield"]["full"] >= 0.6 * report["queries"]
+    heard = report["queries"] - report["suspicious"]["queries"]
+    assert report["yield"]["any"] >= 0.95 * heard
+    assert report["distance_from_mean"]["deviations"]["min"] >= 1.5 - 1e-6
+    assert report["looked_at"] == report["negatives"] + sum(report["dropped"].values())
+
+
+def test_suspicious_positives_lie_in_the_work_folder_of_every_recipe(built: Tree, by_v1: Tree) -> None:
+    path = "work/jobs/suspicious_positives.parquet"
+    listed = pl.read_parquet(by_v1.out / path)
+    assert listed.equals(pl.read_parquet(built.out / path))
+    assert listed.columns == ["query-id", "corpus-id", "score", "deviations"]
+    assert 0 < listed["query-id"].n_unique() < 0.4 * ROWS
+    assert (listed["deviations"] < 2).all()
+    silent = by_v1.all_splits("jobs", Kind.HARD_NEGATIVES).join(listed, on="query-id", how="semi")
+    assert silent.is_empty()
+
+
+def test_one_thread_gives_the_same_bytes(by_v1: Tree, upstream_hub: Hub, built: Tree) -> None:
+    again = build(
+        upstream_hub, by_v1.out.parent / "one", "jobs", *LIMIT, "--recipe", "v1", home=built.home, threads=1
+    )
+    assert again.bytes_by_path() == by_v1.bytes_by_path()
+    for name in ("lock.json", "scale.parquet", "suspicious_positives.parquet"):
+        assert (again.out / "work/jobs" / name).read_bytes() == (by_v1.out / "work/jobs" / name).read_bytes()
+
+
+def test_check_opens_a_gate_for_another_recipe_than_the_configs(by_v1: Tree) -> None:
+    done = run("check", "--dist", str(by_v1.out), env=without_network(), home=by_v1.home)
+    assert done.returncode == 0, done.stdout
+    assert "recipe-chosen" in done.stdout
+
+
+def test_a_lock_is_never_made_by_another_recipe(by_v1: Tree) -> None:
+    words = ("build", "jobs", "--update-lock", "--recipe", "v1", "--out", str(by_v1.out.parent / "none"))
+    done = run(*words, env=without_network(), home=by_v1.home)
+    assert done.returncode == 1
+    assert "--recipe" in done.stderr
