@@ -12,13 +12,18 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from builders import checks
-from builders.checks.model import Finding, Severity, Subject
+from builders.audit.citation import audit_path, read_audit
+from builders.audit.decisions import decisions_path, read_decisions
+from builders.checks.model import ClusteringSubject, Finding, Severity, Subject
+from builders.clustering import cluster, sets_line, write_sets
+from builders.documents import limit_documents, prepare_documents
 from builders.errors import Busy, FindingsError, StorageError
-from builders.lock.committed import FOLDER, committed_lock, from_upstream, splits_path
+from builders.lock.committed import FOLDER, committed_lock, from_upstream, splits_path, whole_upstream
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
+from builders.sets import draw
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
-from builders.spec import RECIPES, Mining, Retrieval
+from builders.spec import RECIPES, Clustering, ConfigSpec, Mining, Retrieval
 from builders.splits import assign, read_splits, remembered
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
 from builders.write import Outcome, write
@@ -80,7 +85,7 @@ class Built:
     findings: list[Finding]
 
 
-def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
+def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
     """Build a config under `options.out`, and write its lock last.
 
     Raises:
@@ -90,13 +95,18 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
         StorageError: The folder cannot be written, or another build holds it.
     """
     with exclusive(options.out):
-        fetched, stand_in = _sources(spec, options)
+        fetched, stand_in = _sources(spec, options, progress)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
+        if isinstance(spec, Clustering):
+            return _build_sets(spec, options, progress, fetched)
         records = spec.read(fetched.files)
         if options.limit is not None:
             records = limit(records, options.limit, whole=spec.rows == "pair")
-        prepared = prepare(spec, records)
+        decisions = read_decisions(decisions_path(options.committed, spec.name))
+        prepared = prepare(spec, records, decisions)
         progress.step("prepare", *(funnel_line(funnel) for funnel in prepared.funnels))
+        if decisions:
+            progress.step("decisions", _decisions_line(prepared.decisions))
         committed = _committed_splits(spec, options)
         assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
         progress.step("split", _sizes_line(assignment))
@@ -133,11 +143,37 @@ def build(spec: Retrieval, options: Options, progress: Progress) -> Built:
             mining=mining,
             scale=mined.scale if mined else None,
             suspicious=mined.suspicious if mined else None,
+            audit=read_audit(audit_path(options.committed, spec.name)),
             findings=findings,
         )
         lock = write(options.out, outcome)
         progress.step("write", f"{len(lock.files)} files, {sum(f.size for f in lock.files):,} bytes")
         return Built(lock, findings)
+
+
+def _build_sets(spec: Clustering, options: Options, progress: Progress, fetched: Fetched) -> Built:
+    """Build a clustering config from its fetched sources."""
+    read = spec.read(fetched.files)
+    if options.limit is not None:
+        read = limit_documents(read, options.limit)
+    prepared = prepare_documents(spec, read)
+    progress.step("prepare", funnel_line(prepared.funnel))
+    clustered = cluster(spec, prepared, draw(prepared.documents, spec.sets, seed=SEED))
+    progress.step("draw", sets_line(clustered.figures))
+    parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": False}
+    subject = ClusteringSubject(
+        spec,
+        _by_kind(list(clustered.tables)),
+        (prepared.funnel,),
+        clustered.figures,
+        upstream=whole_upstream(fetched.locks, parameters),
+    )
+    findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
+    _stop_on_errors(spec, findings)
+    progress.step("check", *_finding_lines(findings))
+    lock = write_sets(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
+    progress.step("write", f"{len(lock.files)} files, {sum(f.size for f in lock.files):,} bytes")
+    return Built(lock, findings)
 
 
 @contextmanager
@@ -166,11 +202,19 @@ def exclusive(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def _sources(spec: Retrieval, options: Options) -> tuple[Fetched, bool]:
+def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fetched, bool]:
     """Fetch, hold against the committed lock, and say whether a stand-in for the Hub was asked."""
-    fetched = fetch(spec.sources, offline=options.offline, sources_from=options.sources, root=options.home)
-    stand_in = is_stand_in() and any(source.kind == "hub" for source in fetched.locks)
     locked = committed_lock(options.committed, spec.name)
+    fetched = fetch(
+        spec.sources,
+        offline=options.offline,
+        sources_from=options.sources,
+        root=options.home,
+        progress=lambda line: progress.step("fetch", line),
+        recorded=locked.sources if locked is not None else (),
+        record=not options.against_lock,
+    )
+    stand_in = is_stand_in() and any(source.kind == "hub" for source in fetched.locks)
     if locked is not None and options.against_lock and from_upstream(fetched.locks, {"stand_in": stand_in}):
         verify_against(fetched.locks, locked.sources)
     return fetched, stand_in
@@ -243,7 +287,7 @@ def _by_kind(tables: list[Table]) -> dict[Kind, dict[str, pl.DataFrame]]:
     return frames
 
 
-def _stop_on_errors(spec: Retrieval, findings: list[Finding]) -> None:
+def _stop_on_errors(spec: ConfigSpec, findings: list[Finding]) -> None:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR and not finding.waived]
     if errors:
         lines = (f"{error.code}: {error.message} ({', '.join(error.examples)})" for error in errors)
@@ -256,6 +300,14 @@ def funnel_line(funnel: Funnel) -> str:
     if funnel.merged:
         losses.append(f" − {funnel.merged:,} merged")
     return f"{funnel.table} {funnel.read:,} read{''.join(losses)} = {funnel.out:,}"
+
+
+def _decisions_line(counts: dict[str, int]) -> str:
+    """Return what decisions did: "3 relevant, 1 excluded (1 unmatched); qrels +7 −0"."""
+    return (
+        f"{counts['relevant']:,} relevant, {counts['excluded']:,} excluded "
+        f"({counts['unmatched']:,} unmatched); qrels +{counts['qrels_added']:,} −{counts['qrels_removed']:,}"
+    )
 
 
 def _sizes_line(assignment: pl.DataFrame) -> str:

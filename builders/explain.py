@@ -53,7 +53,24 @@ class Dropped:
     meaning: str
 
 
-def explain(out: Path, wanted: str) -> tuple[Published | Dropped, ...]:
+@dataclass(frozen=True, slots=True)
+class InSets:
+    """A document that clustering sets hold.
+
+    Attributes:
+        config: The builder's name.
+        id: The upstream id.
+        title: Its sentence in s2s.
+        sets: Where it stands, each as "set 3 (coarse), row 17: Sport".
+    """
+
+    config: str
+    id: str
+    title: str
+    sets: tuple[str, ...]
+
+
+def explain(out: Path, wanted: str) -> tuple[Published | InSets | Dropped, ...]:
     """Find an id among published ids, upstream ids and dropped rows of everything built under `out`.
 
     Raises:
@@ -71,17 +88,41 @@ def explain(out: Path, wanted: str) -> tuple[Published | Dropped, ...]:
     return found
 
 
-def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | Dropped]:
+def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | InSets | Dropped]:
     work = work_folder(out, lock.config)
     provenance = pl.read_parquet(work / "provenance.parquet")
-    dropped = pl.read_parquet(work / "dropped.parquet").filter(pl.col("id") == wanted)
+    dropped = pl.read_parquet(work / "dropped.parquet")
+    if lock.clustering is not None:
+        yield from _in_sets(out, lock, provenance, wanted)
+        provenance = provenance.clear()
     hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
+    # A row that was dropped after merging is listed under the id that the merged rows share.
+    merged = dropped.join(hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi")
+    dropped = pl.concat([dropped.filter(pl.col("id") == wanted), merged]).unique(maintain_order=True)
     for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
         row = _published(out, lock, provenance, table, published_id)
         if row is not None:
             yield row
     for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
         yield Dropped(lock.config, table, row_id, reason, ROWS.get(reason, reason))
+
+
+def _in_sets(out: Path, lock: Lock, provenance: pl.DataFrame, wanted: str) -> Iterator[InSets]:
+    places = provenance.filter(pl.col("upstream_id") == wanted).select(
+        row="row", set=pl.col("_id").cast(pl.Int64)
+    )
+    if places.is_empty():
+        return
+    sets = pl.read_parquet(out / lock.release / published_path(lock.config, Kind.CLUSTERING_S2S, "test"))
+    found = (
+        sets
+        .with_columns(set=pl.int_range(1, pl.len() + 1))
+        .join(places, on="set")
+        .with_columns(pl.col("sentences", "labels").list.get(pl.col("row") - 1))
+        .sort("set", "row")
+    )
+    where = found.select(pl.format("set {} ({}), row {}: {}", "set", "level", "row", "labels")).to_series()
+    yield InSets(lock.config, wanted, found["sentences"][0], tuple(where))
 
 
 def _published(out: Path, lock: Lock, provenance: pl.DataFrame, table: str, wanted: str) -> Published | None:
@@ -121,10 +162,16 @@ def _rows(out: Path, lock: Lock, kind: Kind) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def lines(row: Published | Dropped) -> Iterator[str]:
+def lines(row: Published | InSets | Dropped) -> Iterator[str]:
     """Tell it in words, a few lines long."""
     if isinstance(row, Dropped):
         yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
+        return
+    if isinstance(row, InSets):
+        yield f"{row.id}: {row.config}, in {len(row.sets)} clustering sets"
+        yield f"  title      {row.title}"
+        for number, place in enumerate(row.sets):
+            yield f"  {'' if number else 'stands in':<10} {place}"
         return
     yield f"{row.id}: {row.config}-{row.table}, split {row.split}"
     yield f"  text       {row.text}"

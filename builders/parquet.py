@@ -20,12 +20,13 @@ _ROW_GROUP_BYTES = 64 << 20
 
 
 def to_arrow(table: Table) -> pa.Table:
-    """Return the rows as one Arrow chunk per column, sorted by id, with exactly the published schema.
+    """Return the rows as one Arrow chunk per column, in published order, with exactly the published schema.
 
     Raises:
         pyarrow.ArrowInvalid: A value does not fit its column (a null, an overflow).
     """
-    ordered = table.frame.sort(SORT_KEYS[table.kind])
+    keys = SORT_KEYS[table.kind]
+    ordered = table.frame.sort(keys) if keys else table.frame
     schema = SCHEMAS[table.kind]
     return ordered.select(schema.names).to_arrow().cast(schema).combine_chunks()
 

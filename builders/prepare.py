@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from builders.audit.decisions import Decision, Resolved, apply, effects, resolve
 from builders.errors import SourceSchema
 from builders.lock.model import Funnel
 from builders.personal import counts, scrub
@@ -30,6 +31,7 @@ class Prepared:
         provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
         personal: Replacements in the rows read, by table and kind.
+        decisions: What decisions of audits did, counted; empty where there are none.
     """
 
     queries: pl.DataFrame
@@ -39,6 +41,7 @@ class Prepared:
     provenance: pl.DataFrame
     funnels: tuple[Funnel, ...]
     personal: dict[str, dict[str, int]]
+    decisions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,13 @@ class _Usable:
     personal: dict[str, dict[str, int]]
 
 
-def prepare(spec: Retrieval, records: Records) -> Prepared:
+def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = ()) -> Prepared:
     """Turn upstream rows into what is published, and account for every row on the way.
+
+    Args:
+        spec: The config.
+        records: Upstream rows.
+        decisions: What audits decided about published pairs.
 
     Raises:
         SourceSchema: An upstream id is null or used twice.
@@ -64,7 +72,8 @@ def prepare(spec: Retrieval, records: Records) -> Prepared:
     passages = merge_passages(usable.passages.select("upstream_id", "title", "text"), spec.ids)
     grouped = queries.rows.with_columns(group=each(queries.rows["key"], spec.group_key))
     pairs = _observed_pairs(records.pairs, queries.ids, passages.ids, grouped, usable.passages)
-    relations = spec.relate(pairs)
+    resolved = resolve(decisions, grouped, passages.rows)
+    observed, relations = _related(spec, pairs, resolved, passages.ids, usable.passages)
 
     answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
     unanswered = grouped.join(answered, on="_id", how="anti")
@@ -77,8 +86,9 @@ def prepare(spec: Retrieval, records: Records) -> Prepared:
         relations=Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes),
         dropped=pl.concat([usable.dropped, lost]).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
-        funnels=_funnels(spec, records, usable.dropped, lost, queries, passages, answered, pairs),
+        funnels=_funnels(spec, records, usable.dropped, lost, queries, passages, answered, pairs, resolved),
         personal=usable.personal,
+        decisions=effects(observed, relations, resolved, decisions),
     )
 
 
@@ -129,8 +139,8 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     """Normalise, compose, scrub, and part the rows that have text from those that have none."""
     queries = normalise_frame(records.queries, keep=["upstream_id"])
     passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
-    queries, in_queries = _scrubbed(queries, spec.personal)
-    passages, in_passages = _scrubbed(passages, spec.personal)
+    queries, in_queries = scrubbed(queries, spec.personal)
+    passages, in_passages = scrubbed(passages, spec.personal)
     queries = queries.with_columns(key=each(queries["text"], spec.query_key))
     dropped = _unusable(spec, queries, passages)
     return _Usable(
@@ -141,7 +151,8 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     )
 
 
-def _scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, dict[str, int]]:
+def scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Replace personal data in ``title`` and ``text``, each by itself, and count it by kind."""
     total: dict[str, int] = {}
     for column in ("title", "text"):
         if column in frame.columns:
@@ -197,6 +208,28 @@ def _observed_pairs(
     )
 
 
+def _related(
+    spec: Retrieval,
+    pairs: pl.DataFrame,
+    resolved: Resolved,
+    passage_ids: pl.DataFrame,
+    passages: pl.DataFrame,
+) -> tuple[Relations, Relations]:
+    """Relate by the config's rule: without the decisions of audits, and with them."""
+    observed = spec.relate(pairs)
+    if resolved.relevant.is_empty() and resolved.excluded.is_empty():
+        return observed, observed
+    confirmed = (
+        resolved.relevant
+        .join(passage_ids.rename({"_id": "corpus-id"}), on="corpus-id")
+        .join(passages.drop("title", "text"), on="upstream_id")
+        .drop("upstream_id")
+        .with_columns(confirmed=pl.lit(value=True))
+    )
+    both = pl.concat([pairs.with_columns(confirmed=pl.lit(value=False)), confirmed], how="diagonal")
+    return observed, apply(spec.relate(both), resolved)
+
+
 def _provenance(query_ids: pl.DataFrame, passage_ids: pl.DataFrame) -> pl.DataFrame:
     tables = [("queries", query_ids), ("corpus", passage_ids)]
     return (
@@ -216,6 +249,7 @@ def _funnels(
     passages: Merged,
     answered: pl.DataFrame,
     pairs: pl.DataFrame,
+    resolved: Resolved,
 ) -> tuple[Funnel, ...]:
     """Every figure is counted where it happens, never as the rest of the others, so that a check can fail."""
     whole = spec.rows == "pair"
@@ -243,7 +277,7 @@ def _funnels(
             merged=_merged(passages),
             out=passages.rows.height,
         ),
-        _pair_funnel(records, pairs),
+        _pair_funnel(records, pairs, resolved),
     )
 
 
@@ -251,17 +285,26 @@ def _merged(result: Merged) -> int:
     return result.ids.height - result.ids["_id"].n_unique()
 
 
-def _pair_funnel(records: Records, kept: pl.DataFrame) -> Funnel:
+def _pair_funnel(records: Records, kept: pl.DataFrame, resolved: Resolved) -> Funnel:
+    """Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped."""
     known = records.pairs.join(records.queries, left_on="query", right_on="upstream_id", how="semi").join(
         records.passages, left_on="passage", right_on="upstream_id", how="semi"
     )
-    ends = {"dangling": records.pairs.height - known.height, "row_dropped": known.height - kept.height}
+    keys = ["query-id", "corpus-id"]
+    pairs = pl.concat([kept.select(keys), resolved.relevant.select(keys)])
+    distinct = pairs.unique()
+    left = distinct.join(resolved.excluded, on=keys, how="anti")
+    ends = {
+        "dangling": records.pairs.height - known.height,
+        "row_dropped": known.height - kept.height,
+        "excluded": distinct.join(resolved.excluded, on=keys, how="semi").height,
+    }
     return Funnel(
         table="pairs",
-        read=records.pairs.height,
+        read=records.pairs.height + resolved.relevant.height,
         dropped={reason: count for reason, count in ends.items() if count},
-        merged=kept.height - kept.select("query-id", "corpus-id").n_unique(),
-        out=kept.select("query-id", "corpus-id").n_unique(),
+        merged=pairs.height - distinct.height,
+        out=left.height,
     )
 
 

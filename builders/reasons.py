@@ -7,6 +7,17 @@ ROWS = {
     "empty_text": "the passage had no text",
     "empty_profile": "neither an occupation nor a skill was known",
     "dangling": "an end of the pair is no row of the upstream",
+    "excluded": "auditors found the pair not relevant, or differed",
     "row_dropped": "an end of the pair was dropped",
+    "malformed": "the upstream could not be read there",
+    "no_title": "the document had no title",
+    "no_text": "the document had no text beside its title",
+    "no_genre": "the book had no genre",
+    "several_genres": "the book had more than one genre",
+    "no_topic": "the book had no topic",
+    "many_topics": "the book had more than two topics",
+    "not_newsroom": "the page was not from the newsroom",
+    "user_page": "the page was written by readers",
+    "no_section": "the article's path named no section",
 }
 """By reason, as in `dropped.parquet` and the funnel."""

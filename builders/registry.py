@@ -7,7 +7,7 @@ import importlib
 from importlib import resources
 
 from builders.errors import UsageError
-from builders.spec import Retrieval
+from builders.spec import Clustering, ConfigSpec, Retrieval
 
 
 def names() -> tuple[str, ...]:
@@ -17,7 +17,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
 
 
-def load(name: str) -> Retrieval:
+def load(name: str) -> ConfigSpec:
     """Return the config of that name.
 
     Raises:
@@ -29,5 +29,17 @@ def load(name: str) -> Retrieval:
         hint = f"Did you mean {near[0]}?" if near else f"Configs: {', '.join(known)}."
         raise UsageError(f"unknown config {name!r}", hint=hint)
     config = importlib.import_module(f"builders.configs.{name}").CONFIG
-    assert isinstance(config, Retrieval)
+    assert isinstance(config, Retrieval | Clustering)
+    return config
+
+
+def load_retrieval(name: str) -> Retrieval:
+    """Return the retrieval config of that name.
+
+    Raises:
+        UsageError: There is no such config, or it is of another kind.
+    """
+    config = load(name)
+    if not isinstance(config, Retrieval):
+        raise UsageError(f"{name} is no retrieval dataset", hint="It has neither queries nor hard negatives.")
     return config

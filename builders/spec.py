@@ -1,6 +1,6 @@
 """What a config is, as frozen values that hold plain functions.
 
-A config module ends in ``CONFIG = Retrieval(...)`` and is found by its file name. Its functions are pure:
+A config module ends in ``CONFIG = Retrieval(...)`` or ``Clustering(...)`` and is found by its file name. Its functions are pure:
 the build fetches, and hands them frames.
 """
 
@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from builders.personal.kinds import PersonalKind
+from builders.sources.model import RecordedFile
 
 Files = Mapping[str, Sequence[Path]]
 """The fetched files of a config by part: ``{"corpus": [Path(...)], "queries": [...]}``."""
@@ -149,6 +150,20 @@ class Waiver:
     at_most: int
 
 
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """How verdicts on a config's pairs are used.
+
+    Attributes:
+        auditors: How many must agree before a verdict becomes a decision.
+        cross_encoder: The model that gives a second opinion on hard negatives; its prefixes are not used. None
+            for one that needs no model.
+    """
+
+    auditors: int = 2
+    cross_encoder: EncoderSpec | None = None
+
+
 def identity(text: str) -> str:
     """Return the text itself: the merge and group key of configs whose texts are already canonical."""
     return text
@@ -192,6 +207,7 @@ class Retrieval:
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
+        audit: How verdicts of auditors are used.
     """
 
     name: str
@@ -212,6 +228,124 @@ class Retrieval:
     mining: Mining | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
+    audit: Audit = field(default_factory=Audit)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What the `read` of a clustering config returns: every upstream row, also those that no set will hold.
+
+    Attributes:
+        rows: ``upstream_id`` str, and the columns that `Clustering.compose` needs, raw.
+        malformed: ``id`` str (file and line), ``problem`` str: places that could not be read.
+    """
+
+    rows: pl.DataFrame
+    malformed: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Clustering sets of random size, drawn from all documents.
+
+    Attributes:
+        level: Of the published rows, "coarse".
+        label: The column that holds the label, as `Clustering.compose` names it.
+        count: How many sets.
+        smallest: Least share of the documents that a set holds.
+    """
+
+    level: str
+    label: str
+    count: int = 10
+    smallest: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """One clustering set of all documents for each value of a column; its level is "within:" and the value.
+
+    Attributes:
+        by: The column whose values divide the documents.
+        label: The column that holds the label.
+    """
+
+    by: str
+    label: str
+
+
+SetRule = Sampled | Within
+
+
+@dataclass(frozen=True, slots=True)
+class TextFigures:
+    """Lengths of published texts in characters, over the distinct ones: how many, least, mean, most."""
+
+    unique: int
+    shortest: int
+    mean: float
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSets:
+    """What is known of the sets that others published: a build from the real upstream is held against it.
+
+    Attributes:
+        source: Where the figures stand.
+        documents: How many documents the sets were drawn from.
+        sizes: Sizes of the sets by level, in order.
+        labels: Names of the labels by column.
+        texts: Figures by variant, "s2s" and "p2p".
+    """
+
+    source: str
+    documents: int
+    sizes: Mapping[str, tuple[int, ...]]
+    labels: Mapping[str, frozenset[str]]
+    texts: Mapping[str, TextFigures]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """A clustering dataset: the same sets of titles (s2s) and of titles with texts (p2p).
+
+    Attributes:
+        name: As the file in `builders/configs`.
+        release: "tecb-de".
+        title: One line for people.
+        licence: SPDX-like Hub licence id, lower case.
+        languages: ISO 639-3 codes.
+        sources: Upstreams, fetched in order.
+        read: Fetched files in, `Documents` out. Raises `SourceError`.
+        compose: Normalised rows in; ``upstream_id``, ``title``, ``text``, the columns of labels, and ``reason``
+            str out: why a row is left out, null where it is not.
+        sets: How sets are drawn, in the order in which they are published.
+        personal: The kinds of personal data that are replaced.
+        order: Columns by which documents are ordered before rows are drawn.
+        published: Figures to compare with, or None.
+        waivers: Findings that are accepted.
+        notes: Facts about meaning that the card prints as limitations.
+    """
+
+    name: str
+    release: str
+    title: str
+    licence: str
+    languages: tuple[str, ...]
+    sources: tuple[RecordedFile, ...]
+    read: Callable[[Files], Documents]
+    compose: Callable[[pl.DataFrame], pl.DataFrame]
+    sets: tuple[SetRule, ...]
+    personal: tuple[PersonalKind, ...]
+    order: tuple[str, ...] = ("upstream_id",)
+    published: PublishedSets | None = None
+    waivers: tuple[Waiver, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+ConfigSpec = Retrieval | Clustering
+"""What a config module ends in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,5 +374,12 @@ RELEASES: dict[str, Release] = {
         licence="cc-by-4.0",
         admits=("cc-by-4.0", "cc0-1.0"),
         languages=("de", "en"),
+    ),
+    "tecb-de": Release(
+        name="tecb-de",
+        title="tecb-de: German text clustering",
+        licence="cc-by-nc-sa-4.0",
+        admits=("cc-by-nc-sa-4.0", "cc-by-nc-4.0", "cc-by-4.0", "cc0-1.0"),
+        languages=("de",),
     ),
 }

@@ -12,12 +12,20 @@ SPLITS = ("train", "dev", "test")
 
 
 class Kind(StrEnum):
-    """What a published table holds; the value is the last part of its config name."""
+    """What a published table holds; the value is what follows the dataset's name in its config name."""
 
     CORPUS = "corpus"
     QUERIES = "queries"
     QRELS = "qrels"
     HARD_NEGATIVES = "hard_negatives"
+    CLUSTERING_S2S = "clustering-s2s"
+    CLUSTERING_P2P = "clustering-p2p"
+
+
+CLUSTERING: dict[str, Kind] = {"s2s": Kind.CLUSTERING_S2S, "p2p": Kind.CLUSTERING_P2P}
+"""The tables of a clustering dataset by variant: titles alone, and titles with texts."""
+RETRIEVAL = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, Kind.HARD_NEGATIVES)
+"""The tables of a retrieval dataset."""
 
 
 def _column(name: str, dtype: pa.DataType) -> pa.Field[pa.DataType]:
@@ -25,6 +33,11 @@ def _column(name: str, dtype: pa.DataType) -> pa.Field[pa.DataType]:
 
 
 _STRING = pa.string()
+_SETS = pa.schema([
+    _column("sentences", pa.list_(_STRING)),
+    _column("labels", pa.list_(_STRING)),
+    _column("level", _STRING),
+])
 SCHEMAS: dict[Kind, pa.Schema] = {
     Kind.CORPUS: pa.schema([_column("_id", _STRING), _column("title", _STRING), _column("text", _STRING)]),
     Kind.QUERIES: pa.schema([_column("_id", _STRING), _column("text", _STRING)]),
@@ -40,13 +53,18 @@ SCHEMAS: dict[Kind, pa.Schema] = {
         _column("score", pa.float32()),
         _column("positive_score", pa.float32()),
     ]),
+    Kind.CLUSTERING_S2S: _SETS,
+    Kind.CLUSTERING_P2P: _SETS,
 }
 SORT_KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.CORPUS: ("_id",),
     Kind.QUERIES: ("_id",),
     Kind.QRELS: ("query-id", "corpus-id"),
     Kind.HARD_NEGATIVES: ("query-id", "rank"),
+    Kind.CLUSTERING_S2S: (),
+    Kind.CLUSTERING_P2P: (),
 }
+"""What rows are sorted by; the order of clustering sets is that of their drawing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +74,7 @@ class Table:
     Attributes:
         dataset: The builder's name, "jobs".
         kind: What it holds.
-        split: "corpus" for a corpus, else one of `SPLITS`.
+        split: One of `splits_of(kind)`.
         frame: The rows, with the columns of `SCHEMAS[kind]`.
     """
 
@@ -81,11 +99,22 @@ def config_name(dataset: str, kind: Kind) -> str:
     return f"{dataset}-{kind}"
 
 
+def kind_of(config: str) -> Kind:
+    """Return what a config of that name holds; a dataset's name has no hyphen.
+
+    Raises:
+        ValueError: It is none of ours.
+    """
+    return Kind(config.partition("-")[2])
+
+
 def published_path(dataset: str, kind: Kind, split: str) -> str:
     """Return the path of a table in its release: "jobs/qrels/test.parquet"."""
     return f"{dataset}/{kind}/{split}.parquet"
 
 
 def splits_of(kind: Kind) -> tuple[str, ...]:
-    """Return the splits of a table: a corpus has one, named as itself."""
-    return ("corpus",) if kind is Kind.CORPUS else SPLITS
+    """Return the splits of a table: a corpus has one, named as itself, clustering sets are for testing."""
+    if kind is Kind.CORPUS:
+        return ("corpus",)
+    return ("test",) if kind in CLUSTERING.values() else SPLITS

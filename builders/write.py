@@ -6,6 +6,7 @@ import importlib.metadata
 import platform
 import shutil
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from builders import files
 from builders.checks.model import Finding, Severity
 from builders.facts import facts
 from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import FindingLock, Lock, MiningLock, SourceLock
+from builders.lock.model import AuditLock, FileLock, FindingLock, Lock, MiningLock, SourceLock
 from builders.parquet import encode, frame_bytes
 from builders.prepare import Prepared
 from builders.spec import Retrieval
@@ -35,6 +36,7 @@ class Outcome:
         splits: The same, and the committed queries that are gone: what the next build starts from.
         scale: From `builders.mining.Mined`; None where nothing is mined.
         suspicious: From `builders.mining.Mined`; None where nothing is mined.
+        audit: The latest audit of the config; None where there was none.
     """
 
     spec: Retrieval
@@ -47,6 +49,7 @@ class Outcome:
     mining: MiningLock | None
     scale: pl.DataFrame | None
     suspicious: pl.DataFrame | None
+    audit: AuditLock | None
     findings: list[Finding]
 
 
@@ -58,38 +61,66 @@ def write(out: Path, outcome: Outcome) -> Lock:
     Raises:
         StorageError: Something cannot be written.
     """
-    spec = outcome.spec
-    work = work_folder(out, spec.name)
-    published = out / spec.release
-    encoded = {table.path: encode(table) for table in sorted(outcome.tables, key=lambda table: table.path)}
+    encoded = encode_all(outcome.tables)
     lock = _lock(outcome, tuple(file for _, file in encoded.values()))
-
-    files.remove(work / "lock.json")
-    files.sweep(work)
-    files.sweep(published)
-    _remove_stale(published / spec.name, {published / path for path in encoded})
-    for path, (data, _) in encoded.items():
-        files.write_bytes(published / path, data)
-    for name, frame in {
+    beside = {
         "dropped": outcome.prepared.dropped,
         "provenance": outcome.prepared.provenance,
         "undecided": outcome.prepared.relations.undecided,
         "classes": outcome.prepared.relations.classes,
         "scale": outcome.scale,
         "suspicious_positives": outcome.suspicious,
-    }.items():
-        beside = work / f"{name}.parquet"
+    }
+    put(out, lock, encoded, beside, splits=outcome.splits)
+    return lock
+
+
+def encode_all(tables: Sequence[Table]) -> dict[str, tuple[bytes, FileLock]]:
+    """Return the files of tables by path, each with what the lock keeps of it."""
+    return {table.path: encode(table) for table in sorted(tables, key=lambda table: table.path)}
+
+
+def put(
+    out: Path,
+    lock: Lock,
+    encoded: Mapping[str, tuple[bytes, FileLock]],
+    beside: Mapping[str, pl.DataFrame | None],
+    *,
+    splits: pl.DataFrame | None = None,
+) -> None:
+    """Write a built config, its lock last.
+
+    Args:
+        out: The folder that is built into.
+        lock: Of the config.
+        encoded: The published files by path.
+        beside: What is kept in the work folder, by name; a None takes away what an earlier build left.
+        splits: The assignment for the next build, where there is one.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    work = work_folder(out, lock.config)
+    published = out / lock.release
+    files.remove(work / "lock.json")
+    files.sweep(work)
+    files.sweep(published)
+    _remove_stale(published / lock.config, {published / path for path in encoded})
+    for path, (data, _) in encoded.items():
+        files.write_bytes(published / path, data)
+    for name, frame in beside.items():
+        kept = work / f"{name}.parquet"
         if frame is None:
-            files.remove(beside)
+            files.remove(kept)
         else:
-            files.write_bytes(beside, frame_bytes(frame))
-    write_splits(work / "splits.tsv", outcome.splits)
-    files.write_json(work / "personal.json", outcome.prepared.personal)
+            files.write_bytes(kept, frame_bytes(frame))
+    if splits is not None:
+        write_splits(work / "splits.tsv", splits)
+    files.write_json(work / "personal.json", lock.personal)
     if lock.mining is not None:
         files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
     files.write_json(work / "lock.json", lock.model_dump(mode="json"))
-    write_manifest(out, spec.release)
-    return lock
+    write_manifest(out, lock.release)
 
 
 def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
@@ -100,15 +131,22 @@ def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
         licence=spec.licence,
         sources=outcome.sources,
         parameters=outcome.parameters,
-        tools=_tool_versions(),
+        tools=tool_versions(),
         funnels=outcome.prepared.funnels,
         splits={split: outcome.assignment.filter(pl.col("split") == split).height for split in SPLITS},
         facts=facts(outcome.prepared, outcome.assignment),
         personal=outcome.prepared.personal,
         mining=outcome.mining,
-        findings=tuple(_finding_lock(finding) for finding in outcome.findings),
+        decisions=outcome.prepared.decisions,
+        audit=outcome.audit,
+        findings=finding_locks(outcome.findings),
         files=published,
     )
+
+
+def finding_locks(findings: Sequence[Finding]) -> tuple[FindingLock, ...]:
+    """Return findings as the lock keeps them."""
+    return tuple(map(_finding_lock, findings))
 
 
 def _finding_lock(finding: Finding) -> FindingLock:
@@ -122,7 +160,8 @@ def _finding_lock(finding: Finding) -> FindingLock:
     })
 
 
-def _tool_versions() -> dict[str, str]:
+def tool_versions() -> dict[str, str]:
+    """Return the versions of what decides bytes: libraries, Python, Unicode."""
     versions = {name: importlib.metadata.version(name) for name in _TOOLS}
     return versions | {
         "python": ".".join(platform.python_version_tuple()[:2]),

@@ -109,7 +109,7 @@ def main() -> int:
 def _upstreams(folder: Path) -> Store:
     store = Store(orgs=["verein"])
     for config in CONFIGS:
-        for source in registry.load(config).sources:
+        for source in registry.load_retrieval(config).sources:
             place = folder / "hub" / "datasets" / source.repo
             store.add_folder("dataset", source.repo, place, source.revision)
     return store

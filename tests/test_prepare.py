@@ -191,7 +191,7 @@ def test_each_applies_once_per_distinct_text() -> None:
 
 
 def test_upstreams_of_several_files_can_be_composed(tmp_path: Path) -> None:
-    spec = registry.load("jobs")
+    spec = registry.load_retrieval("jobs")
     records = spec.read(write_jobs(tmp_path))
     pieces = [records.passages[:2], records.passages[2:]]
     chunked = Records(records.queries, pl.concat(pieces, rechunk=False), records.pairs)

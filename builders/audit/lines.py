@@ -24,7 +24,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             raise UsageError(f"{path}: larger than 64 MB; this is no file of an audit")
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 (byte {error.start})", hint="Take the file as it came.") from error
+        raise UsageError(
+            f"{path}: not UTF-8 (byte {error.start})", hint="Take the file as it came."
+        ) from error
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     for number, line in enumerate(text.split("\n"), 1):

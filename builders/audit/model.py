@@ -12,7 +12,6 @@ from pydantic import AfterValidator, AwareDatetime, Field
 from builders.lock.model import Frozen
 from builders.text.digest import digest
 
-SCHEMA_VERSION = 1
 NAME_LENGTH = 40
 NOTE_LENGTH = 500
 _HASH = r"^[0-9a-f]{16}$"
@@ -105,18 +104,20 @@ class Head(Frozen):
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
         opinion: Who ranked the suspects; empty for a random sample.
         recipe: The recipe that mined; empty where nothing was.
+        stand_in: Whether the build was made from stand-ins.
         seed: Of the draw.
         asked: Hard negatives asked for.
         strata: The populations.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     sample: Hash
     config: str
     build: Hash
     mode: Literal["random", "suspects"]
     opinion: str = ""
     recipe: str = ""
+    stand_in: bool = False
     seed: int
     asked: int
     strata: tuple[Stratum, ...]
@@ -140,7 +141,7 @@ class Judgement(Frozen):
         at: When it was given, with its time zone.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     config: str
     build: Hash
     sample: Hash

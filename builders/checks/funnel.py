@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from builders.checks.findings import Code
 from builders.checks.frames import stacked
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.model import AnySubject, Finding, Rule, Severity, Subject
 from builders.lock.model import Funnel
 from builders.spec import observed
 from builders.tables import Kind
@@ -41,7 +41,7 @@ def tables(subject: Subject) -> Iterator[Finding]:
     yield from MISSING.counted(len(wrong), (f"{name}: {found.count(name)} funnels" for name in wrong))
 
 
-def sums(subject: Subject) -> Iterator[Finding]:
+def sums(subject: AnySubject) -> Iterator[Finding]:
     """What was read is out, merged or dropped."""
     wrong = [funnel for funnel in subject.funnels if funnel.read != _accounted(funnel)]
     examples = (f"{f.table}: {f.read} read, {_accounted(f)} accounted for" for f in wrong)
@@ -66,7 +66,7 @@ def ends(subject: Subject) -> Iterator[Finding]:
     yield from CHAIN.counted(len(broken), (f"{f.table}: {f.read} read, {left} rows left" for f in broken))
 
 
-def reasons(subject: Subject) -> Iterator[Finding]:
+def reasons(subject: AnySubject) -> Iterator[Finding]:
     """Every drop has a reason, and no count is negative."""
     wrong = [
         f"{funnel.table}: {count} dropped as {reason!a}"

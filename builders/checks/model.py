@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import polars as pl
 
-from builders.lock.model import Funnel, MiningLock
-from builders.spec import Retrieval
+from builders.lock.model import ClusteringLock, Funnel, MiningLock
+from builders.spec import Clustering, Retrieval
 from builders.tables import Kind
 
 
@@ -69,4 +69,25 @@ class Subject:
     classes: pl.DataFrame | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ClusteringSubject:
+    """A built clustering config, as its rules see it.
+
+    Attributes:
+        spec: The config.
+        tables: Frames by kind and split, with the published columns.
+        funnels: The way of the rows.
+        figures: What the lock says of the sets, or None.
+        upstream: Whether all of the real upstream was built, so that published figures must be met.
+    """
+
+    spec: Clustering
+    tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
+    funnels: tuple[Funnel, ...]
+    figures: ClusteringLock | None
+    upstream: bool
+
+
+AnySubject = Subject | ClusteringSubject
 Rule = Callable[[Subject], Iterable[Finding]]
+AnyRule = Callable[[AnySubject], Iterable[Finding]]

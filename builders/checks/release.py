@@ -17,7 +17,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock import manifest
 from builders.lock.model import FileLock, Lock
 from builders.spec import RELEASES
-from builders.tables import SCHEMAS, SORT_KEYS, Kind
+from builders.tables import SCHEMAS, SORT_KEYS, kind_of
 
 _REBUILD = "Build the config again; nothing in the release folder is edited by hand."
 
@@ -108,7 +108,7 @@ def _beside(path: str) -> bool:
 def _contents(folder: Path, locked: Mapping[str, FileLock]) -> Iterator[Finding]:
     changed, schemas, orders = [], [], []
     for path, lock in sorted(locked.items()):
-        kind = Kind(lock.config.rpartition("-")[2])
+        kind = kind_of(lock.config)
         digest = files.sha256(folder / path)
         if digest != lock.sha256:
             changed.append(f"{path}: sha256 {digest}, locked {lock.sha256}")
@@ -131,6 +131,8 @@ def _has_schema(path: Path, expected: pa.Schema) -> bool:
 
 
 def _is_sorted(path: Path, keys: tuple[str, ...]) -> bool:
+    if not keys:
+        return True
     rows = pl.read_parquet(path, columns=list(keys))
     return rows.equals(rows.sort(keys))
 

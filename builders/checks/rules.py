@@ -7,10 +7,12 @@ from dataclasses import replace
 import polars as pl
 
 from builders.checks import (
+    clustering,
     described,
     funnel,
     ids,
     negatives,
+    published,
     qrels,
     release,
     scale,
@@ -22,7 +24,10 @@ from builders.checks import (
 from builders.checks.findings import ordered
 from builders.checks.model import Finding, Subject
 
-_MODULES = (schema, ids, text, qrels, splits, negatives, scale, funnel, release, described, waivers)
+_MODULES = (
+    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, published, release, described,
+    waivers,
+)  # fmt: skip
 CODES: dict[str, str] = {code.name: code.meaning for module in _MODULES for code in module.CODES}
 """Every code, and what it counts."""
 

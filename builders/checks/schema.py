@@ -9,7 +9,7 @@ import polars as pl
 
 from builders.checks.findings import Code
 from builders.checks.frames import columns_of, kinds_of
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.model import AnyRule, AnySubject, Finding, Severity
 from builders.tables import Kind, splits_of
 
 _PIPELINE = "The build writes this itself: report it as a bug, or build again if the file was edited."
@@ -47,13 +47,13 @@ CODES = (MISSING, UNEXPECTED, COLUMNS, DTYPE, NULL, EMPTY_SPLIT, EMPTY_NEGATIVES
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 
-def _tables(subject: Subject) -> Iterator[tuple[Kind, str, pl.DataFrame]]:
+def _tables(subject: AnySubject) -> Iterator[tuple[Kind, str, pl.DataFrame]]:
     for kind in kinds_of(subject):
         tables = subject.tables.get(kind, {})
         yield from ((kind, split, tables[split]) for split in splits_of(kind) if split in tables)
 
 
-def structure(subject: Subject) -> Iterator[Finding]:
+def structure(subject: AnySubject) -> Iterator[Finding]:
     """Compare the tables with the published schemas; the other rules need them to be right."""
     expected = {f"{kind}/{split}" for kind in kinds_of(subject) for split in splits_of(kind)}
     found = {f"{kind}/{split}" for kind, splits in subject.tables.items() for split in splits}
@@ -74,7 +74,7 @@ def structure(subject: Subject) -> Iterator[Finding]:
     yield from DTYPE.counted(len(dtypes), dtypes)
 
 
-def nulls(subject: Subject) -> Iterator[Finding]:
+def nulls(subject: AnySubject) -> Iterator[Finding]:
     """No published value is null: mteb raises on a null title."""
     found = {
         f"{kind}/{split} {name}": count
@@ -85,7 +85,7 @@ def nulls(subject: Subject) -> Iterator[Finding]:
     yield from NULL.counted(sum(found.values()), (f"{where}: {count} null" for where, count in found.items()))
 
 
-def empty_splits(subject: Subject) -> Iterator[Finding]:
+def empty_splits(subject: AnySubject) -> Iterator[Finding]:
     """A split without rows cannot be loaded; `datasets` raises."""
     empty = [(kind, split) for kind, split, frame in _tables(subject) if frame.is_empty()]
     negatives = [f"{kind}/{split}" for kind, split in empty if kind is Kind.HARD_NEGATIVES]
@@ -94,10 +94,10 @@ def empty_splits(subject: Subject) -> Iterator[Finding]:
     yield from EMPTY_NEGATIVES.counted(len(negatives), negatives)
 
 
-def config_name(subject: Subject) -> Iterator[Finding]:
+def config_name(subject: AnySubject) -> Iterator[Finding]:
     """A hyphen in the name could make a config that ends in a kind mteb gives a meaning of its own."""
     if not _NAME.fullmatch(subject.spec.name):
         yield from CONFIG_NAME.counted(1, [ascii(subject.spec.name)])
 
 
-RULES: tuple[Rule, ...] = (nulls, empty_splits, config_name)
+RULES: tuple[AnyRule, ...] = (nulls, empty_splits, config_name)

@@ -9,6 +9,7 @@ import polars as pl
 from builders.checks.findings import Code, line
 from builders.checks.frames import encoded, keyed, stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.personal.kinds import PersonalKind
 from builders.tables import Kind
 
 LONG = 10_000
@@ -105,15 +106,27 @@ def empty(subject: Subject) -> Iterator[Finding]:
 
 def normalised(subject: Subject) -> Iterator[Finding]:
     """Texts are NFC, with single spaces between words, without controls and invisible characters."""
-    text = pl.col("text")
-    unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
-    faulty = _texts(subject).filter((text != text.str.normalize("NFC")) | unfolded)
-    yield from NOT_NORMALISED.rows(faulty, _WHERE)
+    yield from unnormalised(_texts(subject))
 
 
 def looks(subject: Subject) -> Iterator[Finding]:
     """What may be right, but deserves a look."""
-    texts = _texts(subject)
+    yield from curious(_texts(subject))
+
+
+def unnormalised(texts: pl.DataFrame) -> Iterator[Finding]:
+    """Report texts that are not normalised.
+
+    Args:
+        texts: ``table``, ``split``, ``id``, ``field``, ``text`` str.
+    """
+    text = pl.col("text")
+    unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
+    yield from NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
+
+
+def curious(texts: pl.DataFrame) -> Iterator[Finding]:
+    """Report texts with entities and very long ones, out of a frame as for `unnormalised`."""
     yield from ENTITY.rows(texts.filter(pl.col("text").str.contains(_ENTITY)), _WHERE)
     measured = texts.with_columns(length=pl.col("text").str.len_chars()).filter(pl.col("length") > LONG)
     yield from TOO_LONG.rows(
@@ -136,12 +149,17 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
 
 def personal(subject: Subject) -> Iterator[Finding]:
     """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
-    if not subject.spec.personal:
+    yield from unscrubbed(_texts(subject), subject.spec.personal)
+
+
+def unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> Iterator[Finding]:
+    """Report what the scrubber would still replace, out of a frame as for `unnormalised`."""
+    if not kinds:
         return
     from builders.personal import scrub
 
-    texts = _texts(subject).drop_nulls("text").with_row_index("row")
-    spans = scrub(texts["text"], subject.spec.personal).spans
+    texts = texts.drop_nulls("text").with_row_index("row")
+    spans = scrub(texts["text"], kinds).spans
     places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule").join(texts, on="row")
     where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
     yield from PERSONAL.rows(places, where)

@@ -8,16 +8,18 @@ from pathlib import Path
 import polars as pl
 
 from builders import registry
+from builders.checks.clustering import run_clustering
 from builders.checks.findings import ordered
 from builders.checks.frames import PAIR
-from builders.checks.model import Finding, Subject
+from builders.checks.model import AnySubject, ClusteringSubject, Finding, Subject
 from builders.checks.release import check_release
 from builders.checks.rules import run
 from builders.checks.waivers import apply_waivers
 from builders.errors import StorageError
+from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
-from builders.spec import Retrieval
+from builders.spec import Clustering, ConfigSpec, Retrieval
 from builders.tables import Kind
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -25,7 +27,7 @@ _BUILD_AGAIN = "Build the config again."
 
 
 def check_tree(
-    out: Path, *, load: Callable[[str], Retrieval] = registry.load, configs: Path = CONFIGS
+    out: Path, *, load: Callable[[str], ConfigSpec] = registry.load, configs: Path = CONFIGS
 ) -> list[Finding]:
     """Apply every rule to every config and release that was built under a folder, and their waivers.
 
@@ -47,8 +49,12 @@ def check_tree(
     findings: list[Finding] = []
     for lock in locks:
         spec = load(lock.config)
-        committed = _committed(configs / f"{spec.name}.splits.tsv")
-        findings += apply_waivers(run(read_built(out, spec), committed=committed), spec.waivers)
+        if isinstance(spec, Clustering):
+            found = run_clustering(read_clustering(out, spec))
+        else:
+            committed = _committed(configs / f"{spec.name}.splits.tsv")
+            found = run(read_built(out, spec), committed=committed)
+        findings += apply_waivers(found, spec.waivers)
     for release in sorted({lock.release for lock in locks}):
         findings += check_release(out, release)
     return ordered(findings)
@@ -60,7 +66,7 @@ def _committed(path: Path) -> pl.DataFrame | None:
     return read_splits(path) if path.exists() else None
 
 
-def read_subject(out: Path, config: str) -> Subject:
+def read_subject(out: Path, config: str) -> AnySubject:
     """Read a built config as its rules see it.
 
     Args:
@@ -71,7 +77,19 @@ def read_subject(out: Path, config: str) -> Subject:
         UsageError: There is no such config.
         StorageError: It has no lock there, or a table cannot be read.
     """
-    return read_built(out, registry.load(config))
+    spec = registry.load(config)
+    return read_clustering(out, spec) if isinstance(spec, Clustering) else read_built(out, spec)
+
+
+def read_clustering(out: Path, spec: Clustering) -> ClusteringSubject:
+    """Read the tables and the lock of a clustering config, which need not be registered.
+
+    Raises:
+        StorageError: It has no lock there, or a table cannot be read.
+    """
+    lock = read_lock(work_folder(out, spec.name) / "lock.json")
+    whole = whole_upstream(lock.sources, lock.parameters)
+    return ClusteringSubject(spec, _tables(out, spec), lock.funnels, lock.clustering, upstream=whole)
 
 
 def read_built(out: Path, spec: Retrieval) -> Subject:
@@ -82,17 +100,20 @@ def read_built(out: Path, spec: Retrieval) -> Subject:
     """
     work = work_folder(out, spec.name)
     lock = read_lock(work / "lock.json")
-    published = out / spec.release / spec.name
-    tables = {kind: _splits(published / kind) for kind in Kind if (published / kind).is_dir()}
     return Subject(
         spec,
-        tables,
+        _tables(out, spec),
         _beside(work / "undecided.parquet", dict.fromkeys(PAIR, pl.String)),
         lock.funnels,
         lock.mining,
         _beside(work / "scale.parquet", {"query-id": pl.String, "mean": pl.Float64, "deviation": pl.Float64}),
         _beside(work / "classes.parquet", {"corpus-id": pl.String, "class": pl.String}),
     )
+
+
+def _tables(out: Path, spec: ConfigSpec) -> dict[Kind, dict[str, pl.DataFrame]]:
+    published = out / spec.release / spec.name
+    return {kind: _splits(published / kind) for kind in Kind if (published / kind).is_dir()}
 
 
 def _splits(folder: Path) -> dict[str, pl.DataFrame]:

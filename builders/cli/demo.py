@@ -15,7 +15,7 @@ from builders.cli.output import Lines, say, say_table
 @click.option("--out", type=click.Path(path_type=Path), help="Keep what is built in this folder.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the summary only.")
 def command(out: Path | None, quiet: bool) -> None:
-    """Build the bundled sample offline, rehearse its release on loopback, and say what came of it.
+    """Build the bundled sample offline, rehearse its releases on loopback, and say what came of it.
 
     Exit codes: 0 all of it worked; 1 a check or a comparison failed; 2 could not run.
     """
@@ -42,9 +42,9 @@ def command(out: Path | None, quiet: bool) -> None:
             report, recipe = lock.mining.report, lock.mining.recipe["name"]
             gave = f"{report['yield']['any']:,} of {report['queries']:,} queries"
             say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
-    receipt = walked.receipt
-    seconds = time.monotonic() - began
-    pushed = f"{len(receipt.files)} files pushed and read back equal"
-    say(f"{receipt.repo}@{receipt.tag}: {pushed} in {seconds:.0f} s")
+    for receipt in walked.receipts:
+        say(f"{receipt.repo}@{receipt.tag}: {len(receipt.files)} files pushed and read back equal")
+    say(f"All of it took {time.monotonic() - began:.0f} s.")
     if out is not None:
-        say(f"What would be published is in {out / 'mteb-de'}.")
+        folders = sorted({str(out / lock.release) for lock in walked.locks})
+        say(f"What would be published is in {' and '.join(folders)}.")

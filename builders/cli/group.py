@@ -10,6 +10,7 @@ import click
 from builders import __version__
 
 VERBS = {
+    "audit": ("builders.cli.audit", "Find out how many hard negatives are wrong."),
     "build": ("builders.cli.build", "Rebuild configs from their pinned upstreams."),
     "check": ("builders.cli.check", "Run every rule on a built tree."),
     "demo": ("builders.cli.demo", "Walk the whole way on the bundled sample, offline."),

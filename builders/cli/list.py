@@ -26,6 +26,7 @@ def command(out: Path, as_json: bool) -> None:
 
     Exit codes: 0 fine; 2 a lock cannot be read.
     """
+    from builders.lock.committed import FOLDER, lock_path
     from builders.lock.manifest import work_folder
     from builders.lock.model import read_lock
 
@@ -33,7 +34,6 @@ def command(out: Path, as_json: bool) -> None:
     for name in registry.names():
         spec = registry.load(name)
         built = work_folder(out, name) / "lock.json"
-        committed = Path(registry.__file__).parent / "configs" / f"{name}.lock.json"
         rows.append({
             "config": name,
             "title": spec.title,
@@ -41,7 +41,7 @@ def command(out: Path, as_json: bool) -> None:
             "licence": spec.licence,
             "sources": [asdict(source) for source in spec.sources],
             "rows": sum(file.rows for file in read_lock(built).files) if built.exists() else None,
-            "locked": committed.exists(),
+            "locked": lock_path(FOLDER, name).exists(),
         })
     if as_json:
         emit({"configs": rows})
@@ -55,8 +55,13 @@ def command(out: Path, as_json: bool) -> None:
                 row["licence"],
                 "–" if row["rows"] is None else f"{row['rows']:,}",
                 "yes" if row["locked"] else "no",
-                ", ".join(f"{source['repo']}@{source['revision'][:10]}" for source in row["sources"]),
+                ", ".join(map(_pin, row["sources"])),
             )
             for row in rows
         ],
     )
+
+
+def _pin(source: dict[str, Any]) -> str:
+    """Return a source as people name it; the pin of a plain file stands in the committed lock."""
+    return f"{source['repo']}@{source['revision'][:10]}" if "repo" in source else str(source["url"])

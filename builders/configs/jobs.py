@@ -100,15 +100,20 @@ def relate(pairs: pl.DataFrame) -> Relations:
 
     Args:
         pairs: One row per posting: ``query-id``, ``corpus-id``, ``group``, ``core`` str, ``extends`` bool,
-            ``classes`` list of str.
+            ``classes`` list of str; maybe ``confirmed`` bool: auditors found the pair relevant. It was not
+            observed, so it does not count among the postings, and its core is never rare in its group.
 
     Returns:
         Relations, sorted by query and passage. A group without any frequent core has no positives. Passages
         of one occupation URI, and those of one KldB code, are a class.
     """
-    size, seen = pl.len().over("group"), pl.len().over("group", "core")
+    if "confirmed" not in pairs.columns:
+        pairs = pairs.with_columns(confirmed=pl.lit(value=False))
+    posted, confirmed = (~pl.col("confirmed")).sum(), pl.col("confirmed").any()
+    size, seen = posted.over("group"), posted.over("group", "core")
     # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
-    postings = pairs.with_columns(rare=seen * RARE_SHARE < size)
+    rare = (seen * RARE_SHARE < size) & ~confirmed.over("group", "core")
+    postings = pairs.with_columns(rare=rare)
     members = postings.filter("extends").select("core", "corpus-id").unique()
     positives = _profiles(postings.filter(~pl.col("rare")), members)
     undecided = _profiles(postings.filter("rare"), members)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from builders import files
+from builders.demo import sample_clustering
 from builders.demo.postings import postings
 from builders.parquet import to_bytes
 
@@ -42,7 +43,7 @@ configs:
 
 
 def lay_out(folder: Path) -> None:
-    """Write the sample under `folder` as `datasets/OWNER/NAME`, in the upstreams' own schemas.
+    """Write the sample under `folder`: datasets as `datasets/OWNER/NAME`, plain files by name.
 
     Raises:
         StorageError: The folder cannot be written.
@@ -55,6 +56,7 @@ def lay_out(folder: Path) -> None:
     table = postings(POSTINGS, random.Random(_SEED))
     files.write_bytes(jobs / "data" / "train-00000-of-00001.parquet", to_bytes(table))
     files.write_bytes(jobs / "README.md", _JOBS_README.encode())
+    sample_clustering.lay_out(folder)
 
 
 def _germandpr() -> dict[str, pa.Table]:

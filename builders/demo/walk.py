@@ -15,20 +15,19 @@ from builders.release.model import Plan, Receipt
 from builders.release.plan import make_plan
 from builders.release.rehearse import rehearse
 
-RELEASE = "mteb-de"
-TARGET = Target(repo="demo/mteb-de", version="1.0.0", date=datetime.date(2026, 1, 1))
+OWNER, VERSION, DATE = "demo", "1.0.0", datetime.date(2026, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the demo came to."""
+    """What the demo came to: a lock per config, a receipt per release."""
 
     locks: tuple[Lock, ...]
-    receipt: Receipt
+    receipts: tuple[Receipt, ...]
 
 
 def walk(out: Path, progress: Progress) -> Walked:
-    """Build every config from the sample under `out`, plan the release, and rehearse it.
+    """Build every config from the sample under `out`, plan the releases, and rehearse them.
 
     Raises:
         MtebDeError: Whatever a build or a rehearsal raises.
@@ -40,22 +39,28 @@ def walk(out: Path, progress: Progress) -> Walked:
     for name in registry.names():
         progress.title(name)
         locks.append(build(registry.load(name), options, progress).lock)
-    progress.title(RELEASE)
-    plan = _plan_for_an_empty_hub(out)
+    releases = sorted({lock.release for lock in locks})
+    return Walked(tuple(locks), tuple(_rehearse(out, release, progress) for release in releases))
+
+
+def _rehearse(out: Path, release: str, progress: Progress) -> Receipt:
+    progress.title(release)
+    plan = _plan_for_an_empty_hub(out, release)
     progress.step("plan", f"{len(plan.files)} files for {plan.repo}@{plan.tag}, in one commit")
-    receipt = rehearse(out, RELEASE)
+    receipt = rehearse(out, release)
     rows = sum(sum(splits.values()) for splits in receipt.rows.values())
     progress.step(
         "rehearse",
         f"pushed, tagged and read back on loopback: {len(receipt.rows)} configs, {rows:,} rows, all equal",
     )
-    return Walked(tuple(locks), receipt)
+    return receipt
 
 
-def _plan_for_an_empty_hub(out: Path) -> Plan:
+def _plan_for_an_empty_hub(out: Path, release: str) -> Plan:
     from huggingface_hub import HfApi
 
     from builders.rehearsal import WRITE_TOKEN, Store, serve
 
-    with serve(Store(orgs=[TARGET.owner])) as hub:
-        return make_plan(out, RELEASE, TARGET, api=HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN))
+    target = Target(f"{OWNER}/{release}", VERSION, DATE)
+    with serve(Store(orgs=[OWNER])) as hub:
+        return make_plan(out, release, target, api=HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN))

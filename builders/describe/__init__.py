@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from builders.describe.target import Target
 from builders.lock.model import Lock
-from builders.spec import Release, Retrieval
+from builders.spec import ConfigSpec, Release
 
 __all__ = ["Target", "render"]
 
@@ -17,7 +17,7 @@ def render(
     target: Target,
     *,
     changelog: str = "",
-    specs: Mapping[str, Retrieval] | None = None,
+    specs: Mapping[str, ConfigSpec] | None = None,
 ) -> dict[str, bytes]:
     """Return the files that describe a release, by path: README.md, croissant.jsonld and the licence texts.
 

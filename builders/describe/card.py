@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from builders.describe import figures
+from builders.describe import figures, set_figures
 from builders.describe.dataset import HUB_TYPES, Config, Dataset
 from builders.describe.enums import check_enums, size_category
 from builders.describe.licences import licence
@@ -20,7 +20,7 @@ from builders.errors import UsageError
 from builders.spec import Release
 from builders.tables import SCHEMAS, Kind
 
-_TAGS = ("mteb", "text", "german", "benchmark", "text-embeddings", "hard-negatives")
+_TAGS = ("mteb", "text", "german", "benchmark", "text-embeddings")
 _HUB_DATASET = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 
@@ -52,13 +52,13 @@ def front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any
         "license": release.licence,
         "language": list(release.languages),
         "pretty_name": " ".join(release.title.split()),
-        "tags": list(_TAGS),
+        "tags": [*_TAGS, "clustering" if _clusters(datasets) else "hard-negatives"],
         "annotations_creators": _united(datasets, "annotations_creators"),
         "language_creators": _united(datasets, "language_creators"),
         "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
         "size_categories": [size_category(sum(config.rows for config in configs))],
         "source_datasets": _source_datasets(datasets),
-        "task_categories": ["text-retrieval"],
+        "task_categories": ["text-classification" if _clusters(datasets) else "text-retrieval"],
         "task_ids": _united(datasets, "task_ids"),
         "configs": [_config(config) for config in configs],
         "dataset_info": [_info(config) for config in configs],
@@ -116,19 +116,26 @@ def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
     return sorted(name for name in names if _HUB_DATASET.fullmatch(name)) or ["original"]
 
 
+def _clusters(datasets: Sequence[Dataset]) -> bool:
+    return all(dataset.clusters for dataset in datasets)
+
+
 def _body(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str) -> str:
-    retrieval = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
-    if not retrieval:
-        raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")
-    trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
+    if _clusters(datasets):
+        example, trainable, template = datasets[0], None, "clustering.md.j2"
+    else:
+        example, trainable = _retrieval_examples(release, datasets)
+        template = "release.md.j2"
     return render_template(
-        "release.md.j2",
+        template,
         figures=figures,
+        set_figures=set_figures,
         release=release,
         target=target,
         datasets=datasets,
-        example=retrieval[0],
-        trainable=trainable[0] if trainable else None,
+        example=example,
+        trainable=trainable,
+        clusters=_clusters(datasets),
         mined=any(dataset.lock.mining for dataset in datasets),
         task="".join(word.capitalize() for word in re.findall(r"[a-zA-Z0-9]+", release.name)),
         licence=licence(release.licence),
@@ -136,6 +143,19 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
         tools=Markdown(_tools(datasets)),
         changelog=Markdown(changelog.strip() or _first_entry(target)),
     )
+
+
+def _retrieval_examples(release: Release, datasets: Sequence[Dataset]) -> tuple[Dataset, Dataset | None]:
+    """Return a dataset to search in, and one to train on where there is one.
+
+    Raises:
+        UsageError: No dataset has test queries.
+    """
+    retrieval = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
+    if not retrieval:
+        raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")
+    trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
+    return retrieval[0], trainable[0] if trainable else None
 
 
 def _tools(datasets: Sequence[Dataset]) -> str:

@@ -84,7 +84,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
         "publisher": organisation,
         "citeAs": citation(release, target),
         "inLanguage": list(release.languages),
-        "keywords": ["German", "retrieval", "text embeddings", "hard negatives", "mteb", "benchmark"],
+        "keywords": _keywords(datasets),
         "isLiveDataset": False,
         "sdVersion": target.version,
         "sdLicense": licence(release.licence).url,
@@ -108,6 +108,12 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
     return _line(" ".join(sentences))
 
 
+def _keywords(datasets: Sequence[Dataset]) -> list[str]:
+    if all(dataset.clusters for dataset in datasets):
+        return ["German", "clustering", "text embeddings", "mteb", "benchmark"]
+    return ["German", "retrieval", "text embeddings", "hard negatives", "mteb", "benchmark"]
+
+
 def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
     def each(field: str) -> list[str]:
         return [_line(f"{dataset.name}: {getattr(dataset.about, field)}") for dataset in datasets]
@@ -121,14 +127,19 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
     not_for = [
         _line(f"{dataset.name}: not for {item}") for dataset in datasets for item in dataset.about.misuses
     ]
+    retrieval = [
+        "Rows of equal text merged; relevance judgements follow.",
+        "Queries dealt to train, dev and test in groups that mean the same.",
+    ]
+    clustering = ["Sets drawn by a seeded generator; titles alone and titles with texts, row by row the same."]
     return {
         "rai:dataCollection": " ".join(each("collection")),
         "rai:dataAnnotationProtocol": each("annotation"),
         "rai:dataPreprocessingProtocol": [
             "Unicode NFC, HTML entities resolved once, white space folded, empty texts dropped.",
             "Personal data replaced by fixed placeholders.",
-            "Rows of equal text merged; relevance judgements follow.",
-            "Queries dealt to train, dev and test in groups that mean the same.",
+            *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
+            *(clustering if any(dataset.clusters for dataset in datasets) else []),
         ],
         "rai:dataBiases": every("biases"),
         "rai:dataLimitations": notes + not_for,

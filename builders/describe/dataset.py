@@ -12,7 +12,7 @@ from builders import registry
 from builders.describe.templates import About, about
 from builders.errors import UsageError
 from builders.lock.model import FileLock, Lock
-from builders.spec import Release, Retrieval
+from builders.spec import Clustering, ConfigSpec, Release
 from builders.tables import SCHEMAS, Kind, config_name, splits_of
 
 HUB_TYPES: dict[pa.DataType, str] = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
@@ -45,7 +45,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset of a release: "jobs" with its corpus, queries, qrels and hard negatives.
+    """A dataset of a release: "jobs" with its corpus, queries, qrels and hard negatives, or clustering sets.
 
     Attributes:
         lock: What was built.
@@ -55,7 +55,7 @@ class Dataset:
     """
 
     lock: Lock
-    spec: Retrieval
+    spec: ConfigSpec
     about: About
     configs: tuple[Config, ...]
 
@@ -63,6 +63,11 @@ class Dataset:
     def name(self) -> str:
         """The builder's name, "jobs"."""
         return self.lock.config
+
+    @property
+    def clusters(self) -> bool:
+        """Whether it holds clustering sets."""
+        return isinstance(self.spec, Clustering)
 
     def config(self, kind: Kind) -> Config | None:
         """Return the config of that kind, or None where it has no rows."""
@@ -76,7 +81,7 @@ class Dataset:
 
 
 def datasets_of(
-    release: Release, locks: Sequence[Lock], specs: Mapping[str, Retrieval] | None = None
+    release: Release, locks: Sequence[Lock], specs: Mapping[str, ConfigSpec] | None = None
 ) -> tuple[Dataset, ...]:
     """Return the datasets of a release, by name.
 
@@ -97,7 +102,7 @@ def datasets_of(
     return tuple(_dataset(release, lock, specs) for lock in sorted(locks, key=lambda lock: lock.config))
 
 
-def _dataset(release: Release, lock: Lock, specs: Mapping[str, Retrieval] | None) -> Dataset:
+def _dataset(release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | None) -> Dataset:
     if not _NAME.fullmatch(lock.config):
         raise UsageError(f"{lock.config!r} cannot be the name of a config")
     if lock.release != release.name:

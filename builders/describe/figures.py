@@ -266,13 +266,13 @@ def _named(verb: str, reason: str, meanings: dict[str, str]) -> object:
 
 
 def _source_link(source: SourceLock) -> Markdown:
-    if source.kind != "hub":
-        return code(source.name)
-    return link(source.name, source_url(source))
+    return link(source.name, source_url(source)) if source.kind in {"hub", "http"} else code(source.name)
 
 
 def source_url(source: SourceLock) -> str:
-    """Return the page of a Hub source at its pinned revision; of another source, its name."""
+    """Return the page of a Hub source at its pinned revision, the address of a file, of another its name."""
+    if source.kind == "http" and source.files:
+        return source.files[0].path
     if source.kind != "hub":
         return source.name
     revision = source.resolved or source.revision

@@ -1,6 +1,7 @@
 """The files and record sets of a Croissant document.
 
-A config has one record set per split, with the columns of its parquet file, a key, and references: qrels and
+A config has one record set per split, with the columns of its parquet file, a key (but for clustering sets,
+whose rows are known by their order), and references: qrels and
 hard negatives point to queries and passages. Beside each of these stand two more that bring along the texts
 of one side. They are two, not one with both texts, since mlcroissant takes one join per record set. And no
 joined set builds on another: one mlcroissant `Dataset` cannot read both. Their rows lie in the order of the
@@ -27,6 +28,8 @@ _WHAT = {
     Kind.QUERIES: "Queries",
     Kind.QRELS: "Relevant pairs of query and passage",
     Kind.HARD_NEGATIVES: "Hard negatives",
+    Kind.CLUSTERING_S2S: "Clustering sets of titles",
+    Kind.CLUSTERING_P2P: "Clustering sets of titles with texts",
 }
 _COLUMNS = {
     "_id": "Identifier, unique in the config.",
@@ -37,6 +40,9 @@ _COLUMNS = {
     "score": "Relevance of the passage; always 1.",
     "rank": "Rank of the passage among all passages for the query; the first is 1.",
     "positive_score": "Cosine of the query with the positive that guards.",
+    "sentences": "The texts of the set.",
+    "labels": "The label of each text, in the order of the texts.",
+    "level": "What the labels are, and how the set was drawn.",
 }
 _COSINE = "Cosine of query and passage."
 
@@ -119,7 +125,7 @@ def _set(name: str, description: str, kind: Kind, fields: list[Json]) -> Json:
         "@id": name,
         "name": name,
         "description": description,
-        "key": key[0] if len(key) == 1 else key,
+        **({"key": key[0] if len(key) == 1 else key} if key else {}),
         "field": fields,
     }
 

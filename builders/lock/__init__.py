@@ -1,1 +1,1 @@
-"""Lock: model, content hash, manifest."""
+"""Lock: model, manifest, and the committed locks."""

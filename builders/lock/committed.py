@@ -47,8 +47,13 @@ def from_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -
     return not parameters.get("stand_in") and all(source.kind in {"hub", "http"} for source in sources)
 
 
+def whole_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
+    """Say whether all of the real upstreams was built, so that what others published of them must be met."""
+    return from_upstream(sources, parameters) and parameters.get("limit") is None
+
+
 def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
-    """Copy lock and splits of a build beside the configs.
+    """Copy the lock of a build, and its splits where it has some, beside the configs.
 
     Args:
         out: The folder that was built into.
@@ -73,6 +78,7 @@ def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
         splits_path(folder, lock.config): work / "splits.tsv",
         lock_path(folder, lock.config): work / "lock.json",
     }
+    pairs = {target: source for target, source in pairs.items() if source.exists()}
     for target, source in pairs.items():
         files.write_bytes(target, source.read_bytes())
     return tuple(pairs)

@@ -106,6 +106,73 @@ class MiningLock(Frozen):
     report: dict[str, Any]
 
 
+class SetLock(Frozen):
+    """A clustering set.
+
+    Attributes:
+        level: "coarse", "fine", "within:" and a value, "topic".
+        rows: How many documents it holds.
+        labels: How many labels they have.
+        repeated: By variant, how many of its texts stand in it already.
+    """
+
+    level: str
+    rows: int
+    labels: int
+    repeated: dict[str, int]
+
+
+class TextLock(Frozen):
+    """Lengths in characters over the distinct texts of all sets; `characters` is their sum."""
+
+    unique: int
+    shortest: int
+    longest: int
+    characters: int
+
+
+class ClusteringLock(Frozen):
+    """The clustering sets in published order, and their texts by variant, "s2s" and "p2p"."""
+
+    sets: tuple[SetLock, ...]
+    texts: dict[str, TextLock]
+
+
+class ShareLock(Frozen):
+    """A share that an audit found, with its 95 % interval; `value` is None where nothing was judged."""
+
+    pairs: int
+    value: float | None
+    low: float
+    high: float
+
+
+class AuditLock(Frozen):
+    """What an audit of hard negatives and positives found.
+
+    Attributes:
+        sample: Its id.
+        build: `builders.audit.tree.build_id` of the build that was audited.
+        date: Of the last verdict, "2026-01-05".
+        recipe: The recipe that had mined.
+        auditors: How many judged.
+        false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
+        precision: Share of the labelled positives that are relevant.
+        controls: Share of the verdicts on pairs confirmed by hand that are right.
+        kappa: The lowest Cohen's kappa of two auditors; None where one judged, or it is not defined.
+    """
+
+    sample: str
+    build: str
+    date: str
+    recipe: str
+    auditors: int
+    false_negatives: ShareLock
+    precision: ShareLock
+    controls: ShareLock
+    kappa: float | None = None
+
+
 class FindingLock(Frozen):
     """A finding that did not stop the build."""
 
@@ -131,6 +198,9 @@ class Lock(Frozen):
         facts: Counts that the card cites (relations, overlap of positives between splits, …).
         personal: Replacements by table and kind: ``{"queries": {"email": 3}}``.
         mining: None where nothing is mined.
+        clustering: None where no clustering sets are published.
+        decisions: What decisions of audits did, counted; empty where there are none.
+        audit: The latest audit; None where there was none.
         findings: Gates and notes.
         files: The published files, sorted by path.
     """
@@ -147,6 +217,9 @@ class Lock(Frozen):
     facts: dict[str, int]
     personal: dict[str, dict[str, int]]
     mining: MiningLock | None = None
+    clustering: ClusteringLock | None = None
+    decisions: dict[str, int] = Field(default_factory=dict)
+    audit: AuditLock | None = None
     findings: tuple[FindingLock, ...] = ()
     files: tuple[FileLock, ...]
 

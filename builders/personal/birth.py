@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
@@ -18,10 +19,16 @@ _DATE = (
     rf"(?:{_DAY}(?:\.{_S}|[ ](?=[A-Z]))(?:[01]?[0-9]\.|{_MONTH}){_S}{_ANY_YEAR}"
     rf"|{_YEAR}-[01][0-9]-[0-3][0-9]|{_DAY}-[01]?[0-9]-{_YEAR}|{_DAY}/{_DAY}/{_ANY_YEAR})(?![0-9])"
 )
-_WORD = re.compile(
-    r"[gG](?:eb(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag|jahr und -tag)|datum|dat)"
-    r"|EB(?:OREN|\.|URTSDATUM|URTSTAG))|\*(?=[ \u00a0]?[0-9])|D(?:\.?O\.?B\b\.?|ate of birth)"
+_WORDS = (
+    re.compile(
+        r"b(?<=[gG]eb)(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag|jahr und -tag)|datum|dat)"
+    ),
+    re.compile(r"B(?<=GEB)(?:OREN|\.|URTSDATUM|URTSTAG)"),
+    re.compile(r"\*(?=[ \u00a0]?[0-9])"),
+    re.compile(r"O(?<=D\.O)\.B\.?|O(?<=DO)B\b"),
+    re.compile(r"ate of birth(?<=[dD]ate of birth)"),
 )
+"""What calls a date one of birth. Each begins with a letter as it stands, which the engine finds fastest."""
 _FORWARD = re.compile(
     rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})"
 )
@@ -33,25 +40,17 @@ _ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield dates of birth; a span covers the date alone."""
-    text = scan.text
-    for word in _WORD.finditer(text):
-        start = word.start()
-        if start and text[start - 1].isalnum() and word.group() != "*":
-            continue
-        date = _FORWARD.match(text, word.end()) or _LINE_FORWARD.match(text, word.end())
-        if date and not (word.group() == "*" and not _means_birth(scan, start, date.end(1))):
+    for word in chain.from_iterable(pattern.finditer(scan.text) for pattern in _WORDS):
+        date = _FORWARD.match(scan.text, word.end()) or _LINE_FORWARD.match(scan.text, word.end())
+        if date and not (word.group() == "*" and not _means_birth(scan, word.start(), date.end(1))):
             yield Span(*date.span(1), PersonalKind.BIRTH_DATE, "birth_date.after")
-        elif word.group().casefold() in {"geboren", "geb."}:
-            before = scan.before(start, 70)
+        elif word.group() in {"boren", "b."}:
+            before = scan.before(word.start(), 72)
             earlier = _BACKWARD.search(before)
             if earlier:
-                shift = start - len(before)
-                yield Span(
-                    earlier.start(1) + shift,
-                    earlier.end(1) + shift,
-                    PersonalKind.BIRTH_DATE,
-                    "birth_date.before",
-                )
+                start = word.start() - len(before) + earlier.start(1)
+                end = start + len(earlier.group(1))
+                yield Span(start, end, PersonalKind.BIRTH_DATE, "birth_date.before")
 
 
 def _means_birth(scan: Scan, star: int, end: int) -> bool:

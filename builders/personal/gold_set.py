@@ -71,16 +71,14 @@ class Score:
     @property
     def recall(self) -> float:
         """Share of the marked spans that were found."""
-        return sum(tally.found for tally in self.by_kind.values()) / sum(
-            tally.marked for tally in self.by_kind.values()
-        )
+        tallies = self.by_kind.values()
+        return sum(tally.found for tally in tallies) / max(1, sum(tally.marked for tally in tallies))
 
     @property
     def precision(self) -> float:
         """Share of the found spans that are right."""
-        return sum(tally.right for tally in self.by_kind.values()) / sum(
-            tally.replaced for tally in self.by_kind.values()
-        )
+        tallies = self.by_kind.values()
+        return sum(tally.right for tally in tallies) / max(1, sum(tally.replaced for tally in tallies))
 
 
 def read_set(name: SetName) -> tuple[Marked, ...]:
@@ -106,7 +104,7 @@ def compare(texts: tuple[Marked, ...], found: list[list[tuple[str, int, int, str
 
     Args:
         texts: The marked texts.
-        found: For each text, kind, start, end and rule of what was found.
+        found: For each text, kind (of another tool: any word), start, end and rule of what was found.
     """
     marked, hit, replaced, right = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     missed: list[str] = []
@@ -125,7 +123,8 @@ def compare(texts: tuple[Marked, ...], found: list[list[tuple[str, int, int, str
             good = sum(at in wanted for at in places) * 2 >= len(places)
             right[name] += good
             wrong += [] if good else [f"{rule}: {entry.text[start:end]}"]
-    kinds = [kind.value for kind in PersonalKind if marked[kind] or replaced[kind]]
+    order = [*(kind.value for kind in PersonalKind), *sorted(replaced)]
+    kinds = [kind for kind in dict.fromkeys(order) if marked[kind] or replaced[kind]]
     tallies = {kind: Tally(marked[kind], hit[kind], replaced[kind], right[kind]) for kind in kinds}
     return Score(tallies, tuple(missed), tuple(wrong))
 

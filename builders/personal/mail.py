@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
-_SIGN = re.compile(
-    r"@|＠|[\[({<][ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]|\([aA]\)(?<=\w\([aA]\))(?=[\w-]{1,63}\.[a-z])"
-    r"|/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[\w-])"
+_AT = re.compile("@"), re.compile("＠")
+_SPELLED_AT = (
+    *(
+        re.compile(rf"{opening}[ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}}>]")
+        for opening in (r"\(", r"\[", r"\{", "<")
+    ),
+    re.compile(r"\([aA]\)(?<=\w\([aA]\))(?=[\w-]{1,63}\.[a-z])"),
+    *(re.compile(rf" {word} (?=[\w-]{{1,63}} (?:dot|punkt|DOT|PUNKT) )") for word in ("at", "AT", "ät")),
 )
-_AT_IN_WORDS = re.compile(r" (?:at|AT|ät) (?=[\w-]{1,63} (?:dot|punkt|DOT|PUNKT) )")
+_REDDIT = re.compile(r"/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[\w-])")
+"""Signs: each pattern begins with a character as it stands, which the engine finds fastest."""
 _LOCAL_BACKWARDS = re.compile(r"[\w!#$%&'*+/=?^`{|}~-][\w.!#$%&'*+/=?^`{|}~-]{0,63}+")
 _PLAIN_LOCAL_BACKWARDS = re.compile(r"[ ]{0,2}[\w+-][\w.+-]{0,63}+(?:[ ](?:tknup|tod)[ ][\w.+-]{1,63}+){0,3}")
 _LONGEST_LOCAL = 64
@@ -35,15 +42,12 @@ _MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield spans of e-mail addresses and handles."""
-    for sign in _SIGN.finditer(scan.text):
-        if sign.group() in {"@", "＠"}:
-            yield from _at_sign(scan, sign.start())
-        elif sign.group() == "/":
-            yield from _reddit_user(scan, sign.end())
-        else:
-            yield from _spelled_out(scan, sign.start(), sign.end())
-    for sign in _AT_IN_WORDS.finditer(scan.text):
-        yield from _spelled_out(scan, sign.start(), sign.end())
+    for sign in chain.from_iterable(pattern.finditer(scan.text) for pattern in _AT):
+        yield from _at_sign(scan, sign.start())
+    for sign in chain.from_iterable(pattern.finditer(scan.text) for pattern in _SPELLED_AT):
+        yield from _spelled_out(scan, *sign.span())
+    for sign in _REDDIT.finditer(scan.text):
+        yield from _reddit_user(scan, sign.end())
 
 
 def _at_sign(scan: Scan, at: int) -> Iterator[Span]:

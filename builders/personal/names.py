@@ -13,7 +13,7 @@ from builders.personal.words import (
     LOWER,
     NAME,
     ORGANISATION,
-    PARTICLES,
+    PARTICLE,
     TITLES,
     UPPER,
     WORD,
@@ -54,7 +54,7 @@ _OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo
 _FIRST_INITIAL = re.compile(INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
 _FULL = re.compile(
-    rf"[{UPPER}][{LOWER}]{{1,24}}(?:-[{UPPER}][{LOWER}]{{1,24}})?(?={_S}(?:[{UPPER}]|{PARTICLES}))"
+    rf"[{UPPER}][{LOWER}]{{1,24}}+(?:-[{UPPER}][{LOWER}]{{1,24}}+)?(?={_S}(?:[{UPPER}]|{PARTICLE}[ \u00a0]))"
 )
 
 

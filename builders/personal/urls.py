@@ -6,6 +6,7 @@ stands before the sign is read backwards. So a text without such signs costs one
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator
 
@@ -22,7 +23,8 @@ _OTHER_TLD = (
 )
 """Domains that are words, or whose names are products: believed with a path or after a cue only."""
 
-_SIGN = re.compile(rf"://|\.(?<=[wW]{{3}}\.)|\.(?:{_TLD}|{_OTHER_TLD})(?![\w@-])(?!\.[^\W\d_])")
+_SCHEME = re.compile("://")
+_DOT = re.compile(rf"\.(?:(?<=[wW]{{3}}\.)|(?:{_TLD}|{_OTHER_TLD})(?![\w@-])(?!\.[^\W\d_]))")
 _STOP = r"\s<>\"„“”‚‘»«|\\^`{}\[\]\0\x01"
 _SCHEME_BACKWARDS = re.compile(r"(?:s?ptth|s?ptf|orcim)", re.IGNORECASE)
 _PATH = rf"(?::[0-9]{{2,5}}(?![0-9]))?(?:[/?#][^{_STOP}]*+)?"
@@ -47,7 +49,8 @@ _MARKS = ".,;:!?'’*_~…–"
 def find(scan: Scan) -> Iterator[Span]:
     """Yield spans of web addresses; signs inside a found address are not looked at again."""
     done = 0
-    for sign in _SIGN.finditer(scan.text):
+    signs = heapq.merge(_SCHEME.finditer(scan.text), _DOT.finditer(scan.text), key=re.Match.start)
+    for sign in signs:
         if sign.start() < done:
             continue
         if sign.group() == "://":

@@ -30,10 +30,11 @@ WORD = rf"(?:{_SIMPLE}{_INNER}|{_CAPITALS})(?![\w'’])"
 """A capitalised word of two and more letters, hyphens and apostrophes included: Müller-Groß, O’Neill."""
 
 INITIALS = rf"(?:[{UPPER}]\.[ \u00a0-]?){{1,3}}"
-PARTICLES = (
-    r"(?:(?:von|van|zu|zur|zum|vom|de|di|da|del|della|dos|du|la|le|ten|ter|el|al|bin|ben|af|Freiherr|Freifrau|Graf|"
-    r"Gräfin)(?:[ ](?:der|den|dem|de|und[ ]zu|zu|la|von))?[ \u00a0]{1,2})"
+PARTICLE = (
+    r"(?:von|van|zu|zur|zum|vom|de|di|da|del|della|dos|du|la|le|ten|ter|el|al|bin|ben|af|Freiherr|Freifrau|Graf|"
+    r"Gräfin)"
 )
+PARTICLES = rf"(?:{PARTICLE}(?:[ ](?:der|den|dem|de|und[ ]zu|zu|la|von))?[ \u00a0]{{1,2}})"
 TITLES = (
     r"(?:-?(?:Prof|Dr|DDr|Dipl|Mag|Ing|Univ|Priv|Doz|Hon|em|med|dent|vet|jur|iur|phil|rer|nat|oec|pol|theol|habil|"
     r"techn|h\.[ ]?c|mult|M\.?A|B\.?A|M\.?Sc|B\.?Sc|LL\.?M|RA|PD|Kfm|Kffr|Kaufm|Psych|Päd|Inf|Phys|Math|Chem|"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +33,7 @@ def make_plan(
     Args:
         out: The folder that was built into.
         release: "mteb-de".
-        target: Repository, version and date.
+        target: Repository, version and date. For a repository that is private the release is, too.
         changelog: What changed, as Markdown, for the card.
         api: The Hub's client; by default with the client's own settings.
 
@@ -47,6 +48,7 @@ def make_plan(
     check_tree(out, release)
     api = api or hub_client()
     remote = read_remote(api, target.repo)
+    target = replace(target, private=target.private or remote.private)
     comparison = compare(out, release, target.repo, remote, api, changelog=changelog)
     _check_target(release, target, remote, comparison)
     locks = [lock for _, lock in sorted(locks_of(out, release).items())]

@@ -126,7 +126,8 @@ def published(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) 
         try:
             return pl.read_parquet(paths, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
-            message = f"{printable(str(split))} of {repo}@{commit} cannot be read as parquet ({type(error).__name__})"
+            where = f"{printable(str(split))} of {repo}@{commit}"
+            message = f"{where} cannot be read as parquet ({type(error).__name__})"
             raise RemoteError(message, hint="Compare with another --revision.") from error
 
     if manifest is None:

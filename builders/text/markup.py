@@ -1,7 +1,7 @@
 """Text out of the HTML of an article: linear in its length, whatever stands there.
 
 The standard library's parser takes hours for a hostile page of one megabyte. This reader knows just enough:
-tags, comments, and elements whose content is no text. Entities stay for normalising, which unescapes them once.
+tags, comments, and elements whose content is no text. Entities stay: normalising unescapes them once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][a-zA-Z0-9]*+)((?:[^<>"']|"[^<"]*+"|'[^<']*+')*+)>|<(?:[!?/a-zA-Z])[^<>]*+>"""
 )
-_ATTRIBUTE = re.compile(r"""([a-zA-Z][\w:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:-])([a-zA-Z][\w:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _NO_TEXT = frozenset({"script", "style", "noscript", "template"})
 _EMPTY = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_BLOCKS = frozenset("address article aside blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p table td th tr ul".split())
+_BLOCKS = frozenset(
+    "address article aside blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p table td th tr ul".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Tag:
 
 
 def tokens(html: str) -> Iterator[Tag | str]:
-    """Yield tags and the raw text between them; comments and the content of scripts and styles are left out."""
+    """Yield tags and the raw text between them; comments, and what scripts and styles hold, are left out."""
     silent = ""
     end = 0
     markup = _without_comments(html)
@@ -76,8 +78,6 @@ def paragraphs(html: str, *, within: str) -> list[str]:
                 found[-1].append(token)
         elif depth == 0:
             if token.name == "div" and not token.closes and within in token.classes:
-                if found:
-                    break
                 depth = 1
         elif token.name == "div":
             depth += -1 if token.closes else 1
@@ -93,7 +93,7 @@ def paragraphs(html: str, *, within: str) -> list[str]:
 
 
 def element_text(html: str, name: str, **attributes: str) -> str | None:
-    """Return the raw text of the first element of a name with these attributes, or None where there is none."""
+    """Return the raw text of the first element of a name with these attributes, None where there is none."""
     parts: list[str] | None = None
     depth = 0
     for token in tokens(html):

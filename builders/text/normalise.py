@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Collection
+from html.entities import html5
 
 import polars as pl
 import regex
@@ -40,9 +41,15 @@ def normalise(text: str) -> str:
     Returns:
         The normalised text, possibly empty.
     """
-    unescaped = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    unescaped = _ENTITY.sub(_character, text)
     visible = _JOINER.sub("", _INVISIBLE.sub("", unescaped))
     return " ".join(unicodedata.normalize("NFC", visible).split())
+
+
+def _character(entity: regex.Match[str]) -> str:
+    # Of a name that is none, html.unescape takes the beginning: "&region;" would become "®ion;".
+    known = entity[0][1] == "#" or entity[0][1:] in html5
+    return html.unescape(entity[0]) if known else entity[0]
 
 
 def normalise_frame(frame: pl.DataFrame, *, keep: Collection[str]) -> pl.DataFrame:

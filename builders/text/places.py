@@ -44,8 +44,7 @@ def without_trailing_place(title: str) -> str:
         or nothing else.
     """
     for lead in _LEAD.finditer(title):
-        rest = title[lead.end() :]
-        if len(rest) <= _LONGEST and _are_places(rest):
+        if len(title) - lead.end() <= _LONGEST and _are_places(title[lead.end() :]):
             return title[: lead.start()] or title
     separators = list(_SEPARATOR.finditer(title))
     if not separators:

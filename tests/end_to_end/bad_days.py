@@ -45,6 +45,22 @@ def contents(out: Path) -> dict[str, bytes]:
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
+def tables(out: Path) -> dict[str, bytes]:
+    """Return the published tables alone; a lock also tells where its upstreams came from."""
+    return {name: data for name, data in contents(out).items() if name.endswith(".parquet")}
+
+
+def from_hub(endpoint: str, folder: Path) -> Fate:
+    """Return the fate of a run whose upstreams are on a Hub, and whose caches lie in `folder`."""
+    return Fate({
+        "MTEB_DE_SOURCES": "",
+        "MTEB_DE_HOME": str(folder / "home"),
+        "HF_HOME": str(folder / "clients"),
+        "HF_ENDPOINT": endpoint,
+        "NO_PROXY": "127.0.0.1",
+    })
+
+
 def left_behind(*folders: Path) -> list[Path]:
     """Return temporary files, which no build may leave."""
     return [path for folder in folders for path in folder.rglob(".*.tmp")]

@@ -54,12 +54,14 @@ class Fate:
         kill_after_step: SIGKILL when this many steps have been told.
         kill_in_sync: SIGKILL when a file or folder is synced for the nth time; a file is cut in half before,
             as if the write had been under way.
+        kill_before_rename: SIGKILL when a file shall be renamed for the nth time.
         largest_file: Bytes that a file may have; what is beyond fails as on a full disk.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     kill_after_step: int = 0
     kill_in_sync: int = 0
+    kill_before_rename: int = 0
     largest_file: int = resource.RLIM_INFINITY
 
 
@@ -156,6 +158,15 @@ def _prepare_to_die(fate: Fate) -> None:
             sync(fd)
 
         os.fsync = fsync
+    if fate.kill_before_rename:
+        renames, replace = itertools.count(1), os.replace
+
+        def rename(src: Any, dst: Any) -> None:
+            if next(renames) == fate.kill_before_rename:
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(src, dst)
+
+        os.replace = rename  # type: ignore[assignment]
 
 
 if __name__ == "__main__":

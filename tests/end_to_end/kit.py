@@ -13,6 +13,7 @@ import polars as pl
 
 from builders import registry
 from builders.rehearsal import Hub, Store
+from builders.spec import HubSource
 from builders.tables import Kind, published_path
 
 ROWS = 2_000
@@ -45,7 +46,8 @@ def with_upstreams(folder: Path) -> Store:
     store = Store(orgs=["verein"])
     for name in registry.names():
         for source in registry.load(name).sources:
-            store.add_folder("dataset", source.repo, folder / "datasets" / source.repo, source.revision)
+            if isinstance(source, HubSource):
+                store.add_folder("dataset", source.repo, folder / "datasets" / source.repo, source.revision)
     return store
 
 

@@ -7,13 +7,23 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from builders.rehearsal import Store, serve
-from tests.end_to_end.bad_days import GERMANDPR, JOBS, POSTINGS, Bench, contents, left_behind
+from tests.end_to_end.bad_days import (
+    GERMANDPR,
+    JOBS,
+    POSTINGS,
+    Bench,
+    contents,
+    from_hub,
+    left_behind,
+    tables,
+)
 from tests.end_to_end.driver import Fate, Ran
 from tests.end_to_end.kit import with_upstreams, without_network
 
@@ -115,16 +125,6 @@ def test_no_network_for_the_model(bench: Bench, tmp_path: Path) -> None:
     assert contents(tmp_path / "dist") == {}
 
 
-def from_hub(endpoint: str, folder: Path) -> Fate:
-    return Fate({
-        "MTEB_DE_SOURCES": "",
-        "MTEB_DE_HOME": str(folder / "home"),
-        "HF_HOME": str(folder / "clients"),
-        "HF_ENDPOINT": endpoint,
-        "NO_PROXY": "127.0.0.1",
-    })
-
-
 def test_a_damaged_file_of_the_cache_is_fetched_again(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "dist"
     with serve(with_upstreams(bench.upstreams)) as hub:
@@ -145,6 +145,18 @@ def test_a_damaged_file_of_the_cache_is_fetched_again(bench: Bench, tmp_path: Pa
     assert contents(out) == built
     assert {Path(request.path).name for request in hub.log[asked:]} >= {view.name}
     assert bench.build("germandpr", "--offline", out=out, fate=fate).code == 0
+
+
+def test_the_disk_is_full_when_a_file_arrives(bench: Bench, tmp_path: Path) -> None:
+    out = tmp_path / "dist"
+    with serve(with_upstreams(bench.upstreams)) as hub:
+        fate = from_hub(hub.endpoint, tmp_path)
+        ran = bench.build("germandpr", out=out, fate=replace(fate, largest_file=3_000))
+        assert_told(ran, 2, "mteb/GermanDPR", "corpus-00000-of-00001.parquet", "File too large", "Free some")
+        assert contents(out) == {}
+        assert not left_behind(tmp_path)
+        assert bench.build("germandpr", out=out, fate=fate).code == 0
+    assert tables(out) == tables(bench.germandpr)
 
 
 def test_damaged_vectors_are_encoded_again(bench: Bench, tmp_path: Path) -> None:
@@ -173,6 +185,13 @@ def test_a_small_disk_that_is_full(bench: Bench, tmp_path: Path, kilobytes: int)
         assert_told(ran, 2, f"{out}/", "No space left on device")
         subprocess.run(["mount", "-o", "remount,size=4m", str(out)], check=True)
         assert_cut_short(bench, out)
+
+
+def test_a_disk_that_may_only_be_read(bench: Bench, tmp_path: Path) -> None:
+    with disk(tmp_path, 64) as out:
+        subprocess.run(["mount", "-o", "remount,ro", str(out)], check=True)
+        ran = bench.build("germandpr", out=out)
+    assert_told(ran, 2, f"{out}/", "Read-only file system", "--out")
 
 
 @contextmanager

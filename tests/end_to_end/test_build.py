@@ -66,7 +66,7 @@ def test_all_rows_of_jobs_are_accounted_for(built: Tree) -> None:
 
 def test_every_planted_fault_of_all_rows_is_accounted_for() -> None:
     planted = json.loads((upstream.upstream() / "planted.json").read_text(encoding="utf-8"))
-    spec = registry.load("jobs")
+    spec = registry.load_retrieval("jobs")
     records = spec.read(upstream.jobs())
     prepared = prepare(spec, records)
     rows = next(funnel for funnel in prepared.funnels if funnel.table == "rows")
@@ -128,7 +128,7 @@ def test_the_published_negatives_are_mined_again_in_float64_from_the_published_t
     queries = built.all_splits("jobs", Kind.QUERIES).sort("_id")
     qrels = built.all_splits("jobs", Kind.QRELS)
     undecided = pl.read_parquet(built.out / "work/jobs/undecided.parquet")
-    mining = registry.load("jobs").mining
+    mining = registry.load_retrieval("jobs").mining
     assert mining is not None
     encoder = load_encoder(mining.encoder, "offline")
     asked = encode_cached(encoder, queries["text"], "query", root=built.home)

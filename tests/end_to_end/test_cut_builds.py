@@ -6,21 +6,26 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from builders.build import exclusive
+from builders.rehearsal import serve
 from tests.end_to_end.bad_days import (
     JOBS,
     Bench,
     contents,
+    from_hub,
     left_behind,
     processes_with,
+    tables,
     wait_until_gone,
 )
 from tests.end_to_end.driver import Fate
+from tests.end_to_end.kit import with_upstreams
 
 STEPS = ("fetch", "prepare", "split", "check", "write")
 FILES = 14
@@ -97,17 +102,9 @@ def test_a_build_that_was_cut_has_no_lock_and_is_refused(bench: Bench, earlier: 
         assert refused.code == 1
         assert "file-extra" in refused.out + refused.err
         assert "germandpr/" in refused.out + refused.err
-    assert_built_again_beside_jobs(bench, out)
-
-
-def assert_built_again_beside_jobs(bench: Bench, out: Path) -> None:
     assert bench.build("germandpr", out=out).code == 0
-    wanted = contents(bench.jobs) | contents(bench.germandpr)
-    shared = "mteb-de/manifest.json"
-    assert {name: data for name, data in contents(out).items() if name != shared} == {
-        name: data for name, data in wanted.items() if name != shared
-    }
     assert passes(bench, out)
+    assert tables(out) == tables(bench.germandpr) | tables(bench.jobs)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +126,23 @@ def test_killed_while_encoding(bench: Bench, tmp_path: Path, fate: dict[str, int
     assert again.code == 0, again.err
     assert (" 0 encoded," in again.err) == (kept == "all")
     assert contents(out) == contents(bench.jobs)
+
+
+def test_killed_again_and_again_while_fetching(bench: Bench, tmp_path: Path) -> None:
+    """Each run gets one rename further than the one before it: all of the cache's are died at."""
+    out, deaths = tmp_path / "dist", 0
+    with serve(with_upstreams(bench.upstreams)) as hub:
+        fate = replace(from_hub(hub.endpoint, tmp_path), kill_before_rename=2)
+        while "  fetch " not in (killed := bench.build("germandpr", out=out, fate=fate)).err:
+            assert killed.code == -signal.SIGKILL
+            deaths += 1
+        asked = len(hub.log)
+        ran = bench.build("germandpr", "--offline", out=out, fate=from_hub(hub.endpoint, tmp_path))
+        assert len(hub.log) == asked
+    assert deaths >= 6, "two notes and four files"
+    assert ran.code == 0, ran.err
+    assert tables(out) == tables(bench.germandpr)
+    assert not left_behind(out)
 
 
 def test_ctrl_c_ends_a_build_that_held_its_folder_and_its_workers(bench: Bench, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders import registry
+from builders.configs.jobs import CONFIG
 from builders.encoders import encode_cached, load_encoder
 from builders.lock.model import Lock, read_lock
 from builders.rehearsal import Hub
@@ -40,11 +40,10 @@ def test_every_published_row_is_mined_again_in_float64(by_v1: Tree) -> None:
     work = by_v1.out / "work/jobs"
     corpus = by_v1.table("jobs", Kind.CORPUS, "corpus")
     queries = by_v1.all_splits("jobs", Kind.QUERIES).sort("_id")
-    mining = registry.load("jobs").mining
-    assert mining is not None
-    encoder = load_encoder(mining.encoder, "offline")
-    asked = encode_cached(encoder, queries["text"], "query", root=by_v1.home)
-    told = encode_cached(encoder, encoded_text(corpus), "passage", root=by_v1.home)
+    assert CONFIG.mining is not None
+    encoder = load_encoder(CONFIG.mining.encoder, "offline")
+    asked = encode_cached(encoder, queries["text"], "query", root=by_v1.home / "vectors")
+    told = encode_cached(encoder, encoded_text(corpus), "passage", root=by_v1.home / "vectors")
     assert asked.encoded == told.encoded == 0
     qrels = by_v1.all_splits("jobs", Kind.QRELS)
     undecided = pl.read_parquet(work / "undecided.parquet")
@@ -73,11 +72,9 @@ def test_no_negative_has_the_code_of_a_positive_or_was_observed_with_a_twin(by_v
     coded = negatives.join(codes, on="corpus-id")
     assert coded.height > 0.9 * negatives.height
     assert coded.join(positive, on=["query-id", "code"], how="semi").is_empty()
-    group = registry.load("jobs").group_key
-    key = registry.load("jobs").query_key
     queries = by_v1.all_splits("jobs", Kind.QUERIES).select(
         pl.col("_id").alias("query-id"),
-        group=pl.col("text").map_elements(lambda text: group(key(text)), return_dtype=pl.String),
+        group=pl.col("text").map_elements(lambda text: CONFIG.group_key(CONFIG.query_key(text)), return_dtype=pl.String),
     )
     observed = qrels.join(queries, on="query-id").select("group", "corpus-id").unique()
     assert (

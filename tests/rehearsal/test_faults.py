@@ -55,6 +55,14 @@ answer([first, between, name_of_error(commit, [Add("a.txt", b"a")]), api.file_ex
         assert [request.status for request in hub.log if "/commit/" in request.path] == [0, 0]
 
 
+def test_something_may_happen_while_the_client_waits() -> None:
+    with serve(started()) as hub:
+        seen: list[int] = []
+        hub.fault("POST", "/commit/main$", 503, after=True, meanwhile=lambda: seen.append(commits(hub)))
+        status = client(hub, 'answer(status(commit, [Add("a.txt", b"a")]))')
+    assert (status, seen) == (503, [2])
+
+
 def test_faults_end_and_match_method_and_path(tmp_path: Path) -> None:
     with serve() as hub:
         hub.store.add_folder("dataset", REPO, write_folder(tmp_path / "repo"))

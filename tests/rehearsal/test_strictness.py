@@ -19,6 +19,7 @@ from builders.rehearsal import (
     READ_TOKEN,
     STRANGER_TOKEN,
     WRITE_TOKEN,
+    Account,
     Hub,
     Store,
     serve,
@@ -186,6 +187,38 @@ def test_tokens_and_private_repos(hub: Hub) -> None:
     for name, token, status in (("fremd", WRITE_TOKEN, 403), ("maintainer", READ_TOKEN, 403)):
         body = {"name": "neu", "organization": name, "type": "dataset"}
         assert ask(hub, "POST", "/api/repos/create", body, token)[0] == status
+
+
+def test_a_gated_repo_is_seen_by_all_and_read_by_its_owner(hub: Hub) -> None:
+    hub.store.repo("dataset", REPO).gated = True
+    page = f"/datasets/{REPO}/resolve/main/.gitattributes"
+    for token, expected in ((None, 401), (STRANGER_TOKEN, 403)):
+        for method in ("GET", "HEAD"):
+            assert ask(hub, method, page, token=token)[:2] == (expected, "GatedRepo")
+        status, _, body = ask(hub, "GET", API, token=token)
+        assert (status, json.loads(body)["gated"]) == (200, "manual")
+    assert ask(hub, "GET", page, token=READ_TOKEN)[0] == 200
+
+
+def test_a_fine_grained_token_reaches_as_far_as_its_scopes(hub: Hub) -> None:
+    write = ("repo.content.read", "repo.write")
+    body = commit_body(added("a.txt", b"a"))
+    for name, scopes, committed, created in (
+        ("hf_single", (("dataset", REPO),), 200, 403),
+        ("hf_model", (("model", REPO),), 403, 403),
+        ("hf_other", (("dataset", "maintainer/anders"),), 403, 403),
+        ("hf_all", (("user", "maintainer"),), 200, 200),
+    ):
+        hub.store.accounts[name] = Account("maintainer", "fineGrained", (), write, scopes)
+        assert ask(hub, "POST", f"{API}/commit/main", body, name)[0] == committed, name
+        new = {"name": name, "type": "dataset"}
+        assert ask(hub, "POST", "/api/repos/create", new, name)[0] == created, name
+        said = json.loads(ask(hub, "GET", "/api/whoami-v2", token=name)[2])
+        scoped = said["auth"]["accessToken"]["fineGrained"]["scoped"]
+        assert [(scope["entity"]["type"], scope["entity"]["name"]) for scope in scoped] == list(scopes)
+    foreign = Account("stranger", "fineGrained", (), write, (("dataset", REPO),))
+    hub.store.accounts["hf_foreign"] = foreign
+    assert ask(hub, "POST", f"{API}/commit/main", body, "hf_foreign")[0] == 403
 
 
 def test_the_client_sees_private_repos_and_read_tokens_as_on_the_hub(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,6 +77,11 @@ def publish(hub: Hub, out: Path, version: str = "1.0.0") -> Applied:
     """Publish a built release without a rehearsal."""
     plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
     return push(plan, out / RELEASE, api_of(hub))
+
+
+def edit(path: Path, **changes: object) -> None:
+    """Change fields of a JSON document on disk."""
+    files.write_json(path, json.loads(path.read_bytes()) | changes)
 
 
 def repo_of(hub: Hub) -> Repo:

@@ -226,7 +226,11 @@ def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub
     with pytest.raises(Refused, match="public"):
         make_plan(out, RELEASE, private, api=api_of(hub))
     repo.private = True
-    assert make_plan(out, RELEASE, private, api=api_of(hub)).parent == repo.branches["main"]
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert (plan.parent, plan.private) == (repo.branches["main"], True)
+    card = (out / RELEASE / "README.md").read_bytes()
+    assert b"The repository is private" in card, "the card tells how to get in"
+    assert make_plan(out, RELEASE, private, api=api_of(hub)) == plan
 
 
 def test_a_hub_that_fails_or_is_away(out: Path, hub: Hub) -> None:

@@ -22,12 +22,17 @@ WRITE = (*READ, "repo.write")
 OWNER = TARGET.owner
 
 
-def who(role: str, *, orgs: tuple[tuple[str, str], ...] = (), **rights: Any) -> dict[str, Any]:
+def who(role: str, *orgs: tuple[str, str]) -> dict[str, Any]:
     return {
         "name": "maintainer",
         "orgs": [{"name": name, "roleInOrg": role_there} for name, role_there in orgs],
-        "auth": {"accessToken": {"role": role, "fineGrained": rights}},
+        "auth": {"accessToken": {"role": role}},
     }
+
+
+def fine(*scoped: dict[str, Any], everywhere: tuple[str, ...] = ()) -> dict[str, Any]:
+    rights = {"scoped": list(scoped), "global": list(everywhere)}
+    return {"name": "maintainer", "auth": {"accessToken": {"role": "fineGrained", "fineGrained": rights}}}
 
 
 def scope(kind: str, name: str, permissions: tuple[str, ...]) -> dict[str, Any]:
@@ -35,20 +40,20 @@ def scope(kind: str, name: str, permissions: tuple[str, ...]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("said", "exists", "refused"), [
-    (who("read", orgs=((OWNER, "admin"),)), True, "may only read"),
-    (who("write", orgs=((OWNER, "write"),)), False, ""),
-    (who("write", orgs=((OWNER, "contributor"),)), False, ""),
-    (who("write", orgs=((OWNER, "read"),)), True, f"may write, but not for {OWNER}"),
-    (who("write", orgs=(("anderer", "admin"),)), True, f"may write, but not for {OWNER}"),
-    (who("fineGrained", scoped=[scope("org", OWNER, WRITE)]), False, ""),
-    (who("fineGrained", scoped=[scope("user", "maintainer", WRITE)]), True, "may not write"),
-    (who("fineGrained", scoped=[scope("org", OWNER, READ)]), True, "may not write"),
-    (who("fineGrained", scoped=[scope("org", OWNER, PROPOSE)]), True, "pull requests only"),
-    (who("fineGrained", scoped=[], **{"global": ["discussion.write"]}), True, "pull requests only"),
-    (who("fineGrained", scoped=[scope("dataset", REPO, WRITE)]), True, ""),
-    (who("fineGrained", scoped=[scope("dataset", REPO, WRITE)]), False, "not there yet"),
-    (who("fineGrained", scoped=[scope("model", REPO, WRITE)]), True, "may not write"),
-    (who("fineGrained", scoped=[scope("dataset", f"{REPO}-2", WRITE)]), True, "may not write"),
+    (who("read", (OWNER, "admin")), True, "may only read"),
+    (who("write", (OWNER, "write")), False, ""),
+    (who("write", (OWNER, "contributor")), False, ""),
+    (who("write", (OWNER, "read")), True, f"may write, but not for {OWNER}"),
+    (who("write", ("anderer", "admin")), True, f"may write, but not for {OWNER}"),
+    (fine(scope("org", OWNER, WRITE)), False, ""),
+    (fine(scope("user", "maintainer", WRITE)), True, "may not write"),
+    (fine(scope("org", OWNER, READ)), True, "may not write"),
+    (fine(scope("org", OWNER, PROPOSE)), True, "pull requests only"),
+    (fine(everywhere=("discussion.write",)), True, "pull requests only"),
+    (fine(scope("dataset", REPO, WRITE)), True, ""),
+    (fine(scope("dataset", REPO, WRITE)), False, "not there yet"),
+    (fine(scope("model", REPO, WRITE)), True, "may not write"),
+    (fine(scope("dataset", f"{REPO}-2", WRITE)), True, "may not write"),
     (who("fineGrained"), True, "may not write"),
     ({"name": OWNER, "orgs": [], "auth": {"accessToken": {"role": "write"}}}, False, ""),
     ({"name": "maintainer", "auth": {"type": "oauth"}}, True, ""),

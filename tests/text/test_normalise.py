@@ -25,6 +25,7 @@ _ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
         ("Preis&nbsp;10\u00a0€", "Preis 10 €"),
         ("&copy=2 &reg F&E AT&T", "&copy=2 &reg F&E AT&T"),
         ("&nosuchentity;", "&nosuchentity;"),
+        ("Kunst&region; Bau&notar;", "Kunst&region; Bau&notar;"),
         ("a\x00b\x07c\x85d\x1fe\x9ff", "abc d ef"),
         ("a\ud800b\udfffc", "abc"),
         ("Zu\u00adcker\u200bbäcker\ufeff", "Zuckerbäcker"),

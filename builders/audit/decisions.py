@@ -1,0 +1,227 @@
+"""Decisions: what audits found, as the next build applies it.
+
+``configs/NAME.decisions.jsonl`` holds one pair a line. *relevant*: a hard negative that auditors found
+relevant becomes a positive. *excluded*: a pair on which they differ, or a positive that they found not
+relevant, is neither positive nor negative. A decision is about what the query asks: it holds for every query
+of its group, and a relevant pair extends to other passages as an observed one does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+from pydantic import Field, ValidationError
+
+from builders import files
+from builders.audit.lines import numbered_lines, told
+from builders.audit.model import Judgement, Sample, Verdict, line
+from builders.errors import UsageError
+from builders.lock.model import Frozen
+from builders.spec import Relations
+
+PAIR = ["query-id", "corpus-id"]
+Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]
+
+
+class Decision(Frozen):
+    """What a build does with a pair.
+
+    Attributes:
+        decision: "relevant" or "excluded".
+        reason: Why; "by_hand" lines are kept as they are when audits are read again.
+        auditors: How many judged the pair.
+        sample: The sample in which it was judged; empty where it was decided by hand.
+        note: For people.
+    """
+
+    query_id: str = Field(alias="query-id", min_length=1)
+    corpus_id: str = Field(alias="corpus-id", min_length=1)
+    decision: Literal["relevant", "excluded"]
+    reason: Reason = "by_hand"
+    auditors: int = 0
+    sample: str = ""
+    note: str = ""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Query and passage."""
+        return self.query_id, self.corpus_id
+
+
+def decisions_path(folder: Path, config: str) -> Path:
+    """Return where the decisions of a config lie, beside its committed lock."""
+    return folder / f"{config}.decisions.jsonl"
+
+
+def read_decisions(path: Path) -> list[Decision]:
+    """Read decisions; none where there is no file.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed, or its pair stands there twice; it names file and line.
+    """
+    if not path.exists():
+        return []
+    decisions: dict[tuple[str, str], Decision] = {}
+    for number, text in numbered_lines(path):
+        try:
+            decision = Decision.model_validate_json(text)
+        except ValidationError as error:
+            hint = "Restore the committed file."
+            raise UsageError(f"{path}, line {number}: {told(error)}", hint=hint) from error
+        if decision.pair in decisions:
+            raise UsageError(
+                f"{path}, line {number}: {' and '.join(decision.pair)} were decided in an earlier line",
+                hint="Keep one of the two lines.",
+            )
+        decisions[decision.pair] = decision
+    return list(decisions.values())
+
+
+def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
+    """Write decisions, sorted by pair; equal decisions are equal bytes.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    ordered = sorted(decisions, key=lambda decision: decision.pair)
+    files.write_bytes(path, "".join(map(line, ordered)).encode())
+
+
+def decide(audits: Sequence[tuple[Sample, list[Judgement]]], needed: int) -> list[Decision]:
+    """Return what the audits of a config decide.
+
+    A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
+    it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
+    when as many as needed found it not relevant and none found it relevant. Auditors who were unsure do not
+    count. Controls decide nothing.
+
+    Args:
+        audits: Samples and verdicts, random ones and suspects.
+        needed: How many auditors must agree.
+    """
+    votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
+    origin: dict[tuple[str, str], tuple[str, str]] = {}
+    dated = [(one, sample) for sample, judgements in audits for one in judgements]
+    kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
+    for one, sample in sorted(dated, key=lambda entry: (entry[0].at, entry[0].verdict)):
+        kind = kinds.get((sample.head.sample, one.item), "control")
+        if kind != "control":
+            pair = one.query_id, one.corpus_id
+            votes[pair][one.auditor.casefold()] = one.verdict
+            origin[pair] = kind, sample.head.sample
+    found = (
+        _decision(pair, *origin[pair], list(said.values()), needed) for pair, said in sorted(votes.items())
+    )
+    return [decision for decision in found if decision is not None]
+
+
+def _decision(
+    pair: tuple[str, str], kind: str, sample: str, said: list[Verdict], needed: int
+) -> Decision | None:
+    relevant, wrong = said.count(Verdict.ALSO_RELEVANT), said.count(Verdict.NOT_RELEVANT)
+    decision: Literal["relevant", "excluded"]
+    reason: Reason
+    if kind == "negative" and relevant >= needed and not wrong:
+        decision, reason = "relevant", "false_negative"
+    elif kind == "negative" and relevant >= wrong > 0:
+        decision, reason = "excluded", "disputed"
+    elif kind == "positive" and wrong >= needed and not relevant:
+        decision, reason = "excluded", "false_positive"
+    else:
+        return None
+    return Decision.model_validate({
+        "query-id": pair[0],
+        "corpus-id": pair[1],
+        "decision": decision,
+        "reason": reason,
+        "auditors": relevant + wrong,
+        "sample": sample,
+    })
+
+
+def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:
+    """Return decisions by hand and, of all other pairs, what the audits decide now."""
+    by_pair = {decision.pair: decision for decision in found}
+    by_pair |= {decision.pair: decision for decision in kept if decision.reason == "by_hand"}
+    return [by_pair[pair] for pair in sorted(by_pair)]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Decisions in terms of a build.
+
+    Attributes:
+        relevant: ``query-id``, ``corpus-id``, ``group``: pairs of this build that are relevant.
+        excluded: ``query-id``, ``corpus-id`` of every query of the groups.
+        unmatched: Decisions whose query or passage is not in this build.
+    """
+
+    relevant: pl.DataFrame
+    excluded: pl.DataFrame
+    unmatched: int
+
+
+def resolve(decisions: Sequence[Decision], queries: pl.DataFrame, corpus: pl.DataFrame) -> Resolved:
+    """Find the pairs of a build that decisions are about.
+
+    Args:
+        decisions: From `read_decisions`.
+        queries: ``_id``, ``group``.
+        corpus: ``_id``.
+    """
+    rows = [(*decision.pair, decision.decision) for decision in decisions]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys([*PAIR, "decision"], pl.String), orient="row")
+    groups = queries.select("group", **{"query-id": "_id"})
+    known = frame.join(groups, on="query-id").join(corpus, left_on="corpus-id", right_on="_id", how="semi")
+    excluded = known.filter(pl.col("decision") == "excluded").select("group", "corpus-id").unique()
+    return Resolved(
+        relevant=known.filter(pl.col("decision") == "relevant").select(*PAIR, "group").sort(PAIR),
+        excluded=groups.join(excluded, on="group").select(PAIR).sort(PAIR),
+        unmatched=frame.height - known.height,
+    )
+
+
+def apply(relations: Relations, resolved: Resolved) -> Relations:
+    """Apply decisions to what a config related, which already knows the relevant pairs.
+
+    Relevant pairs are positives whatever the config's rule says; an excluded pair is neither, even where
+    another decision found it relevant.
+    """
+    confirmed = resolved.relevant.select(*PAIR, extended=pl.lit(value=False))
+    added = confirmed.join(relations.qrels, on=PAIR, how="anti")
+    qrels = pl.concat([relations.qrels, added.select(relations.qrels.columns)])
+    undecided = relations.undecided.select(PAIR).join(confirmed, on=PAIR, how="anti")
+    return replace(
+        relations,
+        qrels=qrels.join(resolved.excluded, on=PAIR, how="anti"),
+        undecided=pl.concat([undecided, resolved.excluded]).unique(),
+    )
+
+
+def effects(
+    before: Relations, after: Relations, resolved: Resolved, decisions: Sequence[Decision]
+) -> dict[str, int]:
+    """Count what decisions did, for the lock; nothing where there are none.
+
+    Args:
+        before: What the config relates without them.
+        after: What is related with them.
+        resolved: The decisions in terms of the build.
+        decisions: All of them.
+    """
+    if not decisions:
+        return {}
+    return {
+        "relevant": sum(decision.decision == "relevant" for decision in decisions),
+        "excluded": sum(decision.decision == "excluded" for decision in decisions),
+        "unmatched": resolved.unmatched,
+        "qrels_added": after.qrels.join(before.qrels, on=PAIR, how="anti").height,
+        "qrels_removed": before.qrels.join(after.qrels, on=PAIR, how="anti").height,
+        "undecided_added": after.undecided.join(before.undecided, on=PAIR, how="anti").height,
+    }

@@ -1,0 +1,221 @@
+"""The report of audits as Markdown. Pure; every value is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builders.audit.decisions import Decision
+from builders.audit.model import Judgement, Sample, Verdict
+from builders.audit.rates import Group, Rate, Scores, agreements, score
+from builders.audit.verdicts import counting
+from builders.describe.markdown import Markdown, code, escape, table
+
+HEADER = """# Audit of hard negatives and positives
+
+What people found who read pairs of a build: how many mined hard negatives are relevant after all (*false
+negatives*), and how many labelled positives are relevant. `mteb-de audit report` writes this page from the
+verdicts in `audits/`; nothing in it is typed by hand.
+
+Pairs are drawn by strata (distance below the guarding positive, rank, split), judged blind among labelled
+positives and pairs that were confirmed by hand, and weighted back. Intervals are Wilson's at 95 %, for the
+number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count; a pair
+on which auditors differ counts in part.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A sample, what was judged of it, and what that says; `scores` is None for suspects."""
+
+    sample: Sample
+    judgements: tuple[Judgement, ...]
+    scores: Scores | None
+
+    @property
+    def date(self) -> str:
+        """The day of the last verdict, "2026-01-05"."""
+        return max(one.at for one in self.judgements).date().isoformat()
+
+    @property
+    def auditors(self) -> tuple[str, ...]:
+        """Who judged, sorted; names that differ in case are one."""
+        return tuple(sorted({one.auditor.casefold(): one.auditor for one in self.judgements}.values()))
+
+
+def audited(sample: Sample, judgements: Sequence[Judgement]) -> Audited:
+    """Work out what verdicts on a sample say."""
+    scores = score(sample, judgements) if sample.head.mode == "random" else None
+    return Audited(sample, tuple(judgements), scores)
+
+
+def section(config: str, audits: Sequence[Audited], decisions: Sequence[Decision], plot: str) -> str:
+    """Return what the audits of a config say.
+
+    Args:
+        config: The builder's name.
+        audits: Those with verdicts, the oldest first. The last random one is told whole.
+        decisions: The config's.
+        plot: Address of the plot; empty for none.
+    """
+    parts = [f"## {escape(config)}"]
+    random = [audit for audit in audits if audit.scores is not None]
+    if random:
+        parts += _random(random[-1], plot)
+    if earlier := random[:-1]:
+        parts += ["### Earlier samples", _earlier(earlier)]
+    if suspects := [audit for audit in audits if audit.scores is None]:
+        parts += ["### Suspects", _SUSPECTS, _suspects(suspects)]
+    parts += ["### What became of it", _decisions(decisions)]
+    return "\n\n".join(parts) + "\n"
+
+
+_SUSPECTS = (
+    "Pairs that a second opinion ranked as the likeliest false negatives, and positives that the miner "
+    "doubts. They were not drawn at random: their shares say how good the ranking is, and nothing of all "
+    "pairs."
+)
+
+
+def percent(value: float | None) -> str:
+    """Return a share as "5.0 %"."""
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def interval(found: Rate) -> str:
+    """Return an interval as "2.1 to 9.9 %"."""
+    return "–" if found.value is None else f"{100 * found.low:.1f} to {100 * found.high:.1f} %"
+
+
+def _random(audit: Audited, plot: str) -> list[str]:
+    scores, head = audit.scores, audit.sample.head
+    assert scores is not None
+    parts = [
+        _about(audit),
+        table(
+            ("What", "Share", "95 % interval", "Pairs", "Worth"),
+            [
+                _row("Hard negatives that are relevant", scores.false_negatives),
+                _row("Labelled positives that are relevant", scores.precision),
+                _row("Verdicts on controls that are right", scores.controls),
+            ],
+        ),
+        _left_out(scores),
+    ]
+    for name, groups in (
+        ("Distance below the guard", scores.by_gap),
+        ("Rank", scores.by_rank),
+        ("Split", scores.by_split),
+    ):
+        if groups:
+            parts += [f"Hard negatives that are relevant, by {name.lower()}:", _groups(name, groups)]
+    if scores.precision_by_split:
+        parts += [
+            "Labelled positives that are relevant, by split:",
+            _groups("Split", scores.precision_by_split),
+        ]
+    if plot and head.strata:
+        parts.append(Markdown(f"![Distance below the guard against verdict]({plot})"))
+    parts += ["### Agreement", _agreement(audit)]
+    return parts
+
+
+def _about(audit: Audited) -> str:
+    head = audit.sample.head
+    judged = len({one.item for one in audit.judgements})
+    recipe = f"recipe {code(head.recipe)}, " if head.recipe else ""
+    stand_in = " **The build was made from stand-ins.**" if head.stand_in else ""
+    return (
+        f"Sample {code(head.sample)} of build {code(head.build)}, {recipe}seed {head.seed}: {judged:,} of "
+        f"{len(audit.sample.items):,} pairs judged by {len(audit.auditors)} "
+        f"({', '.join(map(escape, audit.auditors))}), last on {audit.date}.{stand_in}"
+    )
+
+
+def _row(name: str, found: Rate) -> tuple[object, ...]:
+    return name, percent(found.value), interval(found), found.pairs, f"{found.effective:.0f}"
+
+
+def _groups(name: str, groups: Sequence[Group]) -> Markdown:
+    rows = [_row(group.name, group.rate) for group in groups]
+    return table((name, "Share", "95 % interval", "Pairs", "Worth"), rows)
+
+
+def _left_out(scores: Scores) -> str:
+    unsure, broken = (scores.undecided[verdict] for verdict in (Verdict.UNSURE, Verdict.BROKEN_TEXT))
+    sentence = (
+        f"Verdicts that do not count: {unsure:,} unsure, {broken:,} broken text. Pairs on which auditors "
+        f"differ about relevance: {scores.disputed:,}."
+    )
+    if scores.at_most is not None and unsure + broken:
+        sentence += f" If every pair without a verdict that counts were relevant: {percent(scores.at_most)}."
+    return sentence
+
+
+def _agreement(audit: Audited) -> str:
+    found = agreements(audit.judgements)
+    if not found:
+        return "One auditor judged, or no two judged the same pairs: there is no agreement to measure."
+    rows = [
+        (
+            " and ".join(one.auditors),
+            one.both,
+            percent(one.same / one.both),
+            "not defined" if one.kappa is None else f"{one.kappa:.2f}",
+        )
+        for one in found
+    ]
+    return table(("Auditors", "Pairs both judged", "Same verdict", "Cohen's kappa"), rows)
+
+
+def _earlier(audits: Sequence[Audited]) -> Markdown:
+    rows = [
+        (
+            audit.date,
+            code(audit.sample.head.sample),
+            code(audit.sample.head.build),
+            code(audit.sample.head.recipe) or "–",
+            *_row("", audit.scores.false_negatives)[1:4],
+            percent(audit.scores.precision.value),
+        )
+        for audit in audits
+        if audit.scores is not None
+    ]
+    header = ("Date", "Sample", "Build", "Recipe", "False negatives", "95 % interval", "Pairs", "Precision")
+    return table(header, rows)
+
+
+def _suspects(audits: Sequence[Audited]) -> Markdown:
+    rows = []
+    for audit in audits:
+        votes = counting(audit.judgements)
+        for kind, wrong in (("negative", Verdict.ALSO_RELEVANT), ("positive", Verdict.NOT_RELEVANT)):
+            judged = [votes[item.item] for item in audit.sample.of_kind(kind) if item.item in votes]  # type: ignore[arg-type]
+            if judged:
+                found = sum(wrong in said.values() for said in judged)
+                sample, opinion = code(audit.sample.head.sample), escape(audit.sample.head.opinion)
+                rows.append((
+                    audit.date,
+                    sample,
+                    opinion,
+                    f"{kind}s",
+                    len(judged),
+                    found,
+                    percent(found / len(judged)),
+                ))
+    header = ("Date", "Sample", "Second opinion", "Pairs", "Judged", "Found wrong by anyone", "Share")
+    return table(header, rows)
+
+
+def _decisions(decisions: Sequence[Decision]) -> str:
+    if not decisions:
+        return "No verdict has become a decision."
+    reasons = {
+        "false_negative": "hard negatives became positives",
+        "disputed": "pairs on which auditors differ are neither",
+        "false_positive": "positives are so no longer",
+        "by_hand": "pairs were decided by hand",
+    }
+    counted = {reason: sum(one.reason == reason for one in decisions) for reason in reasons}
+    told = [f"{count:,} {reasons[reason]}" for reason, count in counted.items() if count]
+    return f"{'; '.join(told)}. The next build applies them, to all queries that mean the same."

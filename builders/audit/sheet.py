@@ -1,0 +1,123 @@
+"""The same items as CSV, for those who rather judge in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from builders.audit.lines import told
+from builders.audit.model import Judgement, Sample
+from builders.audit.page import texts
+from builders.audit.tree import Tree
+from builders.errors import StorageError, UsageError
+
+COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_SAMPLE = re.compile(r"[0-9a-f]{16}")
+_LARGEST_CELL = 1 << 20
+
+
+def to_csv(sample: Sample, tree: Tree) -> bytes:
+    """Return the items of a sample as CSV with empty columns ``verdict`` and ``note``.
+
+    UTF-8 with a byte order mark, so that spreadsheets read umlauts. A cell that a spreadsheet would take for
+    a formula gets an apostrophe in front.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    rows = zip(sample.items, texts(sample, tree).iter_rows(named=True), strict=True)
+    for number, (item, row) in enumerate(rows, 1):
+        ids = (item.item, item.query_id, item.corpus_id)
+        cells = (sample.head.sample, *ids, row["query"], row["title"], row["text"], "", "")
+        writer.writerow([number, *map(neutral, cells)])
+    return out.getvalue().encode("utf-8-sig", errors="replace")
+
+
+def neutral(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.lstrip(" \u00a0\u200b\ufeff").startswith(_FORMULA) else cell
+
+
+def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tuple[int, Judgement]]:
+    """Read the verdicts that were typed into the CSV of a sample; rows without one are passed over.
+
+    Args:
+        path: The file, comma- or semicolon-separated.
+        sample: What it was made from.
+        auditor: Whose verdicts they are.
+        at: When they were given; a spreadsheet does not tell.
+
+    Returns:
+        Line numbers and verdicts.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: It is no such CSV, or a verdict is none of the four; it names file and line.
+    """
+    by_hash = {item.item: item for item in sample.items}
+    judged = []
+    for number, row in _rows(path):
+        verdict = row["verdict"].strip().casefold().replace(" ", "_")
+        if not verdict:
+            continue
+        item = by_hash.get(row["item"])
+        if item is None:
+            raise UsageError(f"{path}, line {number}: item {row['item'][:40]!r} is not in the sample")
+        document = {
+            "config": sample.head.config,
+            "build": sample.head.build,
+            "sample": row["sample"],
+            "item": item.item,
+            "query-id": row["query-id"].removeprefix("'"),
+            "corpus-id": row["corpus-id"].removeprefix("'"),
+            "verdict": verdict,
+            "note": row["note"].strip(),
+            "auditor": auditor,
+            "at": at,
+        }
+        try:
+            judged.append((number, Judgement.model_validate(document)))
+        except ValidationError as error:
+            raise UsageError(f"{path}, line {number}: {told(error)}", hint="Correct the cell.") from error
+    return judged
+
+
+def sample_of(path: Path) -> str:
+    """Return the id of the sample that a CSV was made from.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: It is no such CSV, or has no row.
+    """
+    for number, row in _rows(path):
+        if not _SAMPLE.fullmatch(row["sample"]):
+            raise UsageError(f"{path}, line {number}: {row['sample'][:40]!r} is no id of a sample")
+        return row["sample"]
+    raise UsageError(f"{path}: no row", hint="Take the CSV that mteb-de audit sample wrote.")
+
+
+def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8", hint="Save it as CSV UTF-8.") from error
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    header = text.split("\n", 1)[0]
+    delimiter = ";" if header.count(";") > header.count(",") else ","
+    before = csv.field_size_limit(_LARGEST_CELL)
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
+        if missing := [name for name in COLUMNS[1:] if name not in (reader.fieldnames or ())]:
+            raise UsageError(f"{path}: column {missing[0]!r} is missing", hint="Keep the header as it was.")
+        return [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise UsageError(f"{path}: not CSV ({error})") from error
+    finally:
+        csv.field_size_limit(before)

@@ -1,0 +1,124 @@
+"""Where audits lie: samples beside the build, the history under ``notes/audits``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from builders import files
+from builders.audit.lines import numbered_lines, told
+from builders.audit.model import Head, Item, Judgement, Sample, line
+from builders.errors import UsageError
+from builders.lock.manifest import work_folder
+
+SAMPLE = ".sample.jsonl"
+VERDICTS = ".verdicts.jsonl"
+
+
+def sample_folder(out: Path, config: str) -> Path:
+    """Return where samples of a built config lie until their verdicts are imported."""
+    return work_folder(out, config) / "audit"
+
+
+def history_folder(notes: Path, config: str) -> Path:
+    """Return where the samples and verdicts of a config are kept for good."""
+    return notes / "audits" / config
+
+
+def write_sample(folder: Path, sample: Sample) -> Path:
+    """Write a sample, head first and then one item a line; it holds no text.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    path = folder / f"{sample.head.sample}{SAMPLE}"
+    files.write_bytes(path, "".join(map(line, (sample.head, *sample.items))).encode())
+    return path
+
+
+def read_sample(path: Path) -> Sample:
+    """Read a sample.
+
+    Raises:
+        StorageError: It cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    lines = list(numbered_lines(path))
+    if not lines:
+        raise UsageError(f"{path}: empty; this is no sample", hint="Draw the sample again.")
+    number = 1
+    try:
+        head = Head.model_validate_json(lines[0][1])
+        items = []
+        for number, text in lines[1:]:  # noqa: B007  told below
+            items.append(Item.model_validate_json(text))
+    except ValidationError as error:
+        hint = "Restore the committed file, or draw the sample again."
+        raise UsageError(f"{path}, line {number}: {told(error)}", hint=hint) from error
+    return Sample(head=head, items=tuple(items))
+
+
+def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
+    """Find a sample by its id.
+
+    Raises:
+        UsageError: It is in none of the folders.
+    """
+    for folder in folders:
+        if (path := folder / f"{sample}{SAMPLE}").exists():
+            return read_sample(path)
+    where = " nor in ".join(map(str, folders))
+    raise UsageError(
+        f"the sample {sample!r} is neither in {where}",
+        hint="Import where the sample was drawn, or pass its build with --dist.",
+    )
+
+
+def read_history(folder: Path) -> list[tuple[Sample, list[Judgement]]]:
+    """Read the samples of a config and what was judged of them, by the time of the first verdict.
+
+    Raises:
+        StorageError: A file cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    audits = []
+    for path in sorted(folder.glob(f"*{SAMPLE}")):
+        judgements = [one for _, one in read_judgements(path.with_name(path.name.replace(SAMPLE, VERDICTS)))]
+        audits.append((read_sample(path), judgements))
+    return sorted(
+        audits,
+        key=lambda audit: (min((one.at.isoformat() for one in audit[1]), default=""), audit[0].head.sample),
+    )
+
+
+def read_judgements(path: Path) -> list[tuple[int, Judgement]]:
+    """Read verdicts with their line numbers.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    judgements = []
+    for number, text in numbered_lines(path):
+        try:
+            judgements.append((number, Judgement.model_validate_json(text)))
+        except ValidationError as error:
+            raise UsageError(
+                f"{path}, line {number}: {told(error)}",
+                hint="The file was cut or edited: download it again from the page, and import that.",
+            ) from error
+    return judgements
+
+
+def write_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
+    """Write verdicts, one a line, by item, auditor and time: a new one is one line more in a diff.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    ordered = sorted(set(map(line, judgements)))
+    keyed = {text: Judgement.model_validate_json(text) for text in ordered}
+    ordered.sort(key=lambda text: (keyed[text].item, keyed[text].auditor, keyed[text].at))
+    files.write_bytes(path, "".join(ordered).encode())

@@ -1,0 +1,134 @@
+"""Writing the report of all audits, its plots, and what the cards cite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builders import files
+from builders.audit import store
+from builders.audit.citation import audit_path, write_audit
+from builders.audit.decisions import decide, decisions_path, merged, read_decisions
+from builders.audit.plot import gap_plot
+from builders.audit.rates import Rate
+from builders.audit.report import HEADER, Audited, audited, section
+from builders.audit.verdicts import counting
+from builders.lock.committed import FOLDER
+from builders.lock.model import AuditLock, ShareLock
+from builders.spec import Retrieval
+
+NAME = "hard-negative-audit.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A report that was written.
+
+    Attributes:
+        path: The report.
+        configs: What the card of each config would cite, by name.
+        remarks: What is to be said of it.
+    """
+
+    path: Path
+    configs: dict[str, AuditLock]
+    remarks: tuple[str, ...]
+
+
+def write_report(specs: Sequence[Retrieval], *, notes: Path, locks: Path | None = None) -> Reported:
+    """Write the report of the configs that were audited, and beside each config what its card cites.
+
+    An audit of a build from stand-ins is cited only where a folder is named.
+
+    Args:
+        specs: The configs; those without verdicts are passed over.
+        notes: The folder of notes.
+        locks: Folder of committed locks; None for the one beside the configs.
+
+    Raises:
+        StorageError: A file cannot be read or written.
+        UsageError: A line of the history or of the decisions is malformed.
+    """
+    sections, cited, remarks = [], {}, []
+    for spec in specs:
+        history = store.read_history(store.history_folder(notes, spec.name))
+        audits = [audited(sample, judgements) for sample, judgements in history if judgements]
+        if not audits:
+            continue
+        known = read_decisions(decisions_path(locks or FOLDER, spec.name))
+        decisions = merged(known, decide(history, spec.audit.auditors))
+        random = [audit for audit in audits if audit.scores is not None]
+        plot = _plot(notes, spec.name, random[-1]) if random else ""
+        sections.append(section(spec.name, audits, decisions, plot))
+        if not random:
+            remarks.append(
+                f"{spec.name}: only suspects were judged; they give no rate, and the card cites none"
+            )
+            continue
+        cited[spec.name] = citation(random[-1])
+        if random[-1].sample.head.stand_in and locks is None:
+            remarks.append(f"{spec.name}: a build from stand-ins was audited, so the card will not cite it")
+        else:
+            write_audit(audit_path(locks or FOLDER, spec.name), cited[spec.name])
+    path = notes / NAME
+    if sections:
+        files.write_bytes(path, "\n".join([HEADER, *sections]).encode())
+    return Reported(path, cited, tuple(remarks))
+
+
+def citation(audit: Audited) -> AuditLock:
+    """Return what a card cites of a random sample."""
+    scores, head = audit.scores, audit.sample.head
+    assert scores is not None
+    kappas = [one.kappa for one in scores.agreement if one.kappa is not None]
+    return AuditLock(
+        sample=head.sample,
+        build=head.build,
+        date=audit.date,
+        recipe=head.recipe,
+        auditors=len(audit.auditors),
+        false_negatives=_share(scores.false_negatives),
+        precision=_share(scores.precision),
+        controls=_share(scores.controls),
+        kappa=round(min(kappas), 4) if kappas else None,
+    )
+
+
+def sentence(audit: AuditLock) -> str:
+    """Say an audit in one line."""
+    parts = [
+        _told(audit.false_negatives, "of the hard negatives are relevant"),
+        _told(audit.precision, "of the labelled positives are relevant"),
+    ]
+    who = "1 auditor" if audit.auditors == 1 else f"{audit.auditors} auditors"
+    return f"{'; '.join(filter(None, parts)) or 'nothing that counts'} ({who}, {audit.date})"
+
+
+def _told(share: ShareLock, what: str) -> str:
+    if share.value is None:
+        return ""
+    ends = f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
+    return f"{100 * share.value:.1f} % {what} (95 % interval {ends}, {share.pairs} pairs)"
+
+
+def _share(found: Rate) -> ShareLock:
+    value = None if found.value is None else round(found.value, 6)
+    return ShareLock(pairs=found.pairs, value=value, low=round(found.low, 6), high=round(found.high, 6))
+
+
+def _plot(notes: Path, config: str, audit: Audited) -> str:
+    """Write the plot of a sample, and return its address as the report links it."""
+    votes = counting(audit.judgements)
+    points = [
+        (f"{item.item} {auditor}", item.gap, verdict)
+        for item in audit.sample.of_kind("negative")
+        if item.gap is not None
+        for auditor, verdict in sorted(votes.get(item.item, {}).items())
+    ]
+    if not points:
+        return ""
+    path = notes / "audits" / f"{config}.svg"
+    title = f"{config}: distance below the guard against verdict, {len(points)} verdicts"
+    files.write_bytes(path, gap_plot(title, points).encode())
+    return f"audits/{config}.svg"

@@ -1,0 +1,209 @@
+"""`mteb-de audit`: sample, import, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from builders import registry
+from builders.cli.output import emit, say, tell
+from builders.errors import UsageError
+from builders.spec import Retrieval
+
+_dist = click.option(
+    "--dist", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="A built tree."
+)
+_notes = click.option(
+    "--notes",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("notes"),
+    show_default=True,
+    help="Folder of notes; the history of audits lies in its audits/.",
+)
+_locks = click.option(
+    "--locks",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of committed locks, decisions and audits.  [default: beside the configs]",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def _retrieval(name: str) -> Retrieval:
+    spec = registry.load(name)
+    if not isinstance(spec, Retrieval):
+        raise UsageError(f"{name} has no pairs to judge", hint="Audits are of retrieval configs.")
+    return spec
+
+
+@click.group("audit")
+def command() -> None:
+    """Find out how many hard negatives and positives are wrong, and let it flow back into the build.
+
+    \b
+    sample  draws pairs and writes them as one page and as CSV; open the page and judge
+    import  takes in the verdicts that the page has you download
+    report  rates with their intervals, to be cited in the card
+    """
+
+
+@command.command()
+@click.argument("config")
+@click.option(
+    "--n", "negatives", type=click.IntRange(min=0), default=200, show_default=True, help="Hard negatives."
+)
+@click.option(
+    "--positives", type=click.IntRange(min=0), help="Labelled positives.  [default: a quarter of --n]"
+)
+@click.option("--seed", type=int, default=42, show_default=True, help="Of the draw and the order.")
+@click.option(
+    "--suspects", is_flag=True, help="The likeliest false negatives first, instead of a random sample."
+)
+@click.option(
+    "--second",
+    type=click.Choice(["lexical", "offline", "e5", "cross-encoder"]),
+    help="Who ranks suspects against the miner.  [default: the config's cross-encoder, else lexical]",
+)
+@click.option(
+    "--controls",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Pairs confirmed by hand, as jsonl.  [default: audits/CONFIG.controls.jsonl in --notes]",
+)
+@_dist
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The page; the CSV lies beside it.  [default: DIST/work/CONFIG/audit/SAMPLE.html]",
+)
+@_notes
+@_json
+def sample(
+    config: str,
+    negatives: int,
+    positives: int | None,
+    seed: int,
+    suspects: bool,
+    second: Literal["lexical", "offline", "e5", "cross-encoder"] | None,
+    controls: Path | None,
+    dist: Path,
+    out: Path | None,
+    notes: Path,
+    as_json: bool,
+) -> None:
+    """Draw pairs of a built config, and write them as one HTML page and as CSV.
+
+    Hard negatives are drawn by distance below the guard, rank and split; labelled positives and pairs that
+    were confirmed by hand are mixed in blind. Page and CSV hold texts: keep them out of git.
+
+    \b
+    Examples:
+      mteb-de audit sample jobs
+      mteb-de audit sample jobs --n 60 --suspects --out suspects.html
+
+    Exit codes: 0 written; 2 could not run.
+    """
+    from builders.audit.draw import Wanted, draw
+
+    wanted = Wanted(
+        negatives=negatives,
+        positives=negatives // 4 if positives is None else positives,
+        seed=seed,
+        suspects=suspects,
+        second=second,
+        controls=controls,
+    )
+    drawn = draw(_retrieval(config), wanted, dist=dist, notes=notes, page=out)
+    counts = {kind: len(drawn.sample.of_kind(kind)) for kind in ("negative", "positive", "control")}
+    if as_json:
+        emit({
+            "sample": drawn.sample.head.sample,
+            "build": drawn.sample.head.build,
+            "counts": counts,
+            "remarks": list(drawn.remarks),
+            "page": str(drawn.page),
+            "csv": str(drawn.csv),
+        })
+        return
+    for remark in drawn.remarks:
+        tell(f"note: {remark}")
+    say(
+        f"sample {drawn.sample.head.sample} of {config}: {counts['negative']} hard negatives, "
+        f"{counts['positive']} labelled positives, {counts['control']} controls"
+    )
+    say(f"page: {drawn.page}")
+    say(f"csv:  {drawn.csv}")
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--auditor", default="", help="Whose verdicts a CSV holds.")
+@_dist
+@_notes
+@_locks
+@_json
+def import_(
+    files: tuple[Path, ...], auditor: str, dist: Path, notes: Path, locks: Path | None, as_json: bool
+) -> None:
+    """Take in verdicts: check them, add them to the history, and bring the decisions up to date.
+
+    Nothing is taken of any file if a line of one is not sound. What enough auditors found relevant becomes a
+    decision beside the config, which the next build applies.
+
+    \b
+    Example:
+      mteb-de audit import jobs-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
+
+    Exit codes: 0 taken in; 1 verdicts of another build; 2 could not run.
+    """
+    from builders.audit.take import take
+
+    taken = take(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
+    if as_json:
+        emit({"imported": [one.document() for one in taken]})
+        return
+    for one in taken:
+        for remark in one.remarks:
+            tell(f"note: {remark}")
+        imported = one.imported
+        say(
+            f"{imported.sample.head.config}, sample {imported.sample.head.sample}: {imported.read} verdicts, "
+            f"{imported.new} new; {imported.judged} of {len(imported.sample.items)} items judged by "
+            f"{', '.join(imported.auditors)}"
+        )
+        say(f"history: {imported.path}")
+        if one.decisions_path is not None:
+            say(f"decisions: {one.decisions} in {one.decisions_path}")
+
+
+@command.command()
+@click.argument("configs", nargs=-1, metavar="[CONFIG]...")
+@_notes
+@_locks
+@_json
+def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: bool) -> None:
+    """Write what the audits say to notes/hard-negative-audit.md, and what the card cites beside the config.
+
+    \b
+    Example:
+      mteb-de audit report
+
+    Exit codes: 0 written; 2 nothing was judged, or could not run.
+    """
+    from builders.audit.summary import sentence, write_report
+
+    names = configs or [name for name in registry.names() if isinstance(registry.load(name), Retrieval)]
+    written = write_report([_retrieval(name) for name in names], notes=notes, locks=locks)
+    if not written.configs:
+        raise UsageError(
+            f"{notes / 'audits'}: no verdict of {', '.join(names)} there",
+            hint="Draw a sample, judge it, and import the verdicts first.",
+        )
+    if as_json:
+        emit({"audits": {name: audit.model_dump(mode="json") for name, audit in written.configs.items()}})
+        return
+    for remark in written.remarks:
+        tell(f"note: {remark}")
+    for name, audit in written.configs.items():
+        say(f"{name}: {sentence(audit)}")
+    say(f"report: {written.path}")

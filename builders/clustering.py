@@ -1,0 +1,129 @@
+"""The steps of a clustering build after drawing: tables, figures, and writing them with the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from builders.checks.model import Finding
+from builders.documents import PreparedDocuments
+from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
+from builders.sets import DrawnSet, fill
+from builders.spec import Clustering
+from builders.tables import CLUSTERING, Table
+from builders.write import encode_all, finding_locks, put, tool_versions
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """The published tables of a clustering config, and what the lock keeps of them.
+
+    Attributes:
+        tables: s2s and p2p, row by row the same documents.
+        figures: Sets and lengths.
+        provenance: ``table``, ``_id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
+        facts: Counts that the card cites.
+    """
+
+    tables: tuple[Table, ...]
+    figures: ClusteringLock
+    provenance: pl.DataFrame
+    facts: dict[str, int]
+
+
+def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[DrawnSet]) -> Clustered:
+    """Fill drawn sets with both variants of their documents' texts."""
+    documents = prepared.documents
+    columns = dict.fromkeys(rule.label for rule in spec.sets)
+    held = sorted({row for one in drawn for row in one.rows})
+    return Clustered(
+        tables=tuple(
+            Table(spec.name, kind, "test", fill(documents, drawn, variant))
+            for variant, kind in CLUSTERING.items()
+        ),
+        figures=ClusteringLock(
+            sets=tuple(_set(documents, one) for one in drawn),
+            texts={variant: _lengths(documents[held][variant]) for variant in CLUSTERING},
+        ),
+        provenance=_provenance(documents, drawn),
+        facts={
+            "documents": documents.height,
+            "documents_in_no_set": documents.height - len(held),
+            "sentences": sum(len(one.rows) for one in drawn),
+            **{f"labels_{column}": documents[column].n_unique() for column in columns},
+        },
+    )
+
+
+def write_sets(
+    out: Path,
+    spec: Clustering,
+    sources: tuple[SourceLock, ...],
+    parameters: dict[str, Any],
+    prepared: PreparedDocuments,
+    clustered: Clustered,
+    findings: Sequence[Finding],
+) -> Lock:
+    """Write a clustering config under `out`: its old lock goes first, the new one comes last.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    encoded = encode_all(clustered.tables)
+    lock = Lock(
+        config=spec.name,
+        release=spec.release,
+        licence=spec.licence,
+        sources=sources,
+        parameters=parameters,
+        tools=tool_versions(),
+        funnels=(prepared.funnel,),
+        splits={},
+        facts=clustered.facts,
+        personal=prepared.personal,
+        clustering=clustered.figures,
+        findings=finding_locks(findings),
+        files=tuple(file for _, file in encoded.values()),
+    )
+    put(out, lock, encoded, {"dropped": prepared.dropped, "provenance": clustered.provenance})
+    return lock
+
+
+def sets_line(figures: ClusteringLock) -> str:
+    """Return the sets in one line: "10 coarse 232-1,699 rows, 8 within 17-1,044 rows"."""
+    sizes: dict[str, list[int]] = {}
+    for one in figures.sets:
+        sizes.setdefault(one.level.partition(":")[0], []).append(one.rows)
+    return ", ".join(f"{len(rows)} {level} {min(rows):,}-{max(rows):,} rows" for level, rows in sizes.items())
+
+
+def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetLock:
+    members = documents[list(drawn.rows)]
+    return SetLock(
+        level=drawn.level,
+        rows=members.height,
+        labels=members[drawn.label].n_unique(),
+        repeated={variant: members.height - members[variant].n_unique() for variant in CLUSTERING},
+    )
+
+
+def _lengths(texts: pl.Series) -> TextLock:
+    lengths = [len(text) for text in set(texts.to_list())]
+    return TextLock(unique=len(lengths), shortest=min(lengths), longest=max(lengths), characters=sum(lengths))
+
+
+def _provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
+    frames = [
+        documents[list(one.rows)].select(
+            table=pl.lit("sets"),
+            _id=pl.lit(str(number)),
+            upstream_id="upstream_id",
+            row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
+        )
+        for number, one in enumerate(drawn, 1)
+    ]
+    return pl.concat(frames, rechunk=True)

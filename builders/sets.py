@@ -1,0 +1,106 @@
+"""Clustering sets: how many documents each holds, and which. Pure, and independent of the order of its input.
+
+Sizes come from one `random.Random` in the order in which Wehrli et al. 2024 (arXiv 2401.02709) drew them, so
+that equal numbers of documents give the published sizes. They shuffled rows without a seed; here a second
+seeded generator draws rows from the ordered documents.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from builders.errors import FindingsError
+from builders.spec import Sampled, SetRule, Within
+
+WITHIN = "within:"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSet:
+    """A clustering set before it has texts.
+
+    Attributes:
+        level: As it is published: "coarse", "fine", "within:" and a value.
+        label: The column that holds the labels.
+        rows: Numbers of its documents, from 0, in the order of the set.
+    """
+
+    level: str
+    label: str
+    rows: tuple[int, ...]
+
+
+def set_size(documents: int, smallest: float, sizes: random.Random) -> int:
+    """Return the size of a set: a whole number from `smallest` of all documents to all of them.
+
+    Source: `randint(int(0.1 * N), N)` of the original extraction scripts.
+
+    Raises:
+        FindingsError: So small a share of so few documents may be an empty set.
+    """
+    least = int(smallest * documents)
+    if least < 1:
+        raise FindingsError(
+            f"{documents} documents are too few for sets of at least {smallest:.0%}",
+            hint="Build from more documents.",
+        )
+    return sizes.randint(least, documents)
+
+
+def draw(documents: pl.DataFrame, rules: Sequence[SetRule], *, seed: int) -> list[DrawnSet]:
+    """Draw the sets of all rules, in their order.
+
+    Args:
+        documents: The columns that the rules name, without nulls. Their order decides which rows are drawn:
+            sort them by what does not change.
+        rules: How sets are drawn.
+        seed: Of both generators.
+
+    Returns:
+        The sets. Equal documents, rules and seed give equal sets, on any machine.
+
+    Raises:
+        FindingsError: There are too few documents.
+    """
+    sizes, rows = random.Random(seed), random.Random(f"{seed}:rows")
+    return [drawn for rule in rules for drawn in _sets(documents, rule, sizes, rows)]
+
+
+def _sets(
+    documents: pl.DataFrame, rule: SetRule, sizes: random.Random, rows: random.Random
+) -> Iterator[DrawnSet]:
+    match rule:
+        case Sampled(level=level, label=label, count=count, smallest=smallest):
+            for _ in range(count):
+                size = set_size(documents.height, smallest, sizes)
+                yield DrawnSet(level, label, tuple(rows.sample(range(documents.height), size)))
+        case Within(by=by, label=label):
+            numbered = documents.with_row_index("number").group_by(by).agg(pl.col("number").sort())
+            for value, members in numbered.sort(by).select(by, "number").iter_rows():
+                yield DrawnSet(f"{WITHIN}{value}", label, tuple(rows.sample(members, len(members))))
+
+
+def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.DataFrame:
+    """Return the table of one variant: the drawn sets with their texts.
+
+    Args:
+        documents: As they were drawn from, with the column `text`.
+        drawn: The sets.
+        text: Name of the column of sentences.
+
+    Returns:
+        ``sentences`` list of str, ``labels`` list of str, ``level`` str: one row per set, in their order.
+    """
+    filled = [
+        documents[list(one.rows)].select(
+            pl.col(text).implode().alias("sentences"),
+            pl.col(one.label).implode().alias("labels"),
+            pl.lit(one.level).alias("level"),
+        )
+        for one in drawn
+    ]
+    return pl.concat(filled, rechunk=True)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders.audit.controls import Control
+from builders.audit.model import Verdict
+from builders.audit.sampling import Sizes, allocate, banded, random_sample, suspect_sample
+from builders.audit.tree import Tree, build_id, read_tree
+from builders.checks.frames import PAIR
+from builders.lock.manifest import work_folder
+from builders.lock.model import read_lock
+from tests.audit.kit import build, jobs
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    return read_tree(build(tmp_path_factory.mktemp("built")), jobs())
+
+
+def test_the_build_is_known_from_its_rows_and_from_its_lock_alike(tmp_path: Path) -> None:
+    out = build(tmp_path)
+    assert read_tree(out, jobs()).build == build_id(read_lock(work_folder(out, "jobs") / "lock.json").files)
+
+
+def test_gaps_are_the_distance_below_the_guard(tree: Tree) -> None:
+    assert tree.negatives["gap"].min() >= 0.05  # type: ignore[operator]
+    assert tree.negatives.height == 300
+
+
+def test_the_same_seed_draws_the_same_whatever_the_order_of_the_rows(tree: Tree) -> None:
+    shuffled = replace(
+        tree,
+        negatives=tree.negatives.sample(fraction=1, shuffle=True, seed=3),
+        positives=tree.positives.reverse(),
+        corpus=tree.corpus.reverse(),
+    )
+    sizes = Sizes(80, 20, 0)
+    assert random_sample(tree, sizes, 42) == random_sample(shuffled, sizes, 42)
+    other = random_sample(tree, sizes, 43).sample
+    assert {item.item for item in other.items} != {item.item for item in random_sample(tree, sizes, 42).sample.items}
+    assert other.head.sample != random_sample(tree, sizes, 42).sample.head.sample
+
+
+def test_every_stratum_gives_and_sizes_add_up(tree: Tree) -> None:
+    drawn = random_sample(tree, Sizes(120, 24, 0), 42).sample
+    negatives = [stratum for stratum in drawn.head.strata if stratum.kind == "negative"]
+    assert {stratum.split for stratum in negatives} == {"train", "dev", "test"}
+    assert len({stratum.gap for stratum in negatives}) == 3
+    assert len({stratum.rank for stratum in negatives}) == 3
+    assert sum(stratum.size for stratum in negatives) == 300
+    assert sum(stratum.drawn for stratum in negatives) == 120 == len(drawn.of_kind("negative"))
+    assert all(1 <= stratum.drawn <= stratum.size for stratum in drawn.head.strata)
+    for place, stratum in enumerate(drawn.head.strata):
+        members = [item for item in drawn.items if item.stratum == place]
+        assert len(members) == stratum.drawn
+        assert {item.split for item in members} == {stratum.split}
+
+
+def test_small_splits_give_more_than_their_share(tree: Tree) -> None:
+    drawn = random_sample(tree, Sizes(100, 0, 0), 42).sample
+    in_test = sum(item.split == "test" for item in drawn.items)
+    assert in_test > 100 * tree.negatives.filter(pl.col("split") == "test").height / tree.negatives.height
+
+
+def test_few_pairs_take_a_coarser_cut_and_none_is_left_out(tree: Tree) -> None:
+    drawn = random_sample(tree, Sizes(9, 0, 0), 42).sample
+    assert len(drawn.items) == 9
+    assert sum(stratum.size for stratum in drawn.head.strata) == 300
+
+
+def test_fewer_pairs_than_asked_for_are_all_taken_and_told(tree: Tree) -> None:
+    drawn = random_sample(tree, Sizes(1000, 500, 0), 42)
+    assert len(drawn.sample.of_kind("negative")) == 300
+    assert len(drawn.sample.of_kind("positive")) == 60
+    assert any("asked for 1,000 hard negatives; there are 300" in remark for remark in drawn.remarks)
+    assert any("asked for 500 labelled positives; there are 60" in remark for remark in drawn.remarks)
+
+
+def test_nothing_mined_is_told_and_positives_are_sampled(tree: Tree) -> None:
+    drawn = random_sample(replace(tree, negatives=tree.negatives.clear()), Sizes(100, 20, 0), 42)
+    assert len(drawn.sample.items) == 20
+    assert "there are no hard negatives" in drawn.remarks
+
+
+def test_controls_are_mixed_in_and_missing_ones_told(tree: Tree) -> None:
+    pairs = tree.negatives.sort(*PAIR).select(PAIR).rows()
+    known = [
+        Control.model_validate({"query-id": q, "corpus-id": d, "verdict": Verdict.NOT_RELEVANT})
+        for q, d in [*pairs, ("q-weg", "d-weg")]
+    ]
+    drawn = random_sample(tree, Sizes(40, 0, 12), 42, known)
+    controls = drawn.sample.of_kind("control")
+    assert len(controls) == 12
+    assert all(control.expected is Verdict.NOT_RELEVANT and control.stratum is None for control in controls)
+    assert len({item.item for item in drawn.sample.items}) == 52
+    assert any("1 of 301 controls are not in this build" in remark for remark in drawn.remarks)
+    places = [place for place, item in enumerate(drawn.sample.items) if item.kind == "control"]
+    assert places != list(range(40, 52))
+
+
+def test_suspects_come_in_the_order_of_suspicion(tree: Tree) -> None:
+    ranked = tree.negatives.select(PAIR).reverse()
+    doubted = replace(tree, suspicious=tree.positives.select(PAIR).reverse())
+    drawn = suspect_sample(doubted, ranked, Sizes(10, 5, 0), "lexical").sample
+    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("negative")] == ranked.head(10).rows()
+    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("positive")] == doubted.suspicious.head(5).rows()
+    assert drawn.head.mode == "suspects"
+    assert drawn.head.strata == ()
+
+
+def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() -> None:
+    negatives = pl.DataFrame({
+        "query-id": ["q"] * 100,
+        "corpus-id": [f"d{n}" for n in range(100)],
+        "split": ["train"] * 100,
+        "rank": pl.Series(range(1, 101), dtype=pl.Int32),
+        "gap": [0.05 + n / 10_000 for n in range(100)],
+    })
+    found = banded(negatives)
+    sizes = found.group_by("gap_band").len().sort("gap_band")
+    assert sizes["gap_band"].to_list() == ["0.0500–0.0510", "0.0511–0.0550", "0.0551–0.0599"]
+    assert sizes["len"].to_list() == [11, 40, 49]
+    assert dict(found.group_by("rank_band").len().iter_rows()) == {"1–5": 5, "6–20": 15, "21+": 80}
+
+
+def test_equal_gaps_are_one_band(tree: Tree) -> None:
+    assert banded(tree.negatives.with_columns(gap=pl.lit(0.05)))["gap_band"].unique().to_list() == ["0.0500–0.0500"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=40), st.data())
+def test_shares_add_up_and_leave_no_stratum_out(sizes: list[int], data: st.DataObject) -> None:
+    wanted = data.draw(st.integers(len(sizes), sum(sizes) + 5))
+    drawn = allocate(sizes, wanted)
+    assert sum(drawn) == min(wanted, sum(sizes))
+    assert all(1 <= part <= size for part, size in zip(drawn, sizes, strict=True))
+
+
+def test_shares_follow_the_square_roots() -> None:
+    assert allocate([10_000, 100, 100], 123) == [101, 11, 11]
+    assert allocate([10_000, 2, 100], 50) == [43, 2, 5]

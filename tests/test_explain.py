@@ -1,0 +1,82 @@
+"""Where an id comes from, and what became of a row that is not published."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from builders.errors import UsageError
+from builders.explain import Dropped, Published, explain
+from builders.files import write_json
+from builders.lock.model import Lock
+from builders.prepare import prepare
+from builders.tables import Kind, published_path
+from tests.test_prepare import TABLES, replace_queries, strings
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Two questions with one text, two with another for which nothing is relevant, and an empty one."""
+    queries = strings(
+        upstream_id=["q1", "q2", "q6", "q7", "q8"],
+        text=["Wer backt?", " Wer  backt?", "Ohne Antwort?", " Ohne  Antwort?", " "],
+    )
+    prepared = prepare(replace(TABLES, name="toy"), replace_queries(queries))
+    lock = Lock(
+        config="toy",
+        release="mteb-de",
+        licence="cc-by-4.0",
+        sources=(),
+        parameters={},
+        tools={},
+        funnels=prepared.funnels,
+        splits={},
+        facts={},
+        personal={},
+        files=(),
+    )
+    work = tmp_path / "work/toy"
+    write_json(work / "lock.json", lock.model_dump(mode="json"))
+    prepared.dropped.write_parquet(work / "dropped.parquet")
+    prepared.provenance.write_parquet(work / "provenance.parquet")
+    qrels = prepared.relations.qrels
+    for kind, split, frame in (
+        (Kind.CORPUS, "corpus", prepared.corpus),
+        (Kind.QUERIES, "test", prepared.queries),
+        (Kind.QRELS, "test", qrels),
+    ):
+        path = tmp_path / "mteb-de" / published_path("toy", kind, split)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(path)
+    return tmp_path
+
+
+def test_merged_rows_lead_to_the_published_one(out: Path) -> None:
+    (row,) = explain(out, "q2")
+    assert isinstance(row, Published)
+    assert (row.id, row.split, row.upstream_ids, row.relevant) == ("q1", "test", ("q1", "q2"), ("d1",))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "listed", "reason"),
+    [("q6", "q6", "no_positive"), ("q7", "q6", "no_positive"), ("q8", "q8", "empty_query")],
+)
+def test_a_row_that_is_not_published_has_its_reason_also_where_it_was_merged_first(
+    out: Path, wanted: str, listed: str, reason: str
+) -> None:
+    (row,) = explain(out, wanted)
+    assert isinstance(row, Dropped)
+    assert (row.table, row.id, row.reason) == ("queries", listed, reason)
+
+
+def test_an_id_that_is_nowhere(out: Path) -> None:
+    with pytest.raises(UsageError, match="'q9'"):
+        explain(out, "q9")
+
+
+def test_nothing_is_told_twice(out: Path) -> None:
+    dropped = pl.read_parquet(out / "work/toy/dropped.parquet")
+    assert {len(explain(out, name)) for name in dropped["id"]} == {1}
