@@ -235,11 +235,13 @@ def _mine(
     encoder = load_encoder(mining.encoder, options.encoder, workers=options.workers)
     recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
 
+    vectors = options.home and options.home / "vectors"
+
     def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
         def tick(done: int, total: int) -> None:
             progress.tick(f"encode {role}", done, total)
 
-        result = encode_cached(encoder, texts, role, root=options.home, progress=tick)
+        result = encode_cached(encoder, texts, role, root=vectors, progress=tick)
         progress.step(f"encode {role}", f"{result.encoded:,} encoded, {result.cached:,} from the cache")
         return result
 

@@ -24,7 +24,7 @@ from builders.spec import Retrieval
 from builders.splits import write_splits
 from builders.tables import SPLITS, Table
 
-_TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "regex")
+_TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "python-stdnum", "regex")
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,12 @@
     at("items").children[state.place].firstChild.focus();
   }
 
+  function showHelp() {
+    at("help").showModal();
+    at("help-title").focus();
+    at("help").scrollTop = 0;
+  }
+
   function row(item, place) {
     const button = document.createElement("button");
     button.type = "button";
@@ -182,7 +188,7 @@
     h: () => at("highlight").click(),
     f: () => { if (!at("unfold").hidden) at("unfold").click(); },
     l: () => at("show-list").click(),
-    "?": () => at("help").showModal(),
+    "?": showHelp,
   };
   const inList = new Set(["l", "?"]);
 
@@ -215,7 +221,7 @@
   at("next").addEventListener("click", () => go(state.place + 1));
   at("open").addEventListener("click", goToOpen);
   at("download").addEventListener("click", download);
-  at("show-help").addEventListener("click", () => at("help").showModal());
+  at("show-help").addEventListener("click", showHelp);
   at("close-help").addEventListener("click", () => at("help").close());
   at("show-list").addEventListener("click", () => (at("list").hidden ? showList(true) : go(state.place)));
   at("highlight").addEventListener("click", () => {

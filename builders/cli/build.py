@@ -11,7 +11,7 @@ import click
 
 from builders import registry
 from builders.cli.output import Lines, emit, say
-from builders.errors import Refused
+from builders.errors import Refused, UsageError
 
 
 @click.command("build")
@@ -81,6 +81,8 @@ def command(
     from builders.lock import committed
 
     sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
+    if check and update_lock:
+        raise UsageError("--check and --update-lock contradict each other", hint="Pass one of them.")
     if update_lock:
         _refuse_stand_ins(encoder, recipe, sample, sources, limit)
     specs = [registry.load(name) for name in configs or registry.names()]

@@ -16,7 +16,7 @@ VERBS = {
     "demo": ("builders.cli.demo", "Walk the whole way on the bundled sample, offline."),
     "explain": ("builders.cli.explain", "Say where an id comes from, or why a row was dropped."),
     "list": ("builders.cli.list", "Show the configs and what is locked."),
-    "release": ("builders.cli.release", "Plan, rehearse, apply and verify a release."),
+    "release": ("builders.cli.release", "Diff, plan, rehearse, apply, verify, roll back a release."),
 }
 
 

@@ -296,7 +296,8 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     if found.head is None:
         say(f"{repo}: not there, or the token may not see it")
     else:
-        say(", ".join([f"{repo}: main is {printable(' '.join(found.head_is)) or 'untagged'} ({found.head})", *words]))
+        tags = printable(" ".join(found.head_is)) or "untagged"
+        say(", ".join([f"{repo}: main is {tags} ({found.head})", *words]))
     for tag, commit in found.versions.items():
         say(f"  {tag:<10} {commit}")
     say(f"plan: {found.state}, {found.why}")

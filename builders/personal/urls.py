@@ -26,7 +26,8 @@ _OTHER_TLD = (
 _SCHEME = re.compile("://")
 _DOT = re.compile(rf"\.(?:(?<=[wW]{{3}}\.)|(?:{_TLD}|{_OTHER_TLD})(?![\w@-])(?!\.[^\W\d_]))")
 _STOP = r"\s<>\"„“”‚‘»«|\\^`{}\[\]\0\x01"
-_SCHEME_BACKWARDS = re.compile(r"(?:s?ptth|s?ptf|orcim)", re.IGNORECASE)
+_SCHEME_BACKWARDS = re.compile(r"s?p(?:(?:tt|xx)h|tf)", re.IGNORECASE)
+_LAST_OF_SCHEME = frozenset("pPsS")
 _PATH = rf"(?::[0-9]{{2,5}}(?![0-9]))?(?:[/?#][^{_STOP}]*+)?"
 _AFTER_SCHEME = re.compile(rf"[^{_STOP}]++")
 _AFTER_WWW = re.compile(rf"(?:[\w-]{{1,63}}\.){{1,6}}[^\W\d_]{{2,24}}{_PATH}")
@@ -65,9 +66,7 @@ def find(scan: Scan) -> Iterator[Span]:
 
 
 def _with_scheme(scan: Scan, at: int) -> Span | None:
-    start = (
-        scan.start_of(_SCHEME_BACKWARDS, at, 6) if scan.text[at - 1 : at] in {"s", "p", "S", "P", "o"} else at
-    )
+    start = scan.start_of(_SCHEME_BACKWARDS, at, 6) if scan.text[at - 1 : at] in _LAST_OF_SCHEME else at
     rest = _AFTER_SCHEME.match(scan.text, at + 3) if start < at else None
     return _address(scan, start, rest.end(), "url.scheme") if rest else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,12 @@ class World:
         ).kept
 
 
-def load(name: str) -> World:
-    """Prepare and encode a config with the encoder of `jobs`, offline, from ``MTEB_DE_SOURCES``."""
+def load(name: str, folder: Path | None = None) -> World:
+    """Prepare and encode a config with the encoder of `jobs`, offline, from a folder or ``MTEB_DE_SOURCES``."""
     spec = {"jobs": jobs.CONFIG, "germandpr": germandpr.CONFIG}[name]
     mining = jobs.CONFIG.mining
     assert mining is not None
-    sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
+    sources = tuple(filter(None, (str(folder or os.environ.get("MTEB_DE_SOURCES", ""))).split(",")))
     prepared = prepare(spec, spec.read(fetch(spec.sources, offline=True, sources_from=sources).files))
     encoder = load_encoder(mining.encoder, "offline")
     asked = encode_cached(encoder, prepared.queries["text"], "query").vectors

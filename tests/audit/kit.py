@@ -21,7 +21,7 @@ from builders.tables import SCHEMAS, SPLITS, Kind, Table
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
     "<img src=x onerror='window.hacked = 1'>",
-    '"><svg onload=window.hacked=1> & \\u003c \'quotes\' `ticks`',
+    "\"><svg onload=window.hacked=1> & \\u003c 'quotes' `ticks`",
     "Rechts nach links: \u202e\u2066Garten\u2069\u202c und zurück",
     "Zeile\u2028Absatz\u2029Ende <!-- --> ]]>",
     "w" * 100_000,
@@ -51,7 +51,9 @@ def build(out: Path, *, queries: int = 60, each: int = 5, hostile: bool = False,
     """
     draw = random.Random(7)
     corpus = [(f"d-{n:016x}", "", _sentence(draw, n)) for n in range(queries * 2)]
-    asked = [(f"q-{n:016x}", f"{draw.choice(_PLANTS)} {draw.choice(_WORK)}, Nummer {n}?") for n in range(queries)]
+    asked = [
+        (f"q-{n:016x}", f"{draw.choice(_PLANTS)} {draw.choice(_WORK)}, Nummer {n}?") for n in range(queries)
+    ]
     if hostile:
         corpus = [(i, text[:40], text) for (i, _, _), text in zip(corpus, HOSTILE, strict=False)] + corpus[6:]
         asked = [(i, text[:300]) for (i, _), text in zip(asked, HOSTILE, strict=False)] + asked[6:]

@@ -73,7 +73,13 @@ def population(rates: dict[str, float], seed: int) -> tuple[Tree, dict[str, bool
         split = draw.choices(("train", "dev", "test"), (8, 1, 1))[0]
         rows.append((f"q{n // 5:04}", f"d{n:04}", split, rank, gap))
         truth[f"d{n:04}"] = draw.random() < (rates["near"] if gap < 0.054 else rates["far"])
-    columns = {"query-id": pl.String, "corpus-id": pl.String, "split": pl.String, "rank": pl.Int32, "gap": pl.Float64}
+    columns = {
+        "query-id": pl.String,
+        "corpus-id": pl.String,
+        "split": pl.String,
+        "rank": pl.Int32,
+        "gap": pl.Float64,
+    }
     negatives = pl.DataFrame(rows, schema=columns, orient="row")
     queries = negatives.select("query-id", "split", query=pl.lit("Wie?")).unique("query-id")
     corpus = negatives.select("corpus-id", title=pl.lit(""), text=pl.lit("So."))
@@ -196,6 +202,10 @@ def test_parts_speak_of_their_own_pairs(tmp_path: Path, tree: Tree) -> None:
         return RELEVANT if item.split == "test" else WRONG
 
     found = score(sample, [judgement(sample, item, verdict(item)) for item in sample.items])
-    assert {group.name: group.rate.value for group in found.by_split} == {"train": 0.0, "dev": 0.0, "test": 1.0}
+    assert {group.name: group.rate.value for group in found.by_split} == {
+        "train": 0.0,
+        "dev": 0.0,
+        "test": 1.0,
+    }
     weights = tree.negatives.filter(pl.col("split") == "test").height / tree.negatives.height
     assert found.false_negatives.value == pytest.approx(weights)

@@ -43,7 +43,9 @@ def test_the_same_seed_draws_the_same_whatever_the_order_of_the_rows(tree: Tree)
     sizes = Sizes(80, 20, 0)
     assert random_sample(tree, sizes, 42) == random_sample(shuffled, sizes, 42)
     other = random_sample(tree, sizes, 43).sample
-    assert {item.item for item in other.items} != {item.item for item in random_sample(tree, sizes, 42).sample.items}
+    assert {item.item for item in other.items} != {
+        item.item for item in random_sample(tree, sizes, 42).sample.items
+    }
     assert other.head.sample != random_sample(tree, sizes, 42).sample.head.sample
 
 
@@ -109,7 +111,9 @@ def test_suspects_come_in_the_order_of_suspicion(tree: Tree) -> None:
     doubted = replace(tree, suspicious=tree.positives.select(PAIR).reverse())
     drawn = suspect_sample(doubted, ranked, Sizes(10, 5, 0), "lexical").sample
     assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("negative")] == ranked.head(10).rows()
-    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("positive")] == doubted.suspicious.head(5).rows()
+    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("positive")] == doubted.suspicious.head(
+        5
+    ).rows()
     assert drawn.head.mode == "suspects"
     assert drawn.head.strata == ()
 
@@ -130,7 +134,9 @@ def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() ->
 
 
 def test_equal_gaps_are_one_band(tree: Tree) -> None:
-    assert banded(tree.negatives.with_columns(gap=pl.lit(0.05)))["gap_band"].unique().to_list() == ["0.0500–0.0500"]
+    assert banded(tree.negatives.with_columns(gap=pl.lit(0.05)))["gap_band"].unique().to_list() == [
+        "0.0500–0.0500"
+    ]
 
 
 @settings(deadline=None, max_examples=200)

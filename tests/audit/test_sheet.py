@@ -47,7 +47,9 @@ def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written
     assert not {"kind", "score", "rank", "gap", "expected"} & rows(written.csv)[0].keys()
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+49 30", "-5", "@x", "\t=1", " =1", "\u00a0=1", "＝1", "\r=1", "\n=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+49 30", "-5", "@x", "\t=1", " =1", "\u00a0=1", "＝1", "\r=1", "\n=1"]
+)
 def test_formulas_are_neutralised(text: str) -> None:
     assert neutral(text) == f"'{text}"
 
@@ -60,14 +62,16 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
-def test_typed_verdicts_are_imported_and_empty_rows_passed_over(place: Path, written: Written, delimiter: str) -> None:
+def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
+    place: Path, written: Written, delimiter: str
+) -> None:
     fill(written.csv, ["not relevant", "", "Also Relevant", "unsure", "broken_text"], delimiter)
     for _ in range(2):
         (taken,) = take(
             [written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna"
         )
     assert (taken.imported.read, taken.imported.new, taken.imported.judged) == (4, 0, 4)
-    (sample, judgements), = store.read_history(store.history_folder(place / "notes", "jobs"))
+    ((sample, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
     by_item = {one.item: one.verdict for one in judgements}
     expected = ["not_relevant", None, "also_relevant", "unsure", "broken_text"]
     assert [by_item.get(item.item) for item in sample.items[:5]] == expected

@@ -47,7 +47,9 @@ def test_verdicts_of_two_auditors_are_merged_line_by_line(place: Path, sample: S
     assert (history(place, sample).parent / f"{sample.head.sample}{store.SAMPLE}").exists()
 
 
-def test_importing_again_changes_nothing_and_a_new_verdict_is_one_line_more(place: Path, sample: Sample) -> None:
+def test_importing_again_changes_nothing_and_a_new_verdict_is_one_line_more(
+    place: Path, sample: Sample
+) -> None:
     lines = [judgement(sample, item, WRONG) for item in sample.items]
     path = verdict_file(place / "a.jsonl", lines)
     import_(place, path)
@@ -95,7 +97,9 @@ def test_an_unsound_file_is_named_by_line_and_nothing_is_taken(
     place: Path, sample: Sample, change: object, error: type[MtebDeError], message: str
 ) -> None:
     assert callable(change)
-    good = verdict_file(place / "good.jsonl", [judgement(sample, item, WRONG, "Ben") for item in sample.items])
+    good = verdict_file(
+        place / "good.jsonl", [judgement(sample, item, WRONG, "Ben") for item in sample.items]
+    )
     path = verdict_file(place / "a.jsonl", [judgement(sample, item, RELEVANT) for item in sample.items[:5]])
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(error, match=message):
@@ -128,7 +132,9 @@ def test_verdicts_of_a_build_that_has_changed_since_are_refused(place: Path, sam
         import_(place, path)
 
 
-def test_a_damaged_decisions_file_stops_the_import_before_anything_is_written(place: Path, sample: Sample) -> None:
+def test_a_damaged_decisions_file_stops_the_import_before_anything_is_written(
+    place: Path, sample: Sample
+) -> None:
     (place / "locks").mkdir()
     (place / "locks" / "jobs.decisions.jsonl").write_text('{"query-id": "q"', encoding="utf-8")
     path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG)])

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from builders import checks
 from builders.checks import (
     CODES,
+    clustering,
     described,
     funnel,
     ids,
     negatives,
+    published,
     qrels,
     release,
     run,
@@ -28,6 +30,7 @@ from builders.checks import (
 )
 from builders.checks.findings import Code, line, shown
 from tests.checks import (
+    test_clustering,
     test_described,
     test_funnel,
     test_ids,
@@ -41,7 +44,10 @@ from tests.checks import (
 )
 from tests.checks.kit import Plant, healthy, unhurried
 
-MODULES = (schema, ids, text, qrels, splits, negatives, scale, funnel, release, described, waivers)
+MODULES = (
+    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, published, release, described,
+    waivers,
+)  # fmt: skip
 KINDS = (
     test_schema,
     test_ids,
@@ -61,8 +67,8 @@ def plants() -> list[Plant]:
 
 
 def test_every_code_has_a_planted_fault() -> None:
-    planted = {plant.code for plant in plants()} | {
-        plant[0] for plant in (*test_release.PLANTS, *test_described.PLANTS)
+    planted = {plant.code for plant in (*plants(), *test_clustering.PLANTS)} | {
+        plant[0] for plant in (*test_release.PLANTS, *test_described.PLANTS, *test_clustering.PUBLISHED)
     }
     assert planted | ALONE == set(CODES)
     assert not planted & ALONE

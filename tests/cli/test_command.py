@@ -78,6 +78,7 @@ def test_examples_in_help_keep_their_lines(capsys: pytest.CaptureFixture[str]) -
         (("build", "job"), "Did you mean jobs?"),
         (("build", "--limit", "0"), "See mteb-de build --help."),
         (("build", "--nonsense"), "See mteb-de build --help."),
+        (("build", "--check", "--update-lock"), "Pass one of them."),
         (("release", "plan", "mteb-dee", "--repo", "a/b"), "See mteb-de release plan --help."),
         (("release", "verify", "a/b"), "OWNER/NAME@v1.0.0"),
         (("release", "plan", "mteb-de", "--repo", "nonsense"), "OWNER/NAME"),

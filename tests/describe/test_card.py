@@ -159,9 +159,15 @@ def test_a_build_from_stand_ins_says_so_first(built: kit.Built) -> None:
 
     text = changed(built, local)
     assert "> **A rehearsal, not a release.**" in text.split("\n## ")[0]
-    assert "> jobs was read from a local folder." in text
+    assert "> jobs: verein/jobs was read from a folder, not from its upstream." in text
     assert ("jobs", "verein/jobs", "none: a local copy", "CC-BY-4.0") in _table_rows(body(text))
     assert "rehearsal" not in card(built)
+
+
+def test_a_build_from_a_stand_in_for_the_hub_says_so_too(built: kit.Built) -> None:
+    text = changed(built, lambda lock: lock.model_copy(update={"parameters": {"stand_in": True, "limit": 9}}))
+    assert "> jobs: only 9 queries were built;" in text
+    assert "> jobs: its sources came from a stand-in for the Hub." in text
 
 
 HOSTILE = (

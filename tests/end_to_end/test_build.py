@@ -131,8 +131,8 @@ def test_the_published_negatives_are_mined_again_in_float64_from_the_published_t
     mining = registry.load_retrieval("jobs").mining
     assert mining is not None
     encoder = load_encoder(mining.encoder, "offline")
-    asked = encode_cached(encoder, queries["text"], "query", root=built.home)
-    told = encode_cached(encoder, encoded_text(corpus), "passage", root=built.home)
+    asked = encode_cached(encoder, queries["text"], "query", root=built.home / "vectors")
+    told = encode_cached(encoder, encoded_text(corpus), "passage", root=built.home / "vectors")
     assert asked.encoded == told.encoded == 0
     world = World(
         queries=dict(queries.iter_rows()),

@@ -129,17 +129,18 @@ def test_killed_while_encoding(bench: Bench, tmp_path: Path, fate: dict[str, int
 
 
 def test_killed_again_and_again_while_fetching(bench: Bench, tmp_path: Path) -> None:
-    """Each run gets one rename further than the one before it: all of the cache's are died at."""
-    out, deaths = tmp_path / "dist", 0
+    """Each run goes on where the last one died, and dies before a later rename: of note, object or link."""
+    out = tmp_path / "dist"
     with serve(with_upstreams(bench.upstreams)) as hub:
-        fate = replace(from_hub(hub.endpoint, tmp_path), kill_before_rename=2)
-        while "  fetch " not in (killed := bench.build("germandpr", out=out, fate=fate)).err:
+        alive = from_hub(hub.endpoint, tmp_path)
+        for number in count(1):
+            killed = bench.build("germandpr", out=out, fate=replace(alive, kill_before_rename=number))
             assert killed.code == -signal.SIGKILL
-            deaths += 1
-        asked = len(hub.log)
-        ran = bench.build("germandpr", "--offline", out=out, fate=from_hub(hub.endpoint, tmp_path))
-        assert len(hub.log) == asked
-    assert deaths >= 6, "two notes and four files"
+            if "  prepare " in killed.err:
+                break
+            assert contents(out) == {}
+        assert number > 5, "it died twice at notes, at an object and at links"
+        ran = bench.build("germandpr", "--offline", out=out, fate=alive)
     assert ran.code == 0, ran.err
     assert tables(out) == tables(bench.germandpr)
     assert not left_behind(out)

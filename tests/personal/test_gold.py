@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders.personal.gold_set import Marked, Score, compare, read_set, score
+from builders.personal.gold_set import Marked, Score, compare, facts, read_set, score
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 
 _NAMES = {PersonalKind.PERSON, PersonalKind.FULL_NAME}
@@ -27,6 +27,12 @@ def test_recall_of_names_with_a_cue(gold: Score) -> None:
 
 def test_precision(gold: Score) -> None:
     assert gold.precision >= 0.97, gold.wrong
+
+
+def test_facts_are_the_sums(gold: Score) -> None:
+    stated = facts()
+    assert stated["personal_gold_found"] / stated["personal_gold_marked"] == gold.recall
+    assert stated["personal_gold_right"] / stated["personal_gold_replaced"] == gold.precision
 
 
 def test_the_sets_have_nothing_in_common() -> None:

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from builders.audit.citation import audit_path, read_audit
+from builders.audit.draw import Wanted, draw
+from builders.audit.model import Item, Sample, Verdict
+from builders.audit.summary import Reported, sentence, write_report
+from builders.audit.take import take
+from builders.audit.tree import read_tree
+from builders.errors import StorageError
+from tests.audit.kit import build, jobs, judgement, verdict_file
+
+R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
+
+
+class Place:
+    """A built tree with its notes and locks."""
+
+    def __init__(self, root: Path, *, real: bool = False) -> None:
+        self.dist, self.notes, self.locks = root / "dist", root / "notes", root / "locks"
+        self.root = root
+        build(self.dist, real=real)
+
+    def sample(self, wanted: Wanted) -> Sample:
+        return draw(jobs(), wanted, dist=self.dist, notes=self.notes).sample
+
+    def judge(self, sample: Sample, relevant: set[str], auditor: str = "Anna", minute: int = 0) -> None:
+        """Judge all items: those whose passage is in `relevant` are, the others are not."""
+        lines = [
+            judgement(sample, item, self.verdict(item, relevant), auditor, minute=minute)
+            for item in sample.items
+        ]
+        path = verdict_file(self.root / "verdicts.jsonl", lines)
+        take([path], dist=self.dist, notes=self.notes, locks=self.locks)
+
+    @staticmethod
+    def verdict(item: Item, relevant: set[str]) -> Verdict:
+        return R if item.corpus_id in relevant or item.kind == "positive" else N
+
+    def report(self, locks: Path | None = None) -> Reported:
+        return write_report([jobs()], notes=self.notes, locks=locks or self.locks)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
+    sample = place.sample(Wanted(60, 15))
+    wrong = {item.corpus_id for item in sample.of_kind("negative")[:6]}
+    place.judge(sample, wrong)
+    place.judge(sample, wrong, "Ben", minute=3)
+    reported = place.report()
+    text = reported.path.read_text(encoding="utf-8")
+    audit = read_audit(audit_path(place.locks, "jobs"))
+    assert audit is not None
+    assert audit == reported.configs["jobs"]
+    assert (audit.auditors, audit.date, audit.recipe, audit.kappa) == (2, "2026-01-05", "v0", 1.0)
+    assert audit.build == read_tree(place.dist, jobs()).build
+    assert audit.false_negatives.pairs == 60
+    value = audit.false_negatives.value
+    assert value is not None
+    assert 0 < audit.false_negatives.low < value < audit.false_negatives.high < 0.5
+    assert audit.precision.value == 1.0
+    assert f"{100 * value:.1f} %" in text
+    for heading in ("by distance below the guard", "by rank", "by split", "Cohen's kappa"):
+        assert heading in text
+    assert "2 auditors, 2026-01-05" in sentence(audit)
+    MarkdownIt("commonmark").enable("table").render(text)
+
+
+def test_the_plot_is_svg_with_a_dot_for_every_verdict(place: Place) -> None:
+    sample = place.sample(Wanted(30, 5))
+    place.judge(sample, set())
+    text = place.report().path.read_text(encoding="utf-8")
+    (address,) = re.findall(r"\]\((audits/jobs\.svg)\)", text)
+    root = ElementTree.fromstring((place.notes / address).read_text(encoding="utf-8"))
+    assert len(root.findall(".//{*}circle")) == 30
+    assert "script" not in {element.tag.rpartition("}")[2] for element in root.iter()}
+
+
+def test_the_report_is_the_same_bytes_again_and_history_holds_no_text(place: Place) -> None:
+    sample = place.sample(Wanted(30, 5))
+    place.judge(sample, set())
+    first = {
+        path.name: path.read_bytes() for path in (place.report().path, place.notes / "audits" / "jobs.svg")
+    }
+    again = {
+        path.name: path.read_bytes() for path in (place.report().path, place.notes / "audits" / "jobs.svg")
+    }
+    assert first == again
+    tree = read_tree(place.dist, jobs())
+    kept = b"".join(path.read_bytes() for path in place.notes.rglob("*") if path.is_file()).decode()
+    assert not [text for text in (*tree.queries["query"], *tree.corpus["text"]) if text in kept]
+
+
+def test_suspects_are_kept_apart_from_the_random_sample(place: Place) -> None:
+    random = place.sample(Wanted(30, 5))
+    place.judge(random, set())
+    before = place.report().configs["jobs"]
+    suspects = place.sample(Wanted(10, 0, suspects=True))
+    place.judge(suspects, {item.corpus_id for item in suspects.items}, minute=9)
+    reported = place.report()
+    assert reported.configs["jobs"] == before
+    text = reported.path.read_text(encoding="utf-8")
+    assert "### Suspects" in text
+    assert re.search(r"\| negatives \| 10 \| 10 \| 100\.0 % \|", text)
+
+
+def test_suspects_alone_give_no_rate(place: Place) -> None:
+    place.judge(place.sample(Wanted(10, 0, suspects=True)), set())
+    reported = place.report()
+    assert reported.configs == {}
+    assert "only suspects were judged" in reported.remarks[0]
+    assert not audit_path(place.locks, "jobs").exists()
+
+
+def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -> None:
+    place.judge(place.sample(Wanted(20, 5, seed=1)), set())
+    second = place.sample(Wanted(20, 5, seed=2))
+    place.judge(second, set(), minute=60)
+    reported = place.report()
+    assert reported.configs["jobs"].sample == second.head.sample
+    assert "### Earlier samples" in reported.path.read_text(encoding="utf-8")
+
+
+def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place: Place) -> None:
+    first = place.sample(Wanted(100, 0, seed=1))
+    for auditor in ("Anna", "Ben"):
+        place.judge(first, set(), auditor)
+    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    controls = drawn.sample.of_kind("control")
+    assert len(controls) == 5
+    known = {item.item for item in first.items}
+    assert {item.item for item in controls} <= known
+    assert {item.expected for item in controls} == {N}
+    place.judge(drawn.sample, {controls[0].corpus_id}, "Cem", minute=60)
+    assert place.report().configs["jobs"].controls.value == pytest.approx(0.8, abs=0.2)
+
+
+def test_hostile_names_do_not_change_the_page(place: Place) -> None:
+    sample = place.sample(Wanted(20, 0))
+    place.judge(sample, set(), "<b>|x</b> [a](b)")
+    html = MarkdownIt("commonmark").enable("table").render(place.report().path.read_text(encoding="utf-8"))
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+
+
+def test_an_audit_of_a_stand_in_is_cited_only_where_a_folder_is_named(place: Place) -> None:
+    place.judge(place.sample(Wanted(20, 0)), set())
+    reported = write_report([jobs()], notes=place.notes)
+    assert "stand-ins" in reported.remarks[0]
+    assert "made from stand-ins" in reported.path.read_text(encoding="utf-8")
+
+
+def test_an_audit_of_the_real_build_is_no_stand_in(tmp_path: Path) -> None:
+    place = Place(tmp_path, real=True)
+    place.judge(place.sample(Wanted(20, 0)), set())
+    reported = place.report()
+    assert reported.remarks == ()
+    assert "stand-ins" not in reported.path.read_text(encoding="utf-8")
+
+
+def test_no_verdict_writes_no_report(place: Place) -> None:
+    place.sample(Wanted(20, 0))
+    assert place.report().configs == {}
+    assert not place.notes.exists()
+
+
+def test_a_damaged_citation_is_named(tmp_path: Path) -> None:
+    path = audit_path(tmp_path, "jobs")
+    assert read_audit(path) is None
+    path.write_text('{"sample": "x"}', encoding="utf-8")
+    with pytest.raises(StorageError, match=r"jobs\.audit\.json: not an audit"):
+        read_audit(path)
