@@ -17,6 +17,7 @@ VERBS = {
     "explain": ("builders.cli.explain", "Say where an id comes from, or why a row was dropped."),
     "list": ("builders.cli.list", "Show the configs and what is locked."),
     "release": ("builders.cli.release", "Diff, plan, rehearse, apply, verify, roll back a release."),
+    "scrub": ("builders.cli.scrub", "Copy a table without the personal data in it."),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from builders.describe import figures, set_figures
+from builders.describe import audits, figures, set_figures
 from builders.describe.dataset import HUB_TYPES, Config, Dataset
 from builders.describe.enums import check_enums, size_category
 from builders.describe.licences import licence
@@ -129,6 +129,7 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
     return render_template(
         template,
         figures=figures,
+        audits=audits,
         set_figures=set_figures,
         release=release,
         target=target,

@@ -142,9 +142,8 @@ def hostile() -> dict[str, Any]:
 
 def memory(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Clean JSON lines of growing size in one process and with two more; return CPU time and peak memory."""
-    lines = "".join(
-        json.dumps({"id": number, "text": text}) + "\n" for number, text in enumerate(texts)
-    ).encode()
+    lines = [json.dumps({"id": number, "text": text}).encode() + b"
+" for number, text in enumerate(texts)]
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for size in _SIZES:

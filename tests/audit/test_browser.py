@@ -188,12 +188,13 @@ def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Written
     ("scheme", "width"), [("light", 1100), ("dark", 1100), ("light", 390), ("dark", 390)]
 )
 def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
-    browser: Browser, written: Written, scheme: Literal["light", "dark"], width: int
+    browser: Browser, place: Path, scheme: Literal["light", "dark"], width: int
 ) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     watched = Watched(browser, scheme=scheme, width=width)
-    page = watched.open(written.page)
+    few = draw(jobs(), Wanted(12, 3), dist=place / "dist", notes=place / "notes")
+    page = watched.open(few.page)
     watched.press("1")
     for keys in ((), ("h",), ("l",), ("l", "?")):
         watched.press(*keys)

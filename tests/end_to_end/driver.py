@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+_LONGEST = 300  # seconds after which a run that hangs is ended
 IMPORTED = (
     "pandas",
     "builders.build",
@@ -81,10 +82,11 @@ class Driver:
         }
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
-        code = int(self._server.stdout.readline())
+        answer = self._server.stdout.readline()
+        assert answer, "the server has ended"
         out, err = (log.read_text(encoding="utf-8") for log in self._logs)
         assert "Traceback" not in err, err
-        return Ran(code, out, err)
+        return Ran(int(answer), out, err)
 
 
 @contextmanager
@@ -121,6 +123,7 @@ def _become(words: list[str], logs: list[str], fate: Fate) -> NoReturn:
     for descriptor, name in enumerate([os.devnull, *logs]):
         flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(name, flags, 0o600), descriptor)
+    signal.alarm(_LONGEST)
     os.environ.update(fate.environment)
     resource.setrlimit(resource.RLIMIT_FSIZE, (fate.largest_file, resource.RLIM_INFINITY))
     _prepare_to_die(fate)

@@ -1,0 +1,64 @@
+"""`mteb-de scrub`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from builders.cli.output import emit, say, say_table, tell
+
+
+@click.command("scrub")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="The copy.  [default: NAME.scrubbed.EXT]"
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    help="Look at this column only; may be repeated.  [default: all text]",
+)
+@click.option(
+    "--contact-only",
+    is_flag=True,
+    help="Replace contact data and account numbers, and leave names and dates.",
+)
+@click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
+@click.option("--quote", default='"', show_default=True, help="Around the values of a CSV file.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    file: Path,
+    out: Path | None,
+    columns: tuple[str, ...],
+    contact_only: bool,
+    separator: str | None,
+    quote: str,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Copy a table (CSV, JSON lines, parquet) without the personal data in it.
+
+    \b
+    Examples:
+      mteb-de scrub postings.csv --column title
+      mteb-de scrub news.parquet --contact-only --out clean.parquet
+
+    Exit codes: 0 written; 2 the file or a column is not there, or is broken.
+    """
+    from builders.personal.files import scrub_file
+    from builders.personal.kinds import ALL_KINDS, CONTACT
+
+    target = out or file.with_name(f"{file.stem}.scrubbed{file.suffix}")
+    kinds = CONTACT if contact_only else ALL_KINDS
+    report = scrub_file(file, target, columns, kinds, separator=separator, quote=quote, workers=workers)
+    if as_json:
+        emit({"out": str(target), "report": report.model_dump(mode="json")})
+        return
+    counts = report.personal.kinds
+    say_table(("kind", "replaced"), [(kind, f"{count:,}") for kind, count in counts.items() if count])
+    if report.left:
+        tell(f"not looked at: {', '.join(report.left)}")
+    say(f"{report.rows:,} rows, {sum(counts.values()):,} replacements; written to {target}")
