@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import polars as pl
-from filelock import FileLock, Timeout
 
 from builders import checks
 from builders.audit.citation import audit_path, read_audit
@@ -17,7 +15,8 @@ from builders.audit.decisions import decisions_path, read_decisions
 from builders.checks.model import ClusteringSubject, Finding, Severity, Subject
 from builders.clustering import cluster, sets_line, write_sets
 from builders.documents import limit_documents, prepare_documents
-from builders.errors import Busy, FindingsError, StorageError
+from builders.errors import FindingsError
+from builders.files import exclusive
 from builders.lock.committed import FOLDER, committed_lock, from_upstream, splits_path, whole_upstream
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
@@ -174,32 +173,6 @@ def _build_sets(spec: Clustering, options: Options, progress: Progress, fetched:
     lock = write_sets(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
     progress.step("write", f"{len(lock.files)} files, {sum(f.size for f in lock.files):,} bytes")
     return Built(lock, findings)
-
-
-@contextmanager
-def exclusive(out: Path) -> Iterator[None]:
-    """Hold `out` against other builds.
-
-    Raises:
-        Busy: Another build holds it.
-        StorageError: It cannot be made.
-    """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        hint = "Wait for it, or build with another --out."
-        raise Busy(f"{out}: another build holds this folder", hint=hint) from error
-    except OSError as error:
-        hint = "Choose another folder with --out."
-        raise StorageError(
-            f"{out}: not a folder that can be written ({error.strerror})", hint=hint
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fetched, bool]:

@@ -11,6 +11,7 @@ import polars as pl
 from builders.errors import StorageError, UsageError
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, read_lock
+from builders.parquet import read_frame
 from builders.reasons import ROWS
 from builders.tables import SPLITS, Kind, published_path
 
@@ -90,8 +91,8 @@ def explain(out: Path, wanted: str) -> tuple[Published | InSets | Dropped, ...]:
 
 def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | InSets | Dropped]:
     work = work_folder(out, lock.config)
-    provenance = pl.read_parquet(work / "provenance.parquet")
-    dropped = pl.read_parquet(work / "dropped.parquet")
+    provenance = read_frame(work / "provenance.parquet")
+    dropped = read_frame(work / "dropped.parquet")
     if lock.clustering is not None:
         yield from _in_sets(out, lock, provenance, wanted)
         provenance = provenance.clear()
@@ -113,7 +114,7 @@ def _in_sets(out: Path, lock: Lock, provenance: pl.DataFrame, wanted: str) -> It
     )
     if places.is_empty():
         return
-    sets = pl.read_parquet(out / lock.release / published_path(lock.config, Kind.CLUSTERING_S2S, "test"))
+    sets = read_frame(out / lock.release / published_path(lock.config, Kind.CLUSTERING_S2S, "test"))
     found = (
         sets
         .with_columns(set=pl.int_range(1, pl.len() + 1))
@@ -155,9 +156,7 @@ def _rows(out: Path, lock: Lock, kind: Kind) -> pl.DataFrame:
     splits = ("corpus",) if kind is Kind.CORPUS else SPLITS
     paths = {split: out / lock.release / published_path(lock.config, kind, split) for split in splits}
     frames = [
-        pl.read_parquet(path).with_columns(split=pl.lit(split))
-        for split, path in paths.items()
-        if path.exists()
+        read_frame(path).with_columns(split=pl.lit(split)) for split, path in paths.items() if path.exists()
     ]
     return pl.concat(frames) if frames else pl.DataFrame()
 

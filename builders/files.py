@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from builders.errors import StorageError
+from builders.errors import Busy, StorageError
 
 _CHUNK = 1 << 20
 _TEMPORARY = ".tmp"
@@ -96,6 +96,33 @@ def remove(path: Path) -> None:
         return
     except OSError as error:
         raise unwritable(path, error, "removed") from error
+
+
+@contextlib.contextmanager
+def exclusive(out: Path) -> Iterator[None]:
+    """Hold a folder of releases against other builds and plans.
+
+    Raises:
+        Busy: Another process holds it.
+        StorageError: It cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(out / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        hint = "Wait for it, or build with another --out."
+        raise Busy(f"{out}: another build holds this folder", hint=hint) from error
+    except OSError as error:
+        hint = "Choose another folder with --out."
+        reason = error.strerror or error
+        raise StorageError(f"{out}: not a folder that can be written ({reason})", hint=hint) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def sweep(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builders.errors import StorageError
 from builders.lock.model import FileLock
 from builders.tables import SCHEMAS, SORT_KEYS, Table
 
@@ -113,3 +115,16 @@ def _value_bytes(values: pa.Array[Any]) -> Iterator[bytes]:
         yield numbers.astype(numbers.dtype.newbyteorder("<")).tobytes()
     else:
         raise ValueError(f"no content hash for columns of type {values.type}")
+
+
+def read_frame(path: Path) -> pl.DataFrame:
+    """Read a parquet file that a build wrote.
+
+    Raises:
+        StorageError: It is not there, or damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            return pl.read_parquet(file)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StorageError(f"{path}: not a parquet file ({error})", hint="Build the config again.") from error

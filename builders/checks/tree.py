@@ -19,6 +19,7 @@ from builders.errors import StorageError
 from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
+from builders.parquet import read_frame
 from builders.spec import Clustering, ConfigSpec, Retrieval
 from builders.tables import Kind
 
@@ -117,24 +118,16 @@ def _tables(out: Path, spec: ConfigSpec) -> dict[Kind, dict[str, pl.DataFrame]]:
 
 
 def _splits(folder: Path) -> dict[str, pl.DataFrame]:
-    return {path.stem: _read(path) for path in sorted(folder.glob("*.parquet"))}
+    return {path.stem: read_frame(path) for path in sorted(folder.glob("*.parquet"))}
 
 
 def _beside(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame | None:
     """Read what a build may have kept beside the lock."""
     if not path.exists():
         return None
-    frame = _read(path)
+    frame = read_frame(path)
     for name, dtype in columns.items():
         if frame.schema.get(name) != dtype:
             kind = "strings" if dtype is pl.String else "numbers"
             raise StorageError(f"{path}: no column {name!r} of {kind}", hint=_BUILD_AGAIN)
     return frame.select(*columns)
-
-
-def _read(path: Path) -> pl.DataFrame:
-    try:
-        with path.open("rb") as file:
-            return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StorageError(f"{path}: not a parquet file ({error})", hint=_BUILD_AGAIN) from error

@@ -11,7 +11,7 @@ _NOTHING = "–"
 
 
 def figures(dataset: Dataset) -> Markdown:
-    """Return what the latest audit found, with its date, sample and auditors; nothing where there was none."""
+    """Return what the latest audit found, with its date, sample and auditors; nothing without one."""
     audit = dataset.lock.audit
     if audit is None:
         return Markdown("")

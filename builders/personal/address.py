@@ -75,10 +75,9 @@ _PREPOSITION = re.compile(
     rf"(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
 _WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
-_LIVES = re.compile(
-    r"(?:wohn(?:haft|e|t|en)?|adresse|anschrift|besuch\w{0,6}|sitz|treffpunkt|zieh\w{0,3})\b", re.IGNORECASE
-)
-_LIVES_HERE = re.compile(rf"{_LIVES.pattern}[^0-9.!?]{{0,16}}\Z", re.IGNORECASE)
+_LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b|treffpunkt\b|zieh")
+_LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
+"""Words before an address, case-folded."""
 _NO_HOUSE = re.compile(
     r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
     r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]"
@@ -129,17 +128,18 @@ def _street_alone(before: str, number: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
     if len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}:
         return ""
-    if before.casefold().endswith(_ENDS):
+    folded = before.casefold()
+    if folded.endswith(_ENDS):
         street = _with_adjective(before)
         name = street.group().casefold() if street else ""
         generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
         return street.group() if street and not generic else ""
     if match := _OF_SOMETHING.search(before):
         return match.group()
-    if len(number) > 3 or not _LIVES.search(before):
+    if len(number) > 3 or not _LIVES.search(folded):
         return ""
     match = _PREPOSITION.search(before) or _WORDS.search(before)
-    return match.group() if match and _LIVES_HERE.search(before[: match.start()]) else ""
+    return match.group() if match and _LIVES_HERE.search(before[: match.start()].casefold()) else ""
 
 
 def _with_adjective(before: str) -> re.Match[str] | None:

@@ -23,7 +23,8 @@ from builders.personal.scan import OPAQUE, ROW_END, Scan, Span
 SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
 _BATCH = 1 << 20
 _ROUNDS = 8
-_PLACEHOLDER = re.compile("|".join(sorted({kind.placeholder for kind in PersonalKind})))
+_PLACEHOLDERS = {kind: kind.placeholder for kind in PersonalKind}
+_PLACEHOLDER = re.compile("|".join(sorted(set(_PLACEHOLDERS.values()))))
 _PRIORITY = {kind: order for order, kind in enumerate(PersonalKind)}
 
 
@@ -181,7 +182,7 @@ def _disjoint(candidates: Iterable[Span]) -> list[Span]:
 
 
 def _replace(text: str, spans: Sequence[Span]) -> str:
-    return "".join(_spliced(text, [span[:2] for span in spans], [span.kind.placeholder for span in spans]))
+    return "".join(_spliced(text, [span[:2] for span in spans], [_PLACEHOLDERS[span.kind] for span in spans]))
 
 
 def _spliced(text: str, cuts: Sequence[tuple[int, int]], fillings: Sequence[str]) -> Iterator[str]:

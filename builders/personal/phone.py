@@ -24,11 +24,12 @@ _EXTENSION = re.compile(
     r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
 )
 
-_CALL = (
-    r"(?:tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\bruf|whats?app|"
-    r"signal|sms|erreich|durchwahl|servicenummer)"
+_CALL = re.compile(
+    r"tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\bruf|whats?app|"
+    r"signal|sms|erreich|durchwahl|servicenummer|[☎☏✆📞📱📠]"
 )
-_CUE = re.compile(rf"{_CALL}[^0-9\n]{{0,30}}\Z|[☎☏✆📞📱📠][^0-9]{{0,3}}\Z", re.IGNORECASE)
+"""Words that announce a number, case-folded."""
+_UNBROKEN_BACKWARDS = re.compile(r"[^0-9\n]{0,40}")
 _CLOSE_CUE = re.compile(
     r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)"
     r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
@@ -67,10 +68,12 @@ def find(scan: Scan) -> Iterator[Span]:
 
 def _rule(number: str, before: str) -> str:
     """Return why a number with a leading 0 or + is a phone number; empty where it is none."""
-    digits = sum(character.isdigit() for character in number)
-    if not _FEWEST <= digits <= _MOST or _DATE.match(number) or _TIME.match(number):
+    if not _FEWEST <= sum(map(str.isdigit, number)) <= _MOST or _DATE.match(number) or _TIME.match(number):
         return ""
-    if _CUE.search(before) or _LETTER.search(before):
+    unbroken = _UNBROKEN_BACKWARDS.match(before[::-1])
+    if (unbroken and _CALL.search(before[-unbroken.end() or len(before) :].casefold())) or _LETTER.search(
+        before
+    ):
         return "phone.cue"
     if _OTHER.search(before) or _NORM.search(before):
         return ""

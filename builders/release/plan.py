@@ -39,14 +39,20 @@ def make_plan(
 
     Raises:
         UsageError: There is no such release.
+        Busy: A build holds the folder.
         StorageError: Nothing was built, or a file cannot be read or written.
         Refused: The tree differs from its locks, a licence is not admitted, the version is below what the
             changes since the latest one ask for, the repository holds another release, or it is public and
             the target private.
         RemoteError: The repository cannot be read.
     """
+    with files.exclusive(out):
+        files.sweep(out / release)
+        return _make_plan(out, release, target, changelog, api or hub_client())
+
+
+def _make_plan(out: Path, release: str, target: Target, changelog: str, api: HfApi) -> Plan:
     check_tree(out, release)
-    api = api or hub_client()
     remote = read_remote(api, target.repo)
     target = replace(target, private=target.private or remote.private)
     comparison = compare(out, release, target.repo, remote, api, changelog=changelog)

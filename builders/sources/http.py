@@ -177,7 +177,7 @@ def _attempt(client: httpx2.Client, url: str, part: Path, size: int | None) -> t
         elif status == 200:
             mode, offset = "wb", 0
         elif status in {206, 416}:  # the file there is another one by now
-            part.unlink()
+            part.unlink(missing_ok=True)
             return "the server's file has another size than ours", 0.0
         else:
             return _refused(response, url)

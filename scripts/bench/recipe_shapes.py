@@ -1,4 +1,4 @@
-"""Where positives, negatives and random passages lie on a query's scale, and examples from the bundled sample.
+"""Where positives, negatives and random passages lie on a query's scale, and examples of the sample.
 
     MTEB_DE_SOURCES=FOLDER python -m scripts.bench.recipe_shapes
 
@@ -47,7 +47,7 @@ def mined_by(world: World) -> dict[str, Mined]:
 
 
 def histogram(world: World, scored: pl.DataFrame) -> list[float]:
-    """Return the share of pairs in each half deviation above the query's mean; the ends take what is beyond."""
+    """Return the share of pairs in each half deviation above the mean; the ends take what is beyond."""
     scaled = scored.join(world.scale, on="query-id").select(
         z=(pl.col("score").cast(pl.Float64) - pl.col("mean")) / pl.col("deviation")
     )
@@ -88,7 +88,7 @@ def examples(folder: Path) -> dict[str, list[dict[str, Any]]]:
         queries = world.prepared.queries.select(query="text", **{"query-id": "_id"})
         corpus = world.prepared.corpus.select("text", **{"corpus-id": "_id"})
         for name, mined in mined_by(world).items():
-            drawn = draw(mined.negatives).head(EXAMPLES // 2)
+            drawn = draw(mined.negatives).head(EXAMPLES // 4)
             joined = drawn.join(queries, on="query-id", maintain_order="left").join(
                 corpus, on="corpus-id", maintain_order="left"
             )

@@ -87,7 +87,7 @@ class World:
 
 
 def load(name: str, folder: Path | None = None) -> World:
-    """Prepare and encode a config with the encoder of `jobs`, offline, from a folder or ``MTEB_DE_SOURCES``."""
+    """Prepare and encode a config with the encoder of `jobs`, from a folder or ``MTEB_DE_SOURCES``."""
     spec = {"jobs": jobs.CONFIG, "germandpr": germandpr.CONFIG}[name]
     mining = jobs.CONFIG.mining
     assert mining is not None

@@ -142,8 +142,8 @@ def hostile() -> dict[str, Any]:
 
 def memory(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Clean JSON lines of growing size in one process and with two more; return CPU time and peak memory."""
-    lines = [json.dumps({"id": number, "text": text}).encode() + b"
-" for number, text in enumerate(texts)]
+    rows = ({"id": number, "text": text} for number, text in enumerate(texts))
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for size in _SIZES:

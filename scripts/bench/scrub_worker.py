@@ -17,8 +17,6 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-os.environ.update(OMP_NUM_THREADS="1", POLARS_MAX_THREADS="1")
-
 Spans = list[list[int]]
 Find = Callable[[list[str]], list[Spans]]
 
@@ -124,6 +122,9 @@ def clean_file(path: Path, workers: int) -> dict[str, Any]:
 
 def main() -> None:
     """Read the command line, print one JSON document."""
+    os.environ.update(
+        OMP_NUM_THREADS="1", POLARS_MAX_THREADS="1"
+    )  # before anything that reads them is loaded
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path, help="JSON: texts by group; or the file to clean")
     parser.add_argument("--tool", choices=TOOLS)

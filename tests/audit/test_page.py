@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -102,7 +103,12 @@ def test_a_page_that_would_be_too_large_is_refused(tmp_path: Path) -> None:
     corpus = [(f"d-{n:016x}", "", f"{n} " + "<" * 19_990) for n in range(count)]
     queries = [(f"q-{n:016x}", f"Frage {n}") for n in range(count)]
     pairs = [(queries[n][0], corpus[n][0], 1) for n in range(count)]
-    rows = {Kind.CORPUS: corpus, Kind.QUERIES: queries, Kind.QRELS: pairs, Kind.HARD_NEGATIVES: []}
+    rows: dict[Kind, Sequence[tuple[object, ...]]] = {
+        Kind.CORPUS: corpus,
+        Kind.QUERIES: queries,
+        Kind.QRELS: pairs,
+        Kind.HARD_NEGATIVES: [],
+    }
     frames = {
         kind: pl.DataFrame(table, schema=pl.Schema(SCHEMAS[kind]), orient="row")
         for kind, table in rows.items()

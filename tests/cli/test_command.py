@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,15 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: py
     said = call(capsys, "list")
     assert said.code == 130
     assert "run the same command to go on" in said.err
+
+
+def test_a_damaged_work_folder_is_named(
+    capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(sample, tmp_path / "dist")
+    path = tmp_path / "dist/work/germandpr/provenance.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    said = call(capsys, "explain", "q_3", "--out", str(tmp_path / "dist"))
+    assert said.code == 2
+    assert str(path) in said.err
+    assert "Build the config again" in said.err

@@ -12,7 +12,8 @@ import pytest
 from huggingface_hub import HfApi
 
 from builders import files
-from builders.errors import Refused, RemoteError, StorageError, UsageError
+from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
+from builders.files import exclusive
 from builders.lock.manifest import work_folder
 from builders.lock.model import FindingLock, Lock
 from builders.rehearsal import Hub
@@ -275,3 +276,18 @@ def test_a_plan_that_is_none(tmp_path: Path, text: str | None) -> None:
     with pytest.raises(StorageError, match="plan") as caught:
         read_plan(tmp_path, RELEASE)
     assert "release plan" in caught.value.hint
+
+
+def test_what_a_killed_plan_left_is_swept(tmp_path: Path, hub: Hub) -> None:
+    out = write_release(tmp_path)
+    leftover = out / RELEASE / ".README.md.x1.tmp"
+    leftover.write_bytes(b"halb")
+    make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert not leftover.exists()
+
+
+def test_a_plan_waits_for_no_build(tmp_path: Path, hub: Hub) -> None:
+    out = write_release(tmp_path)
+    with exclusive(out), pytest.raises(Busy):
+        make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert not plan_path(out, RELEASE).exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -17,8 +18,13 @@ from scripts.bench.recipe_world import World
 from tests.mining.samples import corpus, pairs, queries, random_units
 
 
-def test_the_note_is_what_the_results_make() -> None:
-    assert recipe_note.NOTE.read_text(encoding="utf-8") == recipe_note.render()
+def test_the_notes_are_what_the_results_make() -> None:
+    wanted = {"recipe-v1.md": recipe_note.render(), **recipe_note.render_mining()}
+    for path, text in wanted.items():
+        assert (recipe_note.NOTES / path).read_text(encoding="utf-8") == text
+        if path.endswith(".svg"):
+            ElementTree.fromstring(text)
+    assert len(wanted) == 7
 
 
 def test_the_results_keep_what_the_recipe_promises() -> None:

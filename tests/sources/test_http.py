@@ -241,3 +241,11 @@ def test_a_range_that_was_not_asked_for_starts_again(
     server.faults[PATH] = [Answer(206, DATA[500:], {"Content-Range": told})]
     assert get().read_bytes() == DATA
     assert [asked for _, _, asked in server.log] == ["bytes=1000-", ""]
+
+
+def test_a_server_that_refuses_a_range_nobody_asked_for_is_asked_again(
+    server: Loopback, get: Callable[..., Path]
+) -> None:
+    server.faults[PATH] = [Answer(416)]
+    assert get().read_bytes() == DATA
+    assert [asked for _, _, asked in server.log] == ["", ""]

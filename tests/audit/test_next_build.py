@@ -1,0 +1,154 @@
+"""What auditors find flows into the next build of the bundled sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from builders.audit.draw import Wanted, draw
+from builders.audit.model import Sample, Verdict
+from builders.audit.summary import write_report
+from builders.audit.take import take
+from builders.audit.tree import build_id, read_tree
+from builders.build import Options, build
+from builders.checks import check_tree
+from builders.demo.sample_upstream import lay_out
+from builders.describe import Target, render
+from builders.lock.model import Lock
+from builders.release.diff import Listed, Listing, Split, difference
+from builders.spec import RELEASES, Retrieval
+from builders.tables import Kind, published_path
+from tests.audit.kit import jobs, judgement, verdict_file
+
+R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
+LIMIT = 60
+
+
+class Silent:
+    """Progress that nobody sees, but for its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def title(self, text: str) -> None:
+        """Keep nothing."""
+
+    def step(self, name: str, *lines: str) -> None:
+        """Keep the lines."""
+        self.lines += [f"{name}: {line}" for line in lines]
+
+    def tick(self, name: str, done: int, total: int) -> None:
+        """Keep nothing."""
+
+
+class Place:
+    """A folder in which the sample is built."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.locks, self.notes = root, root / "locks", root / "notes"
+        self.locks.mkdir()
+        lay_out(root / "upstream")
+
+    def spec(self) -> Retrieval:
+        """`jobs`, mined so that every query has negatives."""
+        spec = jobs()
+        assert spec.mining is not None
+        recipe = replace(spec.mining.recipe, margin=0.0, depth=50)
+        return replace(spec, mining=replace(spec.mining, recipe=recipe))
+
+    def build(self, name: str, *, committed: Path | None = None) -> tuple[Path, Lock, list[str]]:
+        """Build under a folder of that name, by what lies in `locks` unless another folder is given."""
+        progress = Silent()
+        options = Options(
+            out=self.root / name,
+            encoder="offline",
+            offline=True,
+            sources=(str(self.root / "upstream"),),
+            limit=LIMIT,
+            workers=1,
+            home=self.root / "home",
+            committed=committed or self.locks,
+        )
+        return options.out, build(self.spec(), options, progress).lock, progress.lines
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("place"))
+
+
+def rows(out: Path, kind: Kind) -> set[tuple[str, str]]:
+    frames = [
+        pl.read_parquet(out / "mteb-de" / published_path("jobs", kind, s)) for s in ("train", "dev", "test")
+    ]
+    return set(pl.concat(frames).select("query-id", "corpus-id").iter_rows())
+
+
+def listing(lock: Lock) -> Listing:
+    return {Split(f.config, f.split): Listed((f.path,), f.rows, f.content) for f in lock.files}
+
+
+def verdicts(sample: Sample, auditor: str, *, disputed: bool) -> list[Verdict]:
+    """The first negative is relevant to both, the second to Anna alone, the others to nobody."""
+    return [R, N if disputed else R] + [N] * (len(sample.of_kind("negative")) - 2)
+
+
+def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) -> None:
+    out, before, _ = place.build("first")
+    assert before.decisions == {}
+    assert before.audit is None
+    sample = draw(place.spec(), Wanted(20, 0), dist=out, notes=place.notes).sample
+    first, second = (item for item in sample.of_kind("negative")[:2])
+    for auditor in ("Anna", "Ben"):
+        said = zip(sample.items, verdicts(sample, auditor, disputed=auditor == "Ben"), strict=True)
+        lines = [judgement(sample, item, verdict, auditor) for item, verdict in said]
+        path = verdict_file(place.root / f"{auditor}.jsonl", lines)
+        take([path], dist=out, notes=place.notes, locks=place.locks, specs={"jobs": place.spec()})
+    write_report([place.spec()], notes=place.notes, locks=place.locks)
+
+    out, after, told = place.build("second")
+    relabelled, excluded = (first.query_id, first.corpus_id), (second.query_id, second.corpus_id)
+    assert relabelled in rows(out, Kind.QRELS)
+    assert relabelled not in rows(out, Kind.HARD_NEGATIVES)
+    assert excluded not in rows(out, Kind.QRELS) | rows(out, Kind.HARD_NEGATIVES)
+    assert (after.decisions["relevant"], after.decisions["excluded"], after.decisions["unmatched"]) == (
+        1,
+        1,
+        0,
+    )
+    assert after.decisions["qrels_added"] >= 1
+    assert any(line.startswith("decisions: 1 relevant, 1 excluded") for line in told)
+    assert not [found for found in check_tree(out, load=lambda _: place.spec()) if found.severity == "error"]
+
+    changed = difference(listing(before), listing(after), {}, {}, {})
+    assert changed.bump == "major"
+
+    assert after.audit is not None
+    assert (
+        after.audit.build == build_id(before.files) == sample.head.build != read_tree(out, place.spec()).build
+    )
+    card = render(RELEASES["mteb-de"], [after], Target("verein/mteb-de", "2.0.0", date(2026, 2, 1)))[
+        "README.md"
+    ]
+    text = card.decode()
+    assert "what auditors found" in text
+    assert "2 auditors read a random sample of an earlier build" in text
+    assert "2026-01-05" in text
+    assert "Pairs that auditors found relevant | 1 |" in text
+
+    _, again, _ = place.build("second")
+    assert again == after
+
+
+def test_without_an_audit_the_card_says_so(place: Place) -> None:
+    _, lock, told = place.build("third", committed=place.root / "nothing")
+    assert not [line for line in told if line.startswith("decisions")]
+    card = render(RELEASES["mteb-de"], [lock], Target("verein/mteb-de", "1.0.0", date(2026, 2, 1)))[
+        "README.md"
+    ]
+    assert "No audit of them has been made yet." in card.decode()
+    assert "what auditors found" not in card.decode()

@@ -1,0 +1,93 @@
+"""Audits on the stand-in `jobs`, mined by recipe v1."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from builders.audit.opinions import Lexical
+from builders.audit.sampling import Sizes, suspect_sample
+from builders.audit.suspects import rank_suspects
+from builders.audit.tree import Tree, read_tree
+from builders.rehearsal import Hub
+from tests.audit.kit import jobs
+from tests.end_to_end.kit import ROWS, build, run
+from tests.end_to_end.kit import Tree as Folder
+
+pytestmark = pytest.mark.upstream
+PAIR = ["query-id", "corpus-id"]
+PLANTED = 20
+FIRST = 60
+
+
+@pytest.fixture(scope="module")
+def folder(upstream_hub: Hub, built: Folder, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    place = tmp_path_factory.mktemp("audit")
+    return build(upstream_hub, place, "jobs", "--limit", str(ROWS), "--recipe", "v1", home=built.home)
+
+
+@pytest.fixture(scope="module")
+def tree(folder: Folder) -> Tree:
+    return read_tree(folder.out, jobs())
+
+
+def with_core(tree: Tree, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Add ``core``: the profile without what a title cannot tell, region and seniority."""
+    core = (
+        pl
+        .col("text")
+        .str.replace(r" Region: [^.]*(?:\.[^.]*)?\.", "")
+        .str.replace(r" Seniority: [^.]*\.", "")
+    )
+    return pairs.join(tree.corpus.select("corpus-id", core=core), on="corpus-id")
+
+
+def test_profiles_of_a_positives_core_are_never_negatives(tree: Tree) -> None:
+    positives = with_core(tree, tree.positives).select("query-id", "core").unique()
+    assert tree.negatives.height > 2 * ROWS
+    assert with_core(tree, tree.negatives).join(positives, on=["query-id", "core"]).is_empty()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_false_negatives_are_found_among_the_first(tree: Tree, seed: int) -> None:
+    draw = random.Random(seed)
+    # A false negative is what a positive of the query is too, but for what a title cannot tell.
+    twins = with_core(tree, tree.positives).filter(pl.len().over("query-id", "core") > 1)
+    one_each = twins.sort(PAIR).unique("query-id", keep="first", maintain_order=True)
+    rows = draw.sample(range(one_each.height), PLANTED)
+    planted = one_each[sorted(rows)].select(*PAIR, "split")
+    gaps = draw.choices(tree.negatives["gap"].sort().to_list(), k=PLANTED)
+    wrong = planted.with_columns(rank=pl.lit(20, pl.Int32), gap=pl.Series(gaps)).select(
+        tree.negatives.columns
+    )
+    spoilt = replace(
+        tree,
+        positives=tree.positives.join(planted, on=PAIR, how="anti"),
+        negatives=pl.concat([tree.negatives, wrong]),
+    )
+    opinion = Lexical.of(spoilt)
+    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), Sizes(FIRST, 0, 0), opinion.name).sample
+    found = {(item.query_id, item.corpus_id) for item in drawn.items}
+    assert set(planted.select(PAIR).iter_rows()) <= found
+
+
+def test_the_verb_samples_suspects_and_the_positives_that_the_miner_doubts(
+    folder: Folder, tmp_path: Path
+) -> None:
+    words = (
+        "--suspects",
+        "--dist",
+        str(folder.out),
+        "--notes",
+        str(tmp_path),
+        "--out",
+        str(tmp_path / "p.html"),
+    )
+    done = run("audit", "sample", "jobs", *words, env={"PATH": ""}, home=folder.home, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "200 hard negatives, 50 labelled positives, 0 controls" in done.stdout
+    assert 0 < (tmp_path / "p.html").stat().st_size < 10_000_000
