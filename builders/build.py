@@ -15,9 +15,16 @@ from builders.audit.decisions import decisions_path, read_decisions
 from builders.checks.model import ClusteringSubject, Finding, Severity, Subject
 from builders.clustering import cluster, sets_line, write_sets
 from builders.documents import limit_documents, prepare_documents
-from builders.errors import FindingsError
+from builders.errors import FindingsError, UsageError
 from builders.files import exclusive
-from builders.lock.committed import FOLDER, committed_lock, from_upstream, splits_path, whole_upstream
+from builders.lock.committed import (
+    FOLDER,
+    committed_lock,
+    from_upstream,
+    lock_path,
+    splits_path,
+    whole_upstream,
+)
 from builders.lock.model import Funnel, Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
 from builders.sets import draw
@@ -195,7 +202,14 @@ def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fe
 
 def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
     path = splits_path(options.committed, spec.name)
-    return read_splits(path) if path.exists() else None
+    if path.exists():
+        return read_splits(path)
+    if lock_path(options.committed, spec.name).exists():
+        raise UsageError(
+            f"{path}: a committed lock lies beside it, but the committed splits do not",
+            hint="Restore it from version control: dealt anew, queries would change sides.",
+        )
+    return None
 
 
 def _mine(

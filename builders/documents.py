@@ -98,7 +98,7 @@ def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:
     lines = [f"  {where}: {problem}" for where, problem in shown.select("id", "problem").iter_rows()]
     if malformed.height > _SHOWN:
         lines.append(f"  … and {malformed.height - _SHOWN} more")
-    message = f"{spec.name}: {malformed.height} places of the upstream cannot be read ({allowed} are waived):"
+    message = f"{spec.name}: places of the upstream that cannot be read: {malformed.height}, waived {allowed}"
     raise SourceError(
         "\n".join([message, *lines]),
         hint=f"Look at them; a waiver of {WAIVER} with reason and largest count passes them over.",

@@ -54,6 +54,8 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
         _fsync_folder(path.parent)
     except OSError as error:
+        if error.filename not in {None, name, str(path), str(path.parent)}:
+            raise  # of a file that the caller read meanwhile
         raise unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)

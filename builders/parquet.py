@@ -25,7 +25,8 @@ def to_arrow(table: Table) -> pa.Table:
     """Return the rows as one Arrow chunk per column, in published order, with exactly the published schema.
 
     Raises:
-        pyarrow.ArrowInvalid: A value does not fit its column (a null, an overflow).
+        pyarrow.ArrowInvalid: A value does not fit its column.
+        ValueError: A value is null.
     """
     keys = SORT_KEYS[table.kind]
     ordered = table.frame.sort(keys) if keys else table.frame

@@ -1,7 +1,7 @@
 """What a config is, as frozen values that hold plain functions.
 
-A config module ends in ``CONFIG = Retrieval(...)`` or ``Clustering(...)`` and is found by its file name. Its functions are pure:
-the build fetches, and hands them frames.
+A config module ends in ``CONFIG = Retrieval(...)`` or ``Clustering(...)`` and is found by its file name. Its
+functions are pure: the build fetches, and hands them frames.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class Audit:
 
     Attributes:
         auditors: How many must agree before a verdict becomes a decision.
-        cross_encoder: The model that gives a second opinion on hard negatives; its prefixes are not used. None
-            for one that needs no model.
+        cross_encoder: The model that gives a second opinion on hard negatives; its prefixes are not used.
+            None for one that needs no model.
     """
 
     auditors: int = 2
@@ -318,8 +318,8 @@ class Clustering:
         languages: ISO 639-3 codes.
         sources: Upstreams, fetched in order.
         read: Fetched files in, `Documents` out. Raises `SourceError`.
-        compose: Normalised rows in; ``upstream_id``, ``title``, ``text``, the columns of labels, and ``reason``
-            str out: why a row is left out, null where it is not.
+        compose: Normalised rows in; ``upstream_id``, ``title``, ``text``, the columns of labels, and
+            ``reason`` str out: why a row is left out, null where it is not.
         sets: How sets are drawn, in the order in which they are published.
         personal: The kinds of personal data that are replaced.
         order: Columns by which documents are ordered before rows are drawn.

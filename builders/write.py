@@ -54,7 +54,7 @@ class Outcome:
 
 
 def write(out: Path, outcome: Outcome) -> Lock:
-    """Write a config under `out`: its old lock goes first, the new one comes last.
+    """Write a config under `out`: its old lock goes first, the new one comes after all other files of it.
 
     Between the two the folder has no lock, so that a build that was cut is never taken for a whole one.
 

@@ -72,7 +72,7 @@ def test_the_config_gives_the_first_reason() -> None:
 def test_what_could_not_be_read_is_counted_where_it_is_waived() -> None:
     malformed = pl.DataFrame({"id": [f"a.txt:{n}" for n in range(7)], "problem": ["kaputt"] * 7})
     read = replace(documents(("a", "Brot", "Mehl.", "Brot")), malformed=malformed)
-    with pytest.raises(SourceError, match="7 places") as error:
+    with pytest.raises(SourceError, match="cannot be read: 7, waived 0") as error:
         prepare_documents(SPEC, read)
     assert error.value.message.count("kaputt") == 5 and "and 2 more" in error.value.message
     spec = replace(SPEC, waivers=(Waiver("row-malformed", "Zeilen ohne Ende", at_most=7),))

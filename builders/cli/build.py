@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from builders import registry
-from builders.cli.output import Lines, emit, say
-from builders.errors import Refused, UsageError
+from builders.cli.output import Lines, complain, emit, say
+from builders.errors import MtebDeError, Refused, UsageError
+
+FOUND = 1
+"""The exit code of findings and drift: the other configs are built all the same."""
 
 
 @click.command("build")
@@ -73,52 +76,67 @@ def command(
       mteb-de build --check
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
 
-    Exit codes: 0 built; 1 a check found an error, a source changed, or --check found a difference;
-    2 could not run.
+    Exit codes: 0 built; 1 a check found an error, a source changed, or --check found a difference (the
+    other configs are built all the same); 2 could not run.
     """
     from builders.build import Options, build
     from builders.demo.sample_upstream import lay_out
+    from builders.files import exclusive
     from builders.lock import committed
 
-    sources = tuple(filter(None, os.environ.get("MTEB_DE_SOURCES", "").split(",")))
+    sources = tuple(filter(None, map(str.strip, os.environ.get("MTEB_DE_SOURCES", "").split(","))))
     if check and update_lock:
         raise UsageError("--check and --update-lock contradict each other", hint="Pass one of them.")
     if update_lock:
         _refuse_stand_ins(encoder, recipe, sample, sources, limit)
     specs = [registry.load(name) for name in configs or registry.names()]
+    folder = locks or committed.FOLDER
+    locked = {spec.name: committed.committed_lock(folder, spec.name) for spec in specs}
+    if check:
+        committed.require_locks(locked, folder)
     if sample:
         sources = (str(out / "work" / "sample"),)
-        lay_out(out / "work" / "sample")
-    folder = locks or committed.FOLDER
+        with exclusive(out):
+            lay_out(out / "work" / "sample")
+    options = Options(
+        out=out,
+        encoder=encoder,
+        recipe=recipe,
+        offline=offline,
+        sources=sources,
+        limit=limit,
+        workers=workers,
+        committed=folder,
+        against_lock=not update_lock,
+    )
     lines = Lines(quiet=quiet or as_json)
-    documents = {}
+    documents: dict[str, Any] = {}
+    worst = 0
     for spec in specs:
         began = time.monotonic()
-        options = Options(
-            out=out,
-            encoder=encoder,
-            recipe=recipe,
-            offline=offline,
-            sources=sources,
-            limit=limit,
-            workers=workers,
-            committed=folder,
-            against_lock=not update_lock,
-        )
-        with lines.logged(out / "work" / spec.name / "build.log"):
-            lines.title(spec.name)
-            lock = build(spec, options, lines).lock
-            if check:
-                committed.require_equal(lock, committed.committed_lock(folder, spec.name), folder)
-                lines.step("compare", "equal to the committed lock")
-            if update_lock:
-                lines.step("commit", *map(str, committed.commit(out, lock, folder)))
+        try:
+            with lines.logged(out / "work" / spec.name / "build.log"):
+                lines.title(spec.name)
+                lock = build(spec, options, lines).lock
+                if check:
+                    committed.require_equal(lock, locked[spec.name], folder)
+                    lines.step("compare", "equal to the committed lock")
+                if update_lock:
+                    lines.step("commit", *map(str, committed.commit(out, lock, folder)))
+        except MtebDeError as error:
+            if error.exit_code != FOUND or len(specs) == 1:
+                raise
+            complain(error.message, error.hint)
+            worst = error.exit_code
+            continue
         documents[spec.name] = lock.model_dump(mode="json")
         if not as_json:
             rows, seconds = sum(file.rows for file in lock.files), time.monotonic() - began
             say(f"{spec.name}: {rows:,} rows in {out / spec.release / spec.name} ({seconds:.0f} s)")
     if as_json:
         emit({"locks": documents})
+    if worst:
+        raise click.exceptions.Exit(worst)
 
 
 def _refuse_stand_ins(

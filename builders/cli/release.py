@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from builders.cli.output import Lines, emit, say
-from builders.errors import UsageError
+from builders.errors import Refused, UsageError
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def _confirm(yes: bool, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError("this asks before it publishes, and there is no terminal", hint="Pass --yes.")
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        raise Refused("not published: the answer was no")
 
 
 def _published(applied: Applied, as_json: bool) -> None:

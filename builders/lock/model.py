@@ -33,9 +33,9 @@ class SourceFile(Frozen):
 
 
 class SourceLock(Frozen):
-    """An upstream: `revision` as pinned, `resolved` to 40 digits; both empty for a folder or sample."""
+    """An upstream: `revision` as pinned, `resolved` to 40 digits; both empty for a folder."""
 
-    kind: Literal["hub", "folder", "sample", "http"]
+    kind: Literal["hub", "folder", "http"]
     name: str
     revision: str = ""
     resolved: str = ""
@@ -47,7 +47,7 @@ class Funnel(Frozen):
     """The way of the rows of one table: read = out + merged + the sum of dropped.
 
     Attributes:
-        table: "rows" (upstream rows that are query and passage), "queries" or "passages".
+        table: "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs".
         read: Rows in.
         dropped: Rows dropped, by reason.
         merged: Rows that became one with another.
@@ -191,7 +191,7 @@ class Lock(Frozen):
         config: The builder's name.
         release: The release it belongs to.
         sources: What was read.
-        parameters: Seeds, ratios and the rules that the config fixes.
+        parameters: The seed, and what the build was asked for.
         tools: Versions of the libraries that decide bytes.
         funnels: The way of the rows.
         splits: Queries by split.

@@ -76,6 +76,7 @@ _PREPOSITION = re.compile(
 )
 _WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
 _LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b|treffpunkt\b|zieh")
+_HINT = re.compile(rf"strasse |platz |allee |ring |weg |ufer |{_LIVES.pattern}")
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
 _NO_HOUSE = re.compile(
@@ -134,6 +135,8 @@ def _street_alone(before: str, number: str) -> str:
         name = street.group().casefold() if street else ""
         generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
         return street.group() if street and not generic else ""
+    if not _HINT.search(folded):
+        return ""
     if match := _OF_SOMETHING.search(before):
         return match.group()
     if len(number) > 3 or not _LIVES.search(folded):

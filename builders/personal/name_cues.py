@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
 _IN = r"(?:[/:*\x5f]?in(?:nen)?|\(in\)|/-in)?"
 """The feminine ending, in the ways in which it is written behind a masculine word."""
@@ -50,14 +50,20 @@ CUES: Mapping[str, list[str]] = {
 """Cues by the rule that reads on after them. Each begins with a letter as it stands."""
 
 
-def _by_first_letter(cues: Iterable[str]) -> re.Pattern[str]:
-    """Compile alternatives as a tree of one level: the engine skips all letters that begin none of them."""
-    endings: dict[str, list[str]] = {}
-    for cue in cues:
-        endings.setdefault(cue[0], []).append(cue[1:])
-    return re.compile("|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in sorted(endings.items())))
+def _by_letter() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Yield for each first letter a pattern of its cues, whose groups are the rules."""
+    for letter in sorted({cue[0] for cues in CUES.values() for cue in cues}):
+        own = {rule: [cue for cue in cues if cue[0] == letter] for rule, cues in CUES.items()}
+        groups = (f"(?P<{rule}>{'|'.join(cues)})" for rule, cues in own.items() if cues)
+        yield letter, re.compile("|".join(groups))
 
 
-ANY_CUE = _by_first_letter(cue for cues in CUES.values() for cue in cues)
-"""Where a cue stands; `CUE` says which."""
-CUE = re.compile("|".join(f"(?P<{rule}>{'|'.join(cues)})" for rule, cues in CUES.items()))
+CUE = dict(_by_letter())
+"""Patterns that say which cue stands at a place, by the letter that stands there."""
+ANY_CUE = re.compile(
+    "|".join(
+        f"{letter}(?:{'|'.join(cue[1:] for cues in CUES.values() for cue in cues if cue[0] == letter)})"
+        for letter in CUE
+    )
+)
+"""Where a cue stands: a tree of one level, so that the engine skips all letters that begin none."""

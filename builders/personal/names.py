@@ -67,7 +67,7 @@ def find(scan: Scan) -> Iterator[Span]:
         start = sign.start()
         if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             continue
-        cue = CUE.match(text, start)
+        cue = CUE[text[start]].match(text, start)
         if cue and cue.lastgroup:
             for begin, end in _READERS[cue.lastgroup](scan, cue):
                 yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")

@@ -23,7 +23,9 @@ from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
 _NEAR = 60
-_IBAN = re.compile(r"[A-Za-z]{2}[ ]?[0-9]{2}(?=[ \u00a0.-]{0,2}[A-Za-z0-9])")
+_IBAN = re.compile(
+    r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
+)
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
 _VAT = re.compile(
     r"[ACD](?<![\w-].)(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|(?<=A)TU[ ]?[0-9]{8}"
@@ -64,8 +66,9 @@ def find_iban(scan: Scan) -> Iterator[Span]:
     """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
     from stdnum import iban
 
-    for start, head_end, head in scan.in_zones(_IBAN):
-        length = IBAN_LENGTHS.get(head[:2].upper())
+    for digits, head_end, _ in scan.in_zones(_IBAN):
+        start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
+        length = IBAN_LENGTHS.get(scan.text[start : start + 2].upper())
         before = scan.text[start - 1 : start]
         tail = _GROUPED.match(scan.text, head_end)
         if length is None or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):

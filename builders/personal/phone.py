@@ -29,7 +29,6 @@ _CALL = re.compile(
     r"signal|sms|erreich|durchwahl|servicenummer|[☎☏✆📞📱📠]"
 )
 """Words that announce a number, case-folded."""
-_UNBROKEN_BACKWARDS = re.compile(r"[^0-9\n]{0,40}")
 _CLOSE_CUE = re.compile(
     r"\b(?:tele?fon|telefax|tel|fax|fon|mobil|handy|ruf|rufnummer|hotline|service)"
     r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{1,4}\Z",
@@ -70,10 +69,8 @@ def _rule(number: str, before: str) -> str:
     """Return why a number with a leading 0 or + is a phone number; empty where it is none."""
     if not _FEWEST <= sum(map(str.isdigit, number)) <= _MOST or _DATE.match(number) or _TIME.match(number):
         return ""
-    unbroken = _UNBROKEN_BACKWARDS.match(before[::-1])
-    if (unbroken and _CALL.search(before[-unbroken.end() or len(before) :].casefold())) or _LETTER.search(
-        before
-    ):
+    broken = max(map(before.rfind, "0123456789\n"))
+    if _CALL.search(before[broken + 1 :].casefold()) or _LETTER.search(before):
         return "phone.cue"
     if _OTHER.search(before) or _NORM.search(before):
         return ""

@@ -82,7 +82,7 @@ def fetch(
 
 
 def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock]) -> None:
-    """Compare what was fetched with a committed lock. Folders and samples stand in, and are not compared.
+    """Compare what was fetched with a committed lock. Folders stand in, and are not compared.
 
     Raises:
         SourceChanged: A source or file is new, gone or different; it names both hashes.
@@ -91,7 +91,7 @@ def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock])
     fetched = {lock.name: lock for lock in locks}
     differences = [f"{name}: locked, and no longer a source" for name in known.keys() - fetched.keys()]
     for name, lock in fetched.items():
-        if lock.kind in {"folder", "sample"}:
+        if lock.kind == "folder":
             continue
         if name in known:
             differences += _differences(lock, known[name])

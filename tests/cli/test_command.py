@@ -185,10 +185,12 @@ def test_check_against_a_committed_lock(
     lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
     (tmp_path / "germandpr.lock.json").write_text(lock, encoding="utf-8")
     assert call(capsys, *words).code == 0
-    (tmp_path / "germandpr.lock.json").write_text(lock.replace('"rows": 96', '"rows": 95'), encoding="utf-8")
+    (tmp_path / "germandpr.lock.json").write_text(
+        lock.replace('"qrels": 120', '"qrels": 119'), encoding="utf-8"
+    )
     said = call(capsys, *words)
     assert said.code == 1
-    assert "germandpr/queries/train.parquet.rows: locked 95, now 96" in said.err
+    assert "facts.qrels: locked 119, now 120" in said.err
 
 
 def test_a_committed_assignment_stays(
@@ -238,3 +240,38 @@ def test_a_damaged_work_folder_is_named(
     assert said.code == 2
     assert str(path) in said.err
     assert "Build the config again" in said.err
+
+
+def test_a_difference_in_one_config_stops_no_other(
+    capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
+) -> None:
+    lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
+    (tmp_path / "germandpr.lock.json").write_text(
+        lock.replace('"qrels": 120', '"qrels": 119'), encoding="utf-8"
+    )
+    splits = (sample / "work/germandpr/splits.tsv").read_text(encoding="utf-8")
+    (tmp_path / "germandpr.splits.tsv").write_text(splits, encoding="utf-8")
+    words = ("build", "germandpr", "germandpr", "--sample", "--check", "--locks", str(tmp_path))
+    said = call(capsys, *words, "--out", str(tmp_path / "dist"), "-q")
+    assert said.code == 1
+    assert said.err.count("differs from its committed lock") == 2
+
+
+def test_a_lock_without_its_splits_stops_the_build(
+    capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
+) -> None:
+    shutil.copy(sample / "work/germandpr/lock.json", tmp_path / "germandpr.lock.json")
+    words = (
+        "build",
+        "germandpr",
+        "--sample",
+        "--locks",
+        str(tmp_path),
+        "--out",
+        str(tmp_path / "dist"),
+        "-q",
+    )
+    said = call(capsys, *words)
+    assert said.code == 2
+    assert "germandpr.splits.tsv" in said.err
+    assert not (tmp_path / "dist/mteb-de").exists()

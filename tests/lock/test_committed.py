@@ -132,9 +132,13 @@ def test_a_stand_in_never_becomes_the_committed_lock(tmp_path: Path, changes: di
     [
         (
             {"files": (FILE.model_copy(update={"rows": 4}),)},
-            "files.jobs/corpus/corpus.parquet.rows: locked 3, now 4",
+            "files.jobs/corpus/corpus.parquet.content: locked 3",
         ),
         ({"files": ()}, "files.jobs/corpus/corpus.parquet: locked {"),
+        (
+            {"files": (FILE.model_copy(update={"sha256": "4" * 64, "size": 11}),)},
+            "files.jobs/corpus/corpus.parquet: equal rows in other bytes",
+        ),
         ({"facts": {"qrels": 4}}, "facts.qrels: locked 3, now 4"),
         ({"tools": {"polars": "2.2.0"}}, "tools.polars: locked 2.1.0, now 2.2.0"),
         (
@@ -165,3 +169,11 @@ def test_the_manifest_names_every_file_and_the_locks_behind(tmp_path: Path) -> N
     assert made.locks == {"jobs": files.sha256(work_folder(tmp_path, "jobs") / "lock.json")}
     with pytest.raises(StorageError, match="no manifest"):
         read_manifest(tmp_path / "none.json")
+
+
+def test_a_lock_that_another_build_replaced_is_not_committed(tmp_path: Path) -> None:
+    made = lock(mining=encoder("sentence-transformers"))
+    in_work(tmp_path, lock(facts={"qrels": 99}))
+    with pytest.raises(Refused, match="another build has been there"):
+        committed.commit(tmp_path, made, tmp_path / "configs")
+    assert not (tmp_path / "configs").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,20 @@ def test_equal_scores_rank_by_id() -> None:
     second = mined(TIE).negatives.filter(pl.col("query-id") == "q-2")
     assert second["corpus-id"].to_list() == ["d-a", "d-b", "d-c", "d-d", "d-e"]
     assert second["rank"].to_list() == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("keep", [2, 5, 9])
+def test_any_depth_is_the_deepest_depth_even_among_ties(keep: int) -> None:
+    undecided = pairs(("q-1", "d-c"), ("q-2", "d-b"), ("q-2", "d-e"), ("q-2", "d-l"))
+    bounded = mined(replace(TIE, depth=len(TEXTS), keep=keep), undecided=undecided)
+    unbounded = mined(replace(TIE, depth=None, keep=keep), undecided=undecided)
+    assert_frame_equal(bounded.negatives, unbounded.negatives)
+    second = unbounded.negatives.filter(pl.col("query-id") == "q-2")
+    # All but d-z tie at 0: excluded ones take the ranks of their ids.
+    assert second["rank"].to_list() == [2, 4, 5, 7, 8, 9, 10, 11, 12][:keep]
+    for part in ("looked_at", "dropped", "by_count", "ties", "distance_from_mean", "scores"):
+        assert bounded.report[part] == unbounded.report[part]
+    assert unbounded.report["ties"]["keep"] == (keep < 9)
 
 
 def test_columns_are_those_that_are_published() -> None:

@@ -168,4 +168,3 @@ def test_every_difference_is_named_with_what_to_do(now: list[SourceLock], words:
 def test_stand_ins_are_not_compared() -> None:
     committed = [lock(("a", b"1"))]
     verify_against([lock(("a", b"2"), kind="folder", resolved="")], committed)
-    verify_against([lock(("a", b"2"), kind="sample", resolved="")], committed)
