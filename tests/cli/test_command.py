@@ -184,6 +184,7 @@ def test_check_against_a_committed_lock(
     assert call(capsys, *words).code == 1
     lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
     (tmp_path / "germandpr.lock.json").write_text(lock, encoding="utf-8")
+    shutil.copy(sample / "work/germandpr/splits.tsv", tmp_path / "germandpr.splits.tsv")
     assert call(capsys, *words).code == 0
     (tmp_path / "germandpr.lock.json").write_text(
         lock.replace('"qrels": 120', '"qrels": 119'), encoding="utf-8"

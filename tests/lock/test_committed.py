@@ -131,7 +131,7 @@ def test_a_stand_in_never_becomes_the_committed_lock(tmp_path: Path, changes: di
     ("changes", "line"),
     [
         (
-            {"files": (FILE.model_copy(update={"rows": 4}),)},
+            {"files": (FILE.model_copy(update={"rows": 4, "content": "5" * 64}),)},
             "files.jobs/corpus/corpus.parquet.content: locked 3",
         ),
         ({"files": ()}, "files.jobs/corpus/corpus.parquet: locked {"),
