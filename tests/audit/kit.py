@@ -95,7 +95,7 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
         config="jobs",
         release="mteb-de",
         licence="cc-by-4.0",
-        sources=(SourceLock(kind="hub" if real else "sample", name="verein/garten", files=()),),
+        sources=(SourceLock(kind="hub" if real else "folder", name="verein/garten", files=()),),
         parameters={"seed": 42, "limit": None, "stand_in": False},
         tools={},
         funnels=(),
