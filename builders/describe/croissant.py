@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from builders.describe.card import citation
@@ -12,6 +12,7 @@ from builders.describe.licences import LICENCES, licence
 from builders.describe.markdown import share
 from builders.describe.records import file_objects, record_sets
 from builders.describe.target import HUB, Target
+from builders.lock.model import Lock
 from builders.spec import Release
 
 CONTEXT: dict[str, Any] = {
@@ -131,7 +132,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
         "Rows of equal text merged; relevance judgements follow.",
         "Queries dealt to train, dev and test in groups that mean the same.",
     ]
-    clustering = ["Sets drawn by a seeded generator; titles alone and titles with texts, row by row the same."]
+    clustering = ["Sets drawn by a seeded generator; titles alone and with texts, row by row the same."]
     return {
         "rai:dataCollection": " ".join(each("collection")),
         "rai:dataAnnotationProtocol": each("annotation"),
@@ -140,6 +141,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
             "Personal data replaced by fixed placeholders.",
             *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
             *(clustering if any(dataset.clusters for dataset in datasets) else []),
+            *(line for dataset in datasets for line in _recipe(dataset.lock)),
         ],
         "rai:dataBiases": every("biases"),
         "rai:dataLimitations": notes + not_for,
@@ -170,3 +172,11 @@ def _derived_from(datasets: Sequence[Dataset]) -> list[dict[str, Any]]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _recipe(lock: Lock) -> Iterator[str]:
+    """Tell by which recipe, with which parameters and encoder the hard negatives of a config were mined."""
+    if lock.mining is not None:
+        recipe, encoder = lock.mining.recipe, lock.mining.encoder
+        given = ", ".join(f"{name} {value}" for name, value in recipe.items() if value is not None)
+        yield f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from builders import files
 from builders.errors import StorageError
@@ -14,11 +15,20 @@ NAME = "manifest.json"
 
 
 class Manifest(Frozen):
-    """The parquet files of a release with their hashes, and the sha256 of the lock behind each config."""
+    """What a release contains.
+
+    Attributes:
+        schema_version: Of this document.
+        release: "mteb-de".
+        locks: sha256 of the lock behind each config.
+        recipes: By which recipe the hard negatives of a config were mined, with its parameters.
+        files: The parquet files with their hashes, sorted by path.
+    """
 
     schema_version: int = SCHEMA_VERSION
     release: str
     locks: dict[str, str]
+    recipes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     files: tuple[FileLock, ...]
 
 
@@ -47,6 +57,7 @@ def write_manifest(out: Path, release: str) -> Manifest:
     manifest = Manifest(
         release=release,
         locks={name: files.sha256(work_folder(out, name) / "lock.json") for name in locks},
+        recipes={name: lock.mining.recipe for name, lock in locks.items() if lock.mining},
         files=tuple(sorted((file for lock in locks.values() for file in lock.files), key=lambda f: f.path)),
     )
     files.write_json(out / release / NAME, manifest.model_dump(mode="json"))

@@ -6,6 +6,7 @@ import datetime
 import random
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,6 @@ def test_the_release_is_planned_and_read_back_equal(locks: dict[str, Lock], out:
 
 
 def test_the_other_release_refuses_the_configs_by_name(sample: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     options = Options(out=tmp_path, offline=True, sources=(str(sample),), committed=tmp_path / "none")
     for config in (blurbs.CONFIG, tenkgnad.CONFIG):
         build(replace(config, release="mteb-de"), options, Lines(quiet=True))

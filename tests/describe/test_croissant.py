@@ -225,3 +225,10 @@ def test_it_is_read_from_a_file_too(built: kit.Built) -> None:
     paths = {file["@id"]: str(built.root / file["@id"]) for file in document(built)["distribution"]}
     dataset = mlcroissant.Dataset(str(Path(built.root) / "croissant.jsonld"), mapping=paths)
     assert len(records(dataset, "jobs-corpus/corpus")) == 15
+
+
+def test_the_recipe_and_its_parameters_stand_in_it(built: kit.Built) -> None:
+    steps = " ".join(document(built)["rai:dataPreprocessingProtocol"])
+    assert "Hard negatives of jobs mined with" in steps
+    assert "name v0, depth 10, depth_counts all, margin 0.0" in steps
+    assert "Hard negatives of germandpr" not in steps
