@@ -12,6 +12,7 @@ import polars as pl
 from builders.checks.model import Finding
 from builders.documents import PreparedDocuments
 from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
+from builders.personal import gold_set
 from builders.sets import DrawnSet, fill
 from builders.spec import Clustering
 from builders.tables import CLUSTERING, Table
@@ -83,8 +84,9 @@ def write_sets(
         tools=tool_versions(),
         funnels=(prepared.funnel,),
         splits={},
-        facts=clustered.facts,
-        personal=prepared.personal,
+        facts=clustered.facts | gold_set.facts(),
+        personal={table: told.kinds for table, told in prepared.personal.items()},
+        scrubbed=prepared.personal,
         clustering=clustered.figures,
         findings=finding_locks(findings),
         files=tuple(file for _, file in encoded.values()),

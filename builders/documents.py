@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.errors import SourceError
-from builders.lock.model import Funnel
+from builders.lock.model import Funnel, PersonalReport
 from builders.prepare import scrubbed
 from builders.spec import Clustering, Documents
 from builders.text.digest import digest
@@ -29,13 +29,13 @@ class PreparedDocuments:
             labels; ordered as the spec says.
         dropped: ``table``, ``id``, ``reason``.
         funnel: The way of the rows.
-        personal: Replacements, by table and kind.
+        personal: What was replaced, by table.
     """
 
     documents: pl.DataFrame
     dropped: pl.DataFrame
     funnel: Funnel
-    personal: dict[str, dict[str, int]]
+    personal: dict[str, PersonalReport]
 
 
 def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:

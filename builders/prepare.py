@@ -9,11 +9,13 @@ import polars as pl
 
 from builders.audit.decisions import Decision, Resolved, apply, effects, resolve
 from builders.errors import SourceSchema
-from builders.lock.model import Funnel
-from builders.personal import counts, scrub
+from builders.funnels import Kept, Losses, funnels, pair_losses
+from builders.lock.model import Funnel, PersonalReport
+from builders.personal import scrub
 from builders.personal.kinds import PersonalKind
+from builders.personal.report import report, together
 from builders.spec import Records, Relations, Retrieval
-from builders.text.merge import Merged, content_id, merge_passages, merge_queries
+from builders.text.merge import content_id, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 
 _REASONS = {"table": pl.String, "id": pl.String, "reason": pl.String}
@@ -30,7 +32,7 @@ class Prepared:
         dropped: ``table``, ``id``, ``reason``: every row that is not published and was not merged.
         provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
-        personal: Replacements in the rows read, by table and kind.
+        personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.
     """
 
@@ -40,7 +42,7 @@ class Prepared:
     dropped: pl.DataFrame
     provenance: pl.DataFrame
     funnels: tuple[Funnel, ...]
-    personal: dict[str, dict[str, int]]
+    personal: dict[str, PersonalReport]
     decisions: dict[str, int] = field(default_factory=dict)
 
 
@@ -51,7 +53,7 @@ class _Usable:
     queries: pl.DataFrame
     passages: pl.DataFrame
     dropped: pl.DataFrame
-    personal: dict[str, dict[str, int]]
+    personal: dict[str, PersonalReport]
 
 
 def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = ()) -> Prepared:
@@ -78,15 +80,24 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
     unanswered = grouped.join(answered, on="_id", how="anti")
     lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
+    lost_pairs = pair_losses(records, usable.dropped)
+    told = [] if spec.rows == "pair" else [lost_pairs]  # of a row that is the pair itself, one line is enough
     undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
     keys = ["query-id", "corpus-id"]
     return Prepared(
         queries=answered.select("_id", "text", "group").sort("_id"),
         corpus=passages.rows.select("_id", "title", "text").sort("_id"),
         relations=Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes),
-        dropped=pl.concat([usable.dropped, lost]).sort("table", "reason", "id"),
+        dropped=pl.concat([usable.dropped, lost, *told]).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
-        funnels=_funnels(spec, records, usable.dropped, lost, queries, passages, answered, pairs, resolved),
+        funnels=funnels(
+            spec,
+            records,
+            Losses(usable.dropped, lost, lost_pairs),
+            queries,
+            passages,
+            Kept(answered, pairs, resolved),
+        ),
         personal=usable.personal,
         decisions=effects(observed, relations, resolved, decisions),
     )
@@ -151,16 +162,19 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     )
 
 
-def scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Replace personal data in ``title`` and ``text``, each by itself, and count it by kind."""
-    total: dict[str, int] = {}
+def scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, PersonalReport]:
+    """Replace personal data in ``title`` and ``text``, each by itself, and say what was replaced.
+
+    The rows are taken in the order of their ids, so that the examples do not depend on the upstream's order.
+    """
+    frame = frame.sort("upstream_id")
+    reports = []
     for column in ("title", "text"):
         if column in frame.columns:
             result = scrub(frame[column], kinds)
+            reports.append(report(frame[column], result.spans))
             frame = frame.with_columns(result.texts.alias(column))
-            for kind, count in counts(result.spans).items():
-                total[kind] = total.get(kind, 0) + count
-    return frame, {kind: total[kind] for kind in sorted(total) if total[kind]}
+    return frame, together(reports)
 
 
 def _unusable(spec: Retrieval, queries: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:
@@ -238,76 +252,3 @@ def _provenance(query_ids: pl.DataFrame, passage_ids: pl.DataFrame) -> pl.DataFr
         .select("table", "_id", "upstream_id")
         .sort("table", "_id", "upstream_id")
     )
-
-
-def _funnels(
-    spec: Retrieval,
-    records: Records,
-    dropped: pl.DataFrame,
-    lost: pl.DataFrame,
-    queries: Merged,
-    passages: Merged,
-    answered: pl.DataFrame,
-    pairs: pl.DataFrame,
-    resolved: Resolved,
-) -> tuple[Funnel, ...]:
-    """Every figure is counted where it happens, never as the rest of the others, so that a check can fail."""
-    whole = spec.rows == "pair"
-    rows = Funnel(
-        table="rows",
-        read=records.queries.height,
-        dropped=_by_reason(dropped),
-        out=records.queries.join(queries.ids, on="upstream_id", how="semi").height,
-    )
-    query_losses = lost if whole else pl.concat([dropped.filter(pl.col("table") == "queries"), lost])
-    passage_losses = dropped.filter(pl.col("table") == "passages")
-    return (
-        *((rows,) if whole else ()),
-        Funnel(
-            table="queries",
-            read=rows.out if whole else rows.read,
-            dropped=_by_reason(query_losses),
-            merged=_merged(queries),
-            out=answered.height,
-        ),
-        Funnel(
-            table="passages",
-            read=rows.out if whole else records.passages.height,
-            dropped=_by_reason(passage_losses),
-            merged=_merged(passages),
-            out=passages.rows.height,
-        ),
-        _pair_funnel(records, pairs, resolved),
-    )
-
-
-def _merged(result: Merged) -> int:
-    return result.ids.height - result.ids["_id"].n_unique()
-
-
-def _pair_funnel(records: Records, kept: pl.DataFrame, resolved: Resolved) -> Funnel:
-    """Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped."""
-    known = records.pairs.join(records.queries, left_on="query", right_on="upstream_id", how="semi").join(
-        records.passages, left_on="passage", right_on="upstream_id", how="semi"
-    )
-    keys = ["query-id", "corpus-id"]
-    pairs = pl.concat([kept.select(keys), resolved.relevant.select(keys)])
-    distinct = pairs.unique()
-    left = distinct.join(resolved.excluded, on=keys, how="anti")
-    ends = {
-        "dangling": records.pairs.height - known.height,
-        "row_dropped": known.height - kept.height,
-        "excluded": distinct.join(resolved.excluded, on=keys, how="semi").height,
-    }
-    return Funnel(
-        table="pairs",
-        read=records.pairs.height + resolved.relevant.height,
-        dropped={reason: count for reason, count in ends.items() if count},
-        merged=pairs.height - distinct.height,
-        out=left.height,
-    )
-
-
-def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:
-    counted = dropped.group_by("reason").len().sort("reason")
-    return dict(zip(counted["reason"].to_list(), counted["len"].to_list(), strict=True))

@@ -19,6 +19,7 @@ from builders.facts import facts
 from builders.lock.manifest import work_folder, write_manifest
 from builders.lock.model import AuditLock, FileLock, FindingLock, Lock, MiningLock, SourceLock
 from builders.parquet import encode, frame_bytes
+from builders.personal import gold_set
 from builders.prepare import Prepared
 from builders.spec import Retrieval
 from builders.splits import write_splits
@@ -116,7 +117,9 @@ def put(
             files.write_bytes(kept, frame_bytes(frame))
     if splits is not None:
         write_splits(work / "splits.tsv", splits)
-    files.write_json(work / "personal.json", lock.personal)
+    told = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}
+    files.write_json(work / "personal.json", told)
+    files.remove(work / "mining.json")
     if lock.mining is not None:
         files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
     files.write_json(work / "lock.json", lock.model_dump(mode="json"))
@@ -134,8 +137,9 @@ def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
         tools=tool_versions(),
         funnels=outcome.prepared.funnels,
         splits={split: outcome.assignment.filter(pl.col("split") == split).height for split in SPLITS},
-        facts=facts(outcome.prepared, outcome.assignment),
-        personal=outcome.prepared.personal,
+        facts=facts(outcome.prepared, outcome.assignment) | gold_set.facts(),
+        personal={table: told.kinds for table, told in outcome.prepared.personal.items()},
+        scrubbed=outcome.prepared.personal,
         mining=outcome.mining,
         decisions=outcome.prepared.decisions,
         audit=outcome.audit,

@@ -53,7 +53,7 @@ def test_title_and_text_are_normalised_scrubbed_and_joined() -> None:
         ("a", "Brot", "Brot Mehl.", "Brot"),
         ("b", "Grüne Soße", "Grüne Soße Krauter &amp; Ei. Fragen: <EMAIL>", "Soße"),
     ]
-    assert prepared.personal == {"documents": {"email": 1}}
+    assert prepared.personal["documents"].kinds == {"email": 1}
     assert (prepared.funnel.read, prepared.funnel.dropped, prepared.funnel.out) == (2, {}, 2)
 
 

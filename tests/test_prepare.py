@@ -78,6 +78,9 @@ def test_every_planted_fault_has_its_reason_and_count() -> None:
 def test_dropped_rows_are_named() -> None:
     dropped = prepare(TABLES, records()).dropped
     assert dropped.rows() == [
+        ("pairs", "q5 → d9", "dangling"),
+        ("pairs", "q3 → d1", "row_dropped"),
+        ("pairs", "q6 → d3", "row_dropped"),
         ("passages", "d3", "empty_text"),
         ("queries", "q3", "empty_query"),
         ("queries", "q4", "empty_query"),
@@ -90,7 +93,10 @@ def test_rows_are_normalised_scrubbed_merged_and_remapped() -> None:
     assert prepared.queries.select("_id", "text").rows() == [("q1", "Wer backt?"), ("q5", "Wer&wo?")]
     assert prepared.corpus.rows() == [("d1", "", "Der Bäcker."), ("d4", "", "Ruf an: <PHONE>.")]
     assert prepared.relations.qrels.rows() == [("q1", "d1", False), ("q5", "d4", False)]
-    assert prepared.personal == {"queries": {}, "corpus": {"phone": 1}}
+    assert {table: told.kinds for table, told in prepared.personal.items()} == {
+        "queries": {},
+        "corpus": {"phone": 1},
+    }
     assert ("queries", "q1", "q2") in prepared.provenance.rows()
 
 

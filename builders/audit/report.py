@@ -127,9 +127,13 @@ def _about(audit: Audited) -> str:
     stand_in = " **The build was made from stand-ins.**" if head.stand_in else ""
     return (
         f"Sample {code(head.sample)} of build {code(head.build)}, {recipe}seed {head.seed}: {judged:,} of "
-        f"{len(audit.sample.items):,} pairs judged by {len(audit.auditors)} "
+        f"{len(audit.sample.items):,} pairs judged by {_number(audit.auditors)} "
         f"({', '.join(map(escape, audit.auditors))}), last on {audit.date}.{stand_in}"
     )
+
+
+def _number(auditors: Sequence[str]) -> str:
+    return "1 auditor" if len(auditors) == 1 else f"{len(auditors)} auditors"
 
 
 def _row(name: str, found: Rate) -> tuple[object, ...]:
@@ -147,7 +151,7 @@ def _left_out(scores: Scores) -> str:
         f"Verdicts that do not count: {unsure:,} unsure, {broken:,} broken text. Pairs on which auditors "
         f"differ about relevance: {scores.disputed:,}."
     )
-    if scores.at_most is not None and unsure + broken:
+    if scores.at_most is not None and scores.at_most != scores.false_negatives.value:
         sentence += f" If every pair without a verdict that counts were relevant: {percent(scores.at_most)}."
     return sentence
 

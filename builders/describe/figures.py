@@ -174,7 +174,7 @@ def shared_positives(dataset: Dataset) -> tuple[int, int]:
 
 
 def personal(dataset: Dataset) -> Markdown:
-    """Return the table of replaced personal data, and the kinds that were looked for and not found."""
+    """Return tables of what was replaced, the kinds that were not found, and how well they are found."""
     counts = dataset.lock.personal
     tables = sorted(counts, key=lambda name: (name != "queries", name))
     found = sorted({kind for kinds in counts.values() for kind, count in kinds.items() if count})
@@ -182,7 +182,29 @@ def personal(dataset: Dataset) -> Markdown:
     parts = [table(("Replaced", *(f"In {name}" for name in tables)), rows)] if rows else []
     if absent := [code(kind.value) for kind in dataset.spec.personal if kind.value not in found]:
         parts.append(Markdown(f"Looked for and not found: {', '.join(absent)}."))
-    return Markdown("\n\n".join(parts))
+    if by_rule := list(_by_rule(dataset)):
+        parts.append(table(("Rule", "Replaced", "For example, a letter as x and a digit as 0"), by_rule))
+    return Markdown("\n\n".join([*parts, *_gold(dataset)]))
+
+
+def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
+    reports = dataset.lock.scrubbed.values()
+    for rule in sorted({rule for told in reports for rule in told.rules}):
+        count = sum(told.rules.get(rule, 0) for told in reports)
+        forms = dict.fromkeys(form for told in reports for form in told.examples.get(rule, ()))
+        yield code(rule), count, Markdown(", ".join(code(form) for form in list(forms)[:2]))
+
+
+def _gold(dataset: Dataset) -> Iterator[Markdown]:
+    facts = dataset.lock.facts
+    if marked := facts.get("personal_gold_marked", 0):
+        found, replaced = facts["personal_gold_found"], facts["personal_gold_replaced"]
+        right = facts["personal_gold_right"]
+        yield Markdown(
+            f"On the project's own gold set of German sentences the scrubber finds {found:,} of {marked:,} "
+            f"marked places (recall {share(found, marked)}), and {right:,} of its {replaced:,} replacements "
+            f"are right (precision {share(right, replaced)})."
+        )
 
 
 def negatives_by_query(dataset: Dataset) -> Markdown:

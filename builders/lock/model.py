@@ -98,6 +98,24 @@ class EncoderLock(Frozen):
     passage_prefix: str
 
 
+class PersonalReport(Frozen):
+    """What a scrub replaced.
+
+    Attributes:
+        texts: Texts looked at; nulls do not count.
+        changed: Those in which something was replaced.
+        kinds: Replacements by kind.
+        rules: Replacements by rule.
+        examples: By rule, the forms of the first replaced values: a letter is an x, a digit is a 0.
+    """
+
+    texts: int
+    changed: int
+    kinds: dict[str, int]
+    rules: dict[str, int]
+    examples: dict[str, tuple[str, ...]]
+
+
 class MiningLock(Frozen):
     """Recipe, encoder and report of mining."""
 
@@ -197,6 +215,7 @@ class Lock(Frozen):
         splits: Queries by split.
         facts: Counts that the card cites (relations, overlap of positives between splits, …).
         personal: Replacements by table and kind: ``{"queries": {"email": 3}}``.
+        scrubbed: The same by rule, with masked examples, by table.
         mining: None where nothing is mined.
         clustering: None where no clustering sets are published.
         decisions: What decisions of audits did, counted; empty where there are none.
@@ -216,6 +235,7 @@ class Lock(Frozen):
     splits: dict[str, int]
     facts: dict[str, int]
     personal: dict[str, dict[str, int]]
+    scrubbed: dict[str, PersonalReport] = Field(default_factory=dict)
     mining: MiningLock | None = None
     clustering: ClusteringLock | None = None
     decisions: dict[str, int] = Field(default_factory=dict)

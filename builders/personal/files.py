@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 
 from builders import files
 from builders.errors import UsageError
-from builders.lock.model import Frozen
+from builders.lock.model import Frozen, PersonalReport
 from builders.personal import pieces
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.personal.pieces import Done, Task
-from builders.personal.report import PersonalReport, together
+from builders.personal.report import together
 
 _PARQUET_ROWS = 8192
 _ALONE_BELOW = 16 << 20

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from builders.errors import UsageError
+from builders.lock.model import PersonalReport
 from builders.personal.engine import scrub
 from builders.personal.kinds import PersonalKind
-from builders.personal.report import PersonalReport, report, together
+from builders.personal.report import report, together
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

@@ -7,28 +7,10 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from builders.lock.model import Frozen
+from builders.lock.model import PersonalReport
 
 _EXAMPLES = 3
 _LONGEST = 60
-
-
-class PersonalReport(Frozen):
-    """What a scrub replaced.
-
-    Attributes:
-        texts: Texts looked at; nulls do not count.
-        changed: Those in which something was replaced.
-        kinds: Replacements by kind.
-        rules: Replacements by rule.
-        examples: By rule, the forms of the first replaced values: a letter is an x, a digit is a 0.
-    """
-
-    texts: int
-    changed: int
-    kinds: dict[str, int]
-    rules: dict[str, int]
-    examples: dict[str, tuple[str, ...]]
 
 
 def report(texts: pl.Series, spans: pl.DataFrame) -> PersonalReport:

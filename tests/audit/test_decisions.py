@@ -7,14 +7,23 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.decisions import Decision, decide, merged, read_decisions, write_decisions
+from builders.audit.decisions import (
+    PAIR,
+    Decision,
+    apply,
+    decide,
+    merged,
+    read_decisions,
+    resolve,
+    write_decisions,
+)
 from builders.audit.draw import Wanted, draw
 from builders.audit.model import Item, Judgement, Sample, Verdict
 from builders.audit.take import take
 from builders.configs import jobs as jobs_config
 from builders.errors import UsageError
 from builders.prepare import Prepared, prepare
-from builders.spec import Audit, Records, Retrieval, observed
+from builders.spec import Audit, Records, Relations, Retrieval, observed
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N, U = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT, Verdict.UNSURE
@@ -178,6 +187,17 @@ def test_an_excluded_pair_is_neither_positive_nor_negative() -> None:
     assert after.decisions["unmatched"] == 1
     assert after.decisions["qrels_removed"] == 2
     assert after.decisions["undecided_added"] == 4
+
+
+def test_what_auditors_found_relevant_is_not_undecided_any_more() -> None:
+    queries = pl.DataFrame({"_id": ["q1", "q2"], "group": ["g", "g"]})
+    corpus = pl.DataFrame({"_id": ["d1", "d2"]})
+    qrels = pl.DataFrame({"query-id": ["q1"], "corpus-id": ["d1"], "extended": [False]})
+    undecided = pl.DataFrame({"query-id": ["q1", "q2"], "corpus-id": ["d2", "d2"]})
+    resolved = resolve([pair("q1", "d2", "relevant")], queries, corpus)
+    after = apply(Relations(qrels, undecided), resolved)
+    assert set(after.qrels.select(PAIR).iter_rows()) == {("q1", "d1"), ("q1", "d2")}
+    assert after.undecided.rows() == [("q2", "d2")]
 
 
 def test_a_query_whose_positives_are_all_excluded_is_dropped_for_a_reason() -> None:

@@ -146,6 +146,16 @@ def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place
     assert place.report().configs["jobs"].controls.value == pytest.approx(sum(right) / 5)
 
 
+def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place) -> None:
+    first = place.sample(Wanted(100, 0, seed=1))
+    place.judge(first, set())
+    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    assert drawn.sample.of_kind("control") == ()
+    place.judge(first, {item.corpus_id for item in first.items}, "Ben")
+    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    assert drawn.sample.of_kind("control") == ()
+
+
 def test_hostile_names_do_not_change_the_page(place: Place) -> None:
     sample = place.sample(Wanted(20, 0))
     place.judge(sample, set(), "<b>|x</b> [a](b)")

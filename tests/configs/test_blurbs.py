@@ -76,7 +76,7 @@ def test_every_book_is_accounted_for(tmp_path: Path) -> None:
         ("documents", "2", "no_title"), ("documents", "5", "several_genres"),
     ]  # fmt: skip
     assert prepared.documents.filter(upstream_id="6")["p2p"].item() == "Titel Mehr bei <EMAIL> &amp; Co."
-    assert prepared.personal == {"documents": {"email": 1}}
+    assert prepared.personal["documents"].kinds == {"email": 1}
 
 
 def test_books_with_one_isbn_are_all_malformed(tmp_path: Path) -> None:
