@@ -219,17 +219,23 @@ def _mine(
     from builders.mining import blas_kernel, mine, summary_lines
     from builders.text.merge import encoded_text
 
-    encoder = load_encoder(mining.encoder, options.encoder, workers=options.workers)
-    recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
-
     vectors = options.home and options.home / "vectors"
+    encoder = load_encoder(
+        mining.encoder, options.encoder, workers=options.workers, offline=options.offline, root=vectors
+    )
+    recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
+    truncated: dict[str, int] = {}
 
     def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
         def tick(done: int, total: int) -> None:
             progress.tick(f"encode {role}", done, total)
 
         result = encode_cached(encoder, texts, role, root=vectors, progress=tick)
-        progress.step(f"encode {role}", f"{result.encoded:,} encoded, {result.cached:,} from the cache")
+        truncated[role] = result.truncated
+        counts = f"{result.encoded:,} encoded, {result.cached:,} from the cache"
+        if result.truncated:
+            counts += f", {result.truncated:,} cut to {encoder.identity.max_length} tokens"
+        progress.step(f"encode {role}", counts)
         return result
 
     mined = mine(
@@ -246,7 +252,9 @@ def _mine(
     progress.step("mine", *summary_lines(mined.report))
     if warning := blas_kernel().warning:
         progress.step("", warning)
-    return mined, MiningLock(recipe=asdict(recipe), encoder=encoder.identity, report=mined.report)
+    return mined, MiningLock(
+        recipe=asdict(recipe), encoder=encoder.identity, report=mined.report, truncated=truncated
+    )
 
 
 def _tables(

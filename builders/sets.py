@@ -14,9 +14,41 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.errors import FindingsError
-from builders.spec import Sampled, SetRule, Within
 
 WITHIN = "within:"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Clustering sets of random size, drawn from all documents.
+
+    Attributes:
+        level: Of the published rows, "coarse".
+        label: The column that holds the label, as `Clustering.compose` names it.
+        count: How many sets.
+        smallest: Least share of the documents that a set holds.
+    """
+
+    level: str
+    label: str
+    count: int = 10
+    smallest: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """One clustering set of all documents for each value of a column; its level is "within:" and the value.
+
+    Attributes:
+        by: The column whose values divide the documents.
+        label: The column that holds the label.
+    """
+
+    by: str
+    label: str
+
+
+SetRule = Sampled | Within
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from builders.personal.kinds import PersonalKind
+from builders.sets import SetRule
 from builders.sources.model import RecordedFile
 
 Files = Mapping[str, Sequence[Path]]
@@ -242,39 +243,6 @@ class Documents:
 
     rows: pl.DataFrame
     malformed: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """Clustering sets of random size, drawn from all documents.
-
-    Attributes:
-        level: Of the published rows, "coarse".
-        label: The column that holds the label, as `Clustering.compose` names it.
-        count: How many sets.
-        smallest: Least share of the documents that a set holds.
-    """
-
-    level: str
-    label: str
-    count: int = 10
-    smallest: float = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """One clustering set of all documents for each value of a column; its level is "within:" and the value.
-
-    Attributes:
-        by: The column whose values divide the documents.
-        label: The column that holds the label.
-    """
-
-    by: str
-    label: str
-
-
-SetRule = Sampled | Within
 
 
 @dataclass(frozen=True, slots=True)

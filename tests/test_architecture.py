@@ -12,7 +12,8 @@ import builders
 ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS: dict[str, frozenset[str]] = {
-    "spec": frozenset({"errors", "personal", "sources"}),
+    "spec": frozenset({"errors", "personal", "sets", "sources"}),
+    "sets": frozenset({"errors"}),
     "tables": frozenset(),
     "text": frozenset({"errors", "tables", "files", "text", "personal"}),
     "lock": frozenset({"errors", "files", "lock", "spec", "tables"}),
@@ -28,6 +29,7 @@ LAYERS: dict[str, frozenset[str]] = {
         "personal",
         "registry",
         "checks",
+        "sets",
         "splits",
         "parquet",
         "mining",

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from builders.documents import limit_documents, prepare_documents
 from builders.errors import SourceError
 from builders.personal.kinds import CONTACT
-from builders.spec import Clustering, Documents, Files, Sampled, Waiver
+from builders.sets import Sampled
+from builders.spec import Clustering, Documents, Files, Waiver
 
 NONE = pl.DataFrame(schema={"id": pl.String, "problem": pl.String})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 LONGEST_BOOK = 1 << 20
 """Bytes of the longest book that is read."""
 
-_TOPIC = re.compile(r'<topic d="([0-9])"(?: label="True")?>([^<>]+)</topic>')
+_TOPIC = re.compile(r'<topic d="([0-9])"[^<>]*>([^<>]+)</topic>')
 _BETWEEN_BOOKS = re.compile(r"<\?xml [^<>]*\?>|</?root>|")
 _ID = re.compile(r"[0-9A-Za-z-]{1,32}")
 

@@ -6,9 +6,10 @@ import polars as pl
 
 from builders.configs._published import TENKGNAD
 from builders.personal.kinds import CONTACT
+from builders.sets import Sampled
 from builders.sources.database import read_table
 from builders.sources.model import RecordedFile
-from builders.spec import Clustering, Documents, Files, Sampled
+from builders.spec import Clustering, Documents, Files
 from builders.text.markup import element_text, paragraphs
 
 DATABASE = "corpus.sqlite3"

@@ -3,57 +3,94 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from builders.encoders.hub import fetch_file, fetch_model, resolve
 from builders.encoders.protocol import Role
-from builders.encoders.texts import cut_to_fit, require_fitting, require_usable, text_key
-from builders.errors import EncoderError
+from builders.encoders.shards import described
+from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
+from builders.errors import EncoderError, RemoteError, SourceMissing
+from builders.home import home
 from builders.lock.model import EncoderLock
 from builders.spec import EncoderSpec
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_BATCH = 32
+_TOOLS = ("sentence-transformers", "tokenizers", "torch", "transformers")
 _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 class E5:
     """A model with prefixes, mean pooling and normalised vectors.
 
+    Every text is a forward pass of its own in one thread of torch, several passes beside each other: in a
+    batch, or with more threads a pass, the last bits of a vector depend on the other texts and the threads.
+
     Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
 
     Args:
         spec: Model, revision (a commit, possibly short), prefixes and maximum length.
-        threads: Threads of torch; by default one per usable CPU.
-        device: "cpu", "cuda", …; by default what sentence-transformers chooses.
+        threads: Texts that are encoded beside each other; by default one per usable CPU.
+        device: "cpu", "cuda", …; another device gives other last bits.
+        offline: Never touch the network.
+        root: Folder of the cached vectors; by default `vectors` in the home of all caches.
     """
 
-    def __init__(self, spec: EncoderSpec, *, threads: int | None = None, device: str | None = None) -> None:
+    def __init__(
+        self,
+        spec: EncoderSpec,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
+        offline: bool = False,
+        root: Path | None = None,
+    ) -> None:
         self._spec = spec
         self._threads = threads or len(os.sched_getaffinity(0))
         self._device = device
+        self._offline = offline
+        self._root = root
 
     @cached_property
     def identity(self) -> EncoderLock:
-        """Everything that determines a vector. Asks the cache of the Hub's client, then the Hub.
+        """Everything that determines a vector.
+
+        Asks the cache of the Hub's client, then the Hub, and where that fails the cached vectors: those
+        that are there need no model.
 
         Raises:
             EncoderError: The revision is not a commit, or the model's `config.json` is not what it should be.
             RemoteError: The Hub is not reachable and nothing is cached, or it refuses.
+            SourceMissing: Offline, and nothing is cached.
         """
+        try:
+            return self._of_the_model()
+        except (RemoteError, SourceMissing):
+            known = [
+                one
+                for one in described(self._root or home() / "vectors")
+                if one.revision.startswith(self._spec.revision)
+                and one == self._declared(one.revision, one.dimensions)
+            ]
+            if len(known) != 1:
+                raise
+            return known[0]
+
+    def _of_the_model(self) -> EncoderLock:
         spec = self._spec
-        revision = resolve(spec.model, spec.revision)
-        config = fetch_file(spec.model, revision, "config.json")
+        revision = resolve(spec.model, spec.revision, offline=self._offline)
+        config = fetch_file(spec.model, revision, "config.json", offline=self._offline)
         try:
             dimensions = int(json.loads(config.read_bytes())["hidden_size"])
         except (ValueError, KeyError, TypeError) as error:
@@ -61,6 +98,10 @@ class E5:
                 f"{spec.model}@{revision}: config.json has no `hidden_size`",
                 hint="Pin a revision that holds a transformer, or remove it from the Hub client's cache.",
             ) from error
+        return self._declared(revision, dimensions)
+
+    def _declared(self, revision: str, dimensions: int) -> EncoderLock:
+        spec = self._spec
         return EncoderLock(
             backend="sentence-transformers",
             model=spec.model,
@@ -70,6 +111,8 @@ class E5:
             pooling="mean",
             query_prefix=spec.query_prefix,
             passage_prefix=spec.passage_prefix,
+            device=self._device,
+            tools={name: importlib.metadata.version(name) for name in _TOOLS},
         )
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -78,27 +121,25 @@ class E5:
         return cut_to_fit(texts, lambda some: self._count(some, role), self._spec.max_length)
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `Encoder.encode`.
-
-        Batches are formed by (tokens, text hash), so that the order of the texts changes no vector.
-        """
+        """Encode texts that fit; see `Encoder.encode`."""
         require_usable(texts)
-        counts = self._count(texts, role)
-        require_fitting(counts, self._spec.max_length)
-        order = sorted(range(len(texts)), key=lambda index: (counts[index], text_key(role, texts[index])))
+        require_fitting(self._count(texts, role), self._spec.max_length)
         vectors = np.empty((len(texts), self.identity.dimensions), dtype=np.float32)
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
-            vectors[batch] = self._encode_batch([self._prefix(role) + texts[index] for index in batch])
+        # a tokenizer must not be used by two threads at once
+        inputs = [self._model.preprocess([self._prefix(role) + text]) for text in texts]
+        with _one_torch_thread_each(self._threads) as pool:
+            for row, vector in enumerate(pool.map(self._forward, inputs)):
+                vectors[row] = vector
         return vectors
 
-    def _encode_batch(self, prefixed: list[str]) -> NDArray[np.float32]:
-        # An empty prompt keeps the model's own default prompt from being put before our prefix.
-        with _torch_threads(self._threads):
-            encoded: NDArray[np.float32] = self._model.encode(
-                prefixed, prompt="", batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
-            )
-        return encoded
+    def _forward(self, inputs: dict[str, Any]) -> NDArray[np.float32]:
+        import torch
+        from sentence_transformers.util import batch_to_device
+
+        with torch.inference_mode():
+            output = self._model(batch_to_device(inputs, self._model.device))["sentence_embedding"]
+            vector: NDArray[np.float32] = output[0].cpu().numpy()
+        return vector
 
     def _count(self, texts: Sequence[str], role: Role) -> list[int]:
         if not texts:
@@ -113,15 +154,16 @@ class E5:
     @cached_property
     def _model(self) -> SentenceTransformer:
         identity = self.identity
-        folder = fetch_model(identity.model, identity.revision)
+        folder = fetch_model(identity.model, identity.revision, offline=self._offline)
         model = _load(folder, f"{identity.model}@{identity.revision}", self._device)
         _require_as_declared(model, identity)
         _require_all_weights(model, folder, identity)
         model.max_seq_length = identity.max_length
+        model.eval()
         return model
 
 
-def _load(folder: Path, name: str, device: str | None) -> SentenceTransformer:
+def _load(folder: Path, name: str, device: str) -> SentenceTransformer:
     try:
         with _no_progress_bars():
             from sentence_transformers import SentenceTransformer
@@ -187,15 +229,16 @@ def _unfit(identity: EncoderLock, fault: str) -> EncoderError:
 
 
 @contextlib.contextmanager
-def _torch_threads(number: int) -> Iterator[None]:
+def _one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a number of threads in each of which torch computes with that thread alone."""
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(number)
     try:
-        yield
+        with ThreadPoolExecutor(number, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(before)  # the number for threads to come is the process's
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from builders.encoders.protocol import Encoder
@@ -11,13 +12,22 @@ from builders.spec import EncoderSpec
 Backend = Literal["e5", "offline"]
 
 
-def load_encoder(spec: EncoderSpec, backend: Backend, *, workers: int | None = None) -> Encoder:
+def load_encoder(
+    spec: EncoderSpec,
+    backend: Backend,
+    *,
+    workers: int | None = None,
+    offline: bool = False,
+    root: Path | None = None,
+) -> Encoder:
     """Return the encoder of a config. Nothing is loaded or fetched before it is used.
 
     Args:
         spec: The pinned encoder.
         backend: "e5" is that model; "offline" stands in for it with a small one that needs no network.
         workers: Threads (e5) or processes (offline); by default one per usable CPU.
+        offline: Never touch the network.
+        root: Folder of the cached vectors, as for `encode_cached`.
 
     Raises:
         EncoderError: The stand-in adds other prefixes than the config declares, or takes fewer tokens.
@@ -28,7 +38,7 @@ def load_encoder(spec: EncoderSpec, backend: Backend, *, workers: int | None = N
     if backend == "e5":
         from builders.encoders.e5 import E5
 
-        return E5(spec, threads=workers)
+        return E5(spec, threads=workers, offline=offline, root=root)
     if backend == "offline":
         from builders.encoders.offline import offline_for
 

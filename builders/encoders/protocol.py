@@ -23,6 +23,7 @@ class Encoder(Protocol):
         Raises:
             EncoderError: The model is not installed, or is not what its description says.
             RemoteError: A short revision cannot be resolved, as the Hub is not reachable.
+            SourceMissing: The encoder is offline, and its model is not cached.
         """
         ...
 
@@ -43,6 +44,8 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Encode texts that fit; see `truncate`. The prefix is added here.
+
+        A vector depends on its text alone, not by a bit on the other texts, their order or the workers.
 
         Args:
             texts: n texts without prefix.

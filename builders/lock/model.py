@@ -86,7 +86,14 @@ class FileLock(Frozen):
 
 
 class EncoderLock(Frozen):
-    """The encoder that mined."""
+    """The encoder that mined.
+
+    A field that is added takes a default, and vectors cached before keep their place.
+
+    Attributes:
+        device: What it ran on, "cpu", "cuda".
+        tools: Versions of the libraries that decide its vectors; empty where `revision` tells them.
+    """
 
     backend: str
     model: str
@@ -96,6 +103,8 @@ class EncoderLock(Frozen):
     pooling: str
     query_prefix: str
     passage_prefix: str
+    device: str = "cpu"
+    tools: dict[str, str] = Field(default_factory=dict)
 
 
 class PersonalReport(Frozen):
@@ -117,11 +126,16 @@ class PersonalReport(Frozen):
 
 
 class MiningLock(Frozen):
-    """Recipe, encoder and report of mining."""
+    """Recipe, encoder and report of mining.
+
+    Attributes:
+        truncated: Different texts that were longer than the encoder takes, by role, "query" and "passage".
+    """
 
     recipe: dict[str, Any]
     encoder: EncoderLock
     report: dict[str, Any]
+    truncated: dict[str, int] = Field(default_factory=dict)
 
 
 class SetLock(Frozen):

@@ -12,7 +12,8 @@ from builders.checks.clustering import figures
 from builders.checks.model import ClusteringSubject, Finding, Severity
 from builders.lock.model import Funnel
 from builders.personal.kinds import CONTACT
-from builders.spec import Clustering, Documents, Files, PublishedSets, Sampled, TextFigures, Within
+from builders.sets import Sampled, Within
+from builders.spec import Clustering, Documents, Files, PublishedSets, TextFigures
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 
 Change = Callable[[ClusteringSubject], ClusteringSubject]

@@ -207,10 +207,10 @@ def write_model(weights: Weights, folder: Path) -> None:
         path.write_text(json.dumps(document), encoding="utf-8")
 
 
-def tiny_weights() -> Weights:
+def tiny_weights(positions: int = 64) -> Weights:
     """Return random weights of a model that loads in no time."""
     rng = np.random.default_rng(5)
-    hidden, inner, positions = 16, 32, 64
+    hidden, inner = 16, 32
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *"abcdefghijklmnopqrstuvwxyz:", "<mask>"]
 
     def drawn(count: int) -> NDArray[np.float32]:

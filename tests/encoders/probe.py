@@ -6,6 +6,7 @@ The first argument names a function, the second is a folder for what it finds; t
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -50,11 +51,16 @@ def prove(out: Path, cases: str) -> None:
     again.__dict__["_model"] = encoder._model
     shuffled = again.encode([MORE[index] for index in order], "query")
     cached = encode_cached(encoder, pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
+    encode_cached(encoder, pl.Series(MORE[::3]), "query", root=out / "warmed")
+    warmed = encode_cached(encoder, pl.Series(MORE), "query", root=out / "warmed")
+    assert warmed.cached == len(MORE[::3])
     np.savez(
         out / "vectors.npz",
         more=encoder.encode(MORE, "query"),
         order=order,
         shuffled=shuffled,
+        cold=encode_cached(encoder, pl.Series(MORE), "query", root=out / "cold").vectors,
+        warmed=warmed.vectors,
         cached=cached.vectors,
         query=vectors["query"],
         passage=vectors["passage"],
@@ -77,19 +83,35 @@ def prove(out: Path, cases: str) -> None:
 
 def reuse(out: Path) -> None:
     """Ask the cache for what `prove` encoded."""
-    cached = encode_cached(E5(BASE), pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
-    report = {"encoded": cached.encoded, "torch": "torch" in sys.modules}
+    encoder = E5(BASE, root=out / "vectors")
+    cached = encode_cached(encoder, pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
+    report = {
+        "encoded": cached.encoded,
+        "torch": "torch" in sys.modules,
+        "identity": encoder.identity.model_dump(),
+    }
     np.save(out / "reused.npy", cached.vectors)
     (out / "reuse.json").write_text(json.dumps(report), encoding="utf-8")
 
 
-def load(out: Path, cases: str) -> None:
+def load(out: Path, cases: str, network: str = "online") -> None:
     """Load models that are faulty, each (repo, revision, maximum length), and write down the errors."""
     faults = []
     for repo, revision, length in json.loads(cases):
-        encoder = E5(EncoderSpec(repo, revision, length, "query: ", "passage: "))
+        spec = EncoderSpec(repo, revision, length, "query: ", "passage: ")
+        encoder = E5(spec, offline=network == "offline", root=out / "vectors")
         faults.append(_fault(partial(encoder.encode, ["koch"], "query")))
     (out / "faults.json").write_text(json.dumps(faults), encoding="utf-8")
+
+
+def load_on_a_full_disk(out: Path, repo: str, revision: str) -> None:
+    """Load a model where no file may grow beyond 100 bytes, and write down the error."""
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+    encoder = E5(EncoderSpec(repo, revision, 64, "query: ", "passage: "), root=out / "vectors")
+    fault = _fault(partial(encoder.encode, ["koch"], "query"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    (out / "full.json").write_text(json.dumps(fault), encoding="utf-8")
 
 
 def _fault(action: Callable[[], object]) -> list[str]:
@@ -101,5 +123,6 @@ def _fault(action: Callable[[], object]) -> list[str]:
 
 
 if __name__ == "__main__":
-    chosen: dict[str, Callable[..., None]] = {"prove": prove, "reuse": reuse, "load": load}
+    functions: tuple[Callable[..., None], ...] = (prove, reuse, load, load_on_a_full_disk)
+    chosen = {function.__name__: function for function in functions}
     chosen[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,10 @@ def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
         "pooling": "mean",
         "query_prefix": "query: ",
         "passage_prefix": "passage: ",
+        "device": "cpu",
+        "tools": {
+            name: version(name) for name in ("sentence-transformers", "tokenizers", "torch", "transformers")
+        },
     }
     assert proof.report["lazy"], "asking for the identity loads torch"
 
@@ -173,6 +178,11 @@ def test_order_and_threads_change_no_bit(proof: Proof) -> None:
     np.testing.assert_array_equal(arrays["shuffled"], arrays["more"][arrays["order"].astype(int)])
 
 
+def test_what_the_cache_held_changes_no_bit(proof: Proof) -> None:
+    np.testing.assert_array_equal(proof.arrays["warmed"], proof.arrays["cold"])
+    np.testing.assert_array_equal(proof.arrays["cold"], proof.arrays["more"])
+
+
 def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline: OfflineE5) -> None:
     assert proof.report["long"] == offline.truncate([LONG, "Koch"], "passage")
     assert 500 < proof.report["long_count"][0] <= 512
@@ -180,10 +190,14 @@ def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline
     assert kind == "EncoderError" and "the limit is 512" in message
 
 
-def test_a_cached_run_needs_neither_network_nor_torch(hub: Hub, proof: Proof) -> None:
-    probe(hub, proof.home, "reuse", proof.out, HF_ENDPOINT="http://127.0.0.1:9")
+@pytest.mark.parametrize("model", ["fetched", "gone"])
+def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
+    hub: Hub, proof: Proof, tmp_path: Path, model: str
+) -> None:
+    home = proof.home if model == "fetched" else tmp_path
+    probe(hub, home, "reuse", proof.out, HF_ENDPOINT="http://127.0.0.1:9")
     report = json.loads((proof.out / "reuse.json").read_text(encoding="utf-8"))
-    assert report == {"encoded": 0, "torch": False}
+    assert report == {"encoded": 0, "torch": False, "identity": proof.report["identity"]}
     np.testing.assert_array_equal(np.load(proof.out / "reused.npy"), proof.arrays["cached"])
 
 
@@ -231,3 +245,36 @@ def test_without_network_the_hint_names_the_offline_encoder(
     assert kind == "RemoteError"
     assert "the Hub was not reachable" in message
     assert "--encoder offline" in hint
+
+
+def test_a_full_disk_is_not_told_as_a_failure_of_the_network(hub: Hub, tmp_path: Path) -> None:
+    write_model(tiny_weights(), tmp_path / "model")
+    commit = hub.store.add_folder("model", "test/large", tmp_path / "model")
+    home = tmp_path / "clients"
+    probe(hub, home, "load_on_a_full_disk", tmp_path, "test/large", commit)
+    kind, message, hint = json.loads((tmp_path / "full.json").read_text(encoding="utf-8"))
+    assert (kind, "HF_HOME" in hint) == ("StorageError", True)
+    assert message.startswith(f"{home}") and "File too large" in message
+
+
+def test_offline_names_the_part_of_a_model_that_is_missing(hub: Hub, tmp_path: Path) -> None:
+    write_model(tiny_weights(), tmp_path / "model")
+    commit = hub.store.add_folder("model", "test/partial", tmp_path / "model")
+    cases = json.dumps([("test/partial", commit, 64)])
+
+    def faults(network: str) -> list[list[str]]:
+        probe(hub, tmp_path / "clients", "load", tmp_path, cases, network)
+        told: list[list[str]] = json.loads((tmp_path / "faults.json").read_text(encoding="utf-8"))
+        return told
+
+    assert faults("online") == [[]]
+    asked = len(hub.log)
+    assert faults("offline") == [[]]
+    (weights,) = (tmp_path / "clients").rglob("model.safetensors")
+    weights.unlink()
+    ((kind, message, hint),) = faults("offline")
+    assert kind == "SourceMissing"
+    assert message == f"offline, and not cached: *.safetensors of test/partial@{commit}"
+    assert "--encoder offline" in hint
+    assert len(hub.log) == asked
+    assert faults("online") == [[]], "a part that is missing is fetched"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from builders.encoders import Role, encode_cached
 from builders.encoders.offline import OfflineE5
-from builders.encoders.shards import folder_of
+from builders.encoders.shards import described, folder_of
 from builders.errors import EncoderError, StorageError
 from tests.encoders.hashing import HashEncoder
 from tests.encoders.samples import LONG, PROFILES, TITLES
@@ -112,6 +113,8 @@ def test_roles_are_kept_apart(tmp_path: Path) -> None:
         {"pooling": "cls"},
         {"query_prefix": "Q:"},
         {"passage_prefix": "P:"},
+        {"device": "cuda"},
+        {"tools": {"torch": "9.0"}},
     ],
 )
 def test_whatever_changes_a_vector_has_a_folder_of_its_own(tmp_path: Path, change: dict[str, Any]) -> None:
@@ -120,6 +123,17 @@ def test_whatever_changes_a_vector_has_a_folder_of_its_own(tmp_path: Path, chang
     encoder.identity = encoder.identity.model_copy(update=change)
     assert encode_cached(encoder, series(TITLES), "query", root=tmp_path).encoded == len(TITLES)
     assert len({path.parent for path in shards(tmp_path)}) == 2
+
+
+def test_the_encoders_of_cached_vectors_are_found_and_other_files_passed_over(tmp_path: Path) -> None:
+    one, other = HashEncoder(), HashEncoder(revision="r2")
+    for encoder in (one, other):
+        encode_cached(encoder, series(TITLES), "query", root=tmp_path)
+    shutil.copytree(folder_of(one.identity, tmp_path), tmp_path / "copied by hand")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/encoder.json").write_text('{"model": 1}', encoding="ascii")
+    assert sorted(found.revision for found in described(tmp_path)) == ["r1", "r2"]
+    assert described(tmp_path / "nowhere") == []
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
