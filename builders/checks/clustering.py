@@ -276,9 +276,9 @@ def _texts(subject: ClusteringSubject) -> pl.DataFrame:
     Of p2p the part after the title is taken: as title and text were scrubbed, each by itself.
     """
     s2s, p2p = (rows(subject, kind) for kind in CLUSTERING.values())
-    joined = s2s.join(p2p.select("set", "row", p2p="sentence"), on=["set", "row"]).with_columns(
-        rest=pl.col("p2p").str.strip_prefix(pl.col("sentence") + " ")
-    )
+    joined = s2s.join(
+        p2p.select("set", "row", p2p="sentence"), on=["set", "row"], maintain_order="left"
+    ).with_columns(rest=pl.col("p2p").str.strip_prefix(pl.col("sentence") + " "))
     parts = {"label": ("label", "s2s"), "title": ("sentence", "s2s"), "text": ("rest", "p2p")}
     return pl.concat(
         joined.select(

@@ -46,17 +46,23 @@ def prove(out: Path, cases: str) -> None:
     vectors = {role: encoder.encode(TEXTS, role) for role in ROLES}
     hook.remove()
 
+    import torch
+
+    torch.set_num_threads(1)
     order = np.random.default_rng(3).permutation(len(MORE))
     again = E5(BASE, threads=1)
     again.__dict__["_model"] = encoder._model
     shuffled = again.encode([MORE[index] for index in order], "query")
+    torch.set_num_threads(2)  # what a process has by default depends on its machine
+    more = encoder.encode(MORE, "query")
+    assert torch.get_num_threads() == 2, "a setting of the process was changed"
     cached = encode_cached(encoder, pl.Series([LONG, *TITLES]), "passage", root=out / "vectors")
     encode_cached(encoder, pl.Series(MORE[::3]), "query", root=out / "warmed")
     warmed = encode_cached(encoder, pl.Series(MORE), "query", root=out / "warmed")
     assert warmed.cached == len(MORE[::3])
     np.savez(
         out / "vectors.npz",
-        more=encoder.encode(MORE, "query"),
+        more=more,
         order=order,
         shuffled=shuffled,
         cold=encode_cached(encoder, pl.Series(MORE), "query", root=out / "cold").vectors,

@@ -87,6 +87,8 @@ def test_identity_names_package_and_weights_without_loading_them() -> None:
         "pooling": "mean",
         "query_prefix": "query: ",
         "passage_prefix": "passage: ",
+        "device": "cpu",
+        "tools": {},
     }
 
 
