@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.build import exclusive
+from builders.files import exclusive
 from builders.rehearsal import serve
 from tests.end_to_end.bad_days import (
     JOBS,
