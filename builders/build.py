@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from builders import checks
-from builders.checks.model import ClusteringSubject
-from builders.clustering import cluster, sets_line, write_sets
-from builders.documents import limit_documents, prepare_documents
+from builders.clustering import build_sets
 from builders.files import exclusive
-from builders.lock.committed import committed_lock, from_upstream, whole_upstream
+from builders.lock.committed import committed_lock, from_upstream
 from builders.retrieval import build_pairs
-from builders.sets import draw
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
 from builders.spec import Clustering, ConfigSpec
-from builders.steps import (
-    SEED,
-    Built,
-    Options,
-    Progress,
-    by_kind,
-    finding_lines,
-    funnel_line,
-    stop_on_errors,
-    written_line,
-)
+from builders.steps import Built, Options, Progress
 
 __all__ = ["Built", "Options", "Progress", "build"]
 
@@ -40,33 +26,8 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
         fetched, stand_in = _sources(spec, options, progress)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         if isinstance(spec, Clustering):
-            return _build_sets(spec, options, progress, fetched)
+            return build_sets(spec, options, progress, fetched)
         return build_pairs(spec, options, progress, fetched, stand_in=stand_in)
-
-
-def _build_sets(spec: Clustering, options: Options, progress: Progress, fetched: Fetched) -> Built:
-    """Build a clustering config from its fetched sources."""
-    read = spec.read(fetched.files)
-    if options.limit is not None:
-        read = limit_documents(read, options.limit)
-    prepared = prepare_documents(spec, read)
-    progress.step("prepare", funnel_line(prepared.funnel))
-    clustered = cluster(spec, prepared, draw(prepared.documents, spec.sets, seed=SEED))
-    progress.step("draw", sets_line(clustered.figures))
-    parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": False}
-    subject = ClusteringSubject(
-        spec,
-        by_kind(list(clustered.tables)),
-        (prepared.funnel,),
-        clustered.figures,
-        upstream=whole_upstream(fetched.locks, parameters),
-    )
-    findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
-    stop_on_errors(spec, findings)
-    progress.step("check", *finding_lines(findings))
-    lock = write_sets(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
-    progress.step("write", written_line(lock))
-    return Built(lock, findings)
 
 
 def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fetched, bool]:

@@ -1,4 +1,4 @@
-"""The steps of a clustering build after drawing: tables, figures, and writing them with the lock."""
+"""The steps of a clustering build: read, prepare, draw, check, write + lock."""
 
 from __future__ import annotations
 
@@ -9,12 +9,26 @@ from typing import Any
 
 import polars as pl
 
-from builders.checks.model import Finding
-from builders.documents import PreparedDocuments
+from builders import checks
+from builders.checks.model import ClusteringSubject, Finding
+from builders.documents import PreparedDocuments, limit_documents, prepare_documents
+from builders.lock.committed import whole_upstream
 from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
 from builders.personal import gold_set
-from builders.sets import DrawnSet, fill
+from builders.sets import DrawnSet, draw, fill
+from builders.sources import Fetched
 from builders.spec import Clustering
+from builders.steps import (
+    SEED,
+    Built,
+    Options,
+    Progress,
+    by_kind,
+    finding_lines,
+    funnel_line,
+    stop_on_errors,
+    written_line,
+)
 from builders.tables import CLUSTERING, Table
 from builders.write import encode_all, finding_locks, put, tool_versions
 
@@ -34,6 +48,37 @@ class Clustered:
     figures: ClusteringLock
     provenance: pl.DataFrame
     facts: dict[str, int]
+
+
+def build_sets(spec: Clustering, options: Options, progress: Progress, fetched: Fetched) -> Built:
+    """Build a clustering config from its fetched sources, and write its lock last.
+
+    Raises:
+        SourceError: An upstream is damaged, or more of it malformed than is waived.
+        FindingsError: A check found an error; nothing of the release was touched.
+        StorageError: The folder cannot be written.
+    """
+    read = spec.read(fetched.files)
+    if options.limit is not None:
+        read = limit_documents(read, options.limit)
+    prepared = prepare_documents(spec, read)
+    progress.step("prepare", funnel_line(prepared.funnel))
+    clustered = cluster(spec, prepared, draw(prepared.documents, spec.sets, seed=SEED))
+    progress.step("draw", sets_line(clustered.figures))
+    parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": False}
+    subject = ClusteringSubject(
+        spec,
+        by_kind(list(clustered.tables)),
+        (prepared.funnel,),
+        clustered.figures,
+        upstream=whole_upstream(fetched.locks, parameters),
+    )
+    findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
+    stop_on_errors(spec, findings)
+    progress.step("check", *finding_lines(findings))
+    lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
+    progress.step("write", written_line(lock))
+    return Built(lock, findings)
 
 
 def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[DrawnSet]) -> Clustered:
@@ -60,7 +105,15 @@ def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[Drawn
     )
 
 
-def write_sets(
+def sets_line(figures: ClusteringLock) -> str:
+    """Return the sets in one line: "10 coarse 232-1,699 rows, 8 within 17-1,044 rows"."""
+    sizes: dict[str, list[int]] = {}
+    for one in figures.sets:
+        sizes.setdefault(one.level.partition(":")[0], []).append(one.rows)
+    return ", ".join(f"{len(rows)} {level} {min(rows):,}-{max(rows):,} rows" for level, rows in sizes.items())
+
+
+def _write(
     out: Path,
     spec: Clustering,
     sources: tuple[SourceLock, ...],
@@ -69,11 +122,6 @@ def write_sets(
     clustered: Clustered,
     findings: Sequence[Finding],
 ) -> Lock:
-    """Write a clustering config under `out`: its old lock goes first, the new one comes last.
-
-    Raises:
-        StorageError: Something cannot be written.
-    """
     encoded = encode_all(clustered.tables)
     lock = Lock(
         config=spec.name,
@@ -93,14 +141,6 @@ def write_sets(
     )
     put(out, lock, encoded, {"dropped": prepared.dropped, "provenance": clustered.provenance})
     return lock
-
-
-def sets_line(figures: ClusteringLock) -> str:
-    """Return the sets in one line: "10 coarse 232-1,699 rows, 8 within 17-1,044 rows"."""
-    sizes: dict[str, list[int]] = {}
-    for one in figures.sets:
-        sizes.setdefault(one.level.partition(":")[0], []).append(one.rows)
-    return ", ".join(f"{len(rows)} {level} {min(rows):,}-{max(rows):,} rows" for level, rows in sizes.items())
 
 
 def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetLock:

@@ -111,7 +111,7 @@ def _sets(
                 size = set_size(documents.height, smallest, sizes)
                 yield DrawnSet(level, label, tuple(rows.sample(range(documents.height), size)))
         case Within(by=by, label=label):
-            numbered = documents.with_row_index("number").group_by(by).agg(pl.col("number").sort())
+            numbered = documents.with_row_index("number").group_by(by).agg("number")
             for value, members in numbered.sort(by).select(by, "number").iter_rows():
                 yield DrawnSet(f"{WITHIN}{value}", label, tuple(rows.sample(members, len(members))))
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders import registry
 from builders.build import Options, build
 from builders.checks import check_release
 from builders.cli.output import Lines
@@ -26,9 +25,9 @@ from builders.demo.sample_clustering import lay_out
 from builders.errors import Drift, FindingsError, MtebDeError, Refused, SourceChanged, SourceMissing
 from builders.lock import committed
 from builders.lock.model import Lock, read_lock
+from builders.sets import Sampled
 from builders.sources import RecordedFile
 from builders.spec import Clustering, PublishedSets, Waiver
-from builders.tables import CLUSTERING
 from tests.cli.kit import call
 from tests.fixtures import upstream
 from tests.fixtures.clustering import book, page, write_articles, write_books
@@ -200,6 +199,16 @@ def test_a_limit_builds_from_fewer_documents(sample: Path, tmp_path: Path) -> No
     lock = made(tenkgnad.CONFIG, tmp_path, sample, limit=60)
     assert (lock.funnels[0].read, lock.parameters["limit"]) == (60, 60)
     assert committed.stand_ins(lock)
+
+
+def test_documents_in_no_set_are_counted_and_not_measured(sample: Path, tmp_path: Path) -> None:
+    spec = replace(tenkgnad.CONFIG, sets=(Sampled("topic", "section", count=1),))
+    lock = made(spec, tmp_path, sample, limit=60)
+    assert lock.clustering is not None
+    table = sets(tmp_path, "tenkgnad", "p2p")
+    texts = set(table["sentences"].explode().to_list())
+    assert lock.facts["documents_in_no_set"] == lock.funnels[0].out - len(texts) > 0
+    assert lock.clustering.texts["p2p"].unique == len(texts)
 
 
 def small_books(folder: Path) -> None:
@@ -389,12 +398,3 @@ def test_the_real_upstream_is_held_against_published_sets(remote: Clustering, tm
     assert gates == {"published-sizes", "published-labels", "published-lengths"}
     part = from_server(replace(remote, published=known), tmp_path, against_lock=False, limit=100)
     assert not [finding for finding in part.findings if finding.severity == "gate"]
-
-
-def test_the_columns_are_those_that_are_published(tree: Path) -> None:
-    for name in CONFIGS:
-        for variant in CLUSTERING:
-            assert sets(tree, name, variant).schema == {
-                "sentences": pl.List(pl.String), "labels": pl.List(pl.String), "level": pl.String,
-            }  # fmt: skip
-            assert registry.load(name).release == "tecb-de"

@@ -39,7 +39,7 @@ FOUND = 1
     help="How hard negatives are mined.  [default: as the config says]",
 )
 @click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
-@click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries only.")
+@click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries, or documents, only.")
 @click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
 @click.option("--sample", is_flag=True, help="Build from the bundled sample instead of the upstreams.")
 @click.option("--check", is_flag=True, help="Rebuild, and compare with the committed lock.")

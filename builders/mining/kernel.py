@@ -50,10 +50,7 @@ def kernel_warning(architecture: str, cpu_flags: frozenset[str]) -> str:
     """
     if architecture not in _WITHOUT_AVX512 or "avx512f" not in cpu_flags:
         return ""
-    return (
-        f"BLAS uses the kernel {architecture} on a CPU with AVX-512: mining takes about twice as long as it "
-        "could. Unset OPENBLAS_CORETYPE, or install a newer numpy."
-    )
+    return f"slow BLAS kernel {architecture} on AVX-512: unset OPENBLAS_CORETYPE, or install a newer numpy"
 
 
 def _cpu_flags() -> frozenset[str]:

@@ -66,7 +66,7 @@ BAD = {
     "a web page": b"<!DOCTYPE html>\n<html>404</html>",
     "not a zip archive": b"Kein Archiv",
     "is not a zip archive, or a part": packed(CONTENT)[:-30],
-    "encrypted": packed(CONTENT).replace(_ENTRY + b"\x00\x00", _ENTRY + b"\x01\x00"),
+    "member 'eins.txt' is encrypted": packed(CONTENT).replace(_ENTRY + b"\x00\x00", _ENTRY + b"\x01\x00"),
     "does not stay inside": packed({**CONTENT, "../boese.txt": b"x"}),
     "'/etc/passwd' does not stay inside": packed({**CONTENT, "/etc/passwd": b"x"}),
     "looks like a bomb: .* would become 20,000,000": packed({**CONTENT, "zwei.txt": bytes(20_000_000)}),

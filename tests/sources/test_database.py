@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +48,26 @@ def test_the_file_is_not_written_and_nothing_appears_beside_it(tmp_path: Path) -
         tmp_path.chmod(0o755)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_transaction_that_was_cut_is_left_as_it_is(tmp_path: Path) -> None:
+    """Opened for writing, SQLite would roll it back: it would change the file."""
+    path = write(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA cache_size = 1")
+        database.execute("BEGIN")
+        database.executemany(
+            "INSERT INTO Obst VALUES (?, ?, '', 1.0)", [(n, "x" * 500) for n in range(9, 500)]
+        )
+        cut = tmp_path / "cut.sqlite3"
+        journal = cut.with_name(f"{cut.name}-journal")
+        cut.write_bytes(path.read_bytes())
+        journal.write_bytes(path.with_name(f"{path.name}-journal").read_bytes())
+    before = cut.read_bytes(), journal.read_bytes()
+    assert len(before[0]) > len(path.read_bytes())
+    with contextlib.suppress(SourceError):
+        read(cut)
+    assert (cut.read_bytes(), journal.read_bytes()) == before
 
 
 @pytest.mark.parametrize(
