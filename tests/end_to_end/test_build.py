@@ -109,12 +109,12 @@ def test_a_second_run_encodes_nothing_and_gives_the_same_tree(
     ).read_bytes()
 
 
-def test_shuffled_rows_one_thread_and_cold_caches_give_the_same_bytes(
+def test_shuffled_rows_other_threads_and_cold_caches_give_the_same_bytes(
     built: Tree, shuffled_upstream: Path, tmp_path: Path
 ) -> None:
     with serve(with_upstreams(shuffled_upstream)) as hub:
-        build(hub, tmp_path, "germandpr", threads=1)
-        other = build(hub, tmp_path, "jobs", "--limit", str(ROWS), threads=1, home=tmp_path / "home")
+        build(hub, tmp_path, "germandpr", threads=3)
+        other = build(hub, tmp_path, "jobs", "--limit", str(ROWS), threads=3, home=tmp_path / "home")
     assert other.bytes_by_path() == built.bytes_by_path()
     hashes = [
         {file.path: file.content for file in read_manifest(tree.out / "mteb-de/manifest.json").files}
