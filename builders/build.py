@@ -38,7 +38,7 @@ def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fe
         offline=options.offline,
         sources_from=options.sources,
         root=options.home,
-        progress=lambda line: progress.step("fetch", line),
+        progress=None if options.against_lock else lambda line: progress.step("fetch", line),
         recorded=locked.sources if locked is not None else (),
         record=not options.against_lock,
     )

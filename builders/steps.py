@@ -42,7 +42,7 @@ class Options:
         recipe: Name of the recipe that mines; None for the config's.
         offline: Never touch the network.
         sources: Folders or base URLs that stand in for the upstreams.
-        limit: Build from this many queries only.
+        limit: Build from this many queries, or documents, only.
         workers: Encoding processes; None for one per core.
         home: Folder of the caches; None for the default.
         committed: Folder of the committed locks and splits.

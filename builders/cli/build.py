@@ -71,6 +71,7 @@ def command(
     \b
     Examples:
       mteb-de build
+      mteb-de build jobs --sample --encoder offline
       mteb-de build jobs --encoder offline --limit 2000
       mteb-de build jobs --recipe v1
       mteb-de build --check

@@ -36,7 +36,7 @@ def command(out: Path | None, quiet: bool) -> None:
                 f"{funnel.merged:,}",
                 f"{funnel.out:,}",
             ))
-    say_table(("config", "table", "read", "dropped", "merged", "published"), rows)
+    say_table(("config", "table", "read", "dropped", "merged", "left"), rows)
     for lock in walked.locks:
         if lock.mining is not None:
             report, recipe = lock.mining.report, lock.mining.recipe["name"]

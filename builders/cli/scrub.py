@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from builders.cli.output import emit, say, say_table, tell
+from builders.errors import UsageError
 
 
 @click.command("scrub")
@@ -28,6 +29,7 @@ from builders.cli.output import emit, say, say_table, tell
 @click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
 @click.option("--quote", default='"', show_default=True, help="Around the values of a CSV file.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there, FILE itself included.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     file: Path,
@@ -37,6 +39,7 @@ def command(
     separator: str | None,
     quote: str,
     workers: int | None,
+    overwrite: bool,
     as_json: bool,
 ) -> None:
     """Copy a table (CSV, JSON lines, parquet) without the personal data in it.
@@ -51,7 +54,12 @@ def command(
     from builders.personal.files import scrub_file
     from builders.personal.kinds import ALL_KINDS, CONTACT
 
+    for name, value in (("--separator", separator), ("--quote", quote)):
+        if value is not None and len(value) != 1:
+            raise UsageError(f"{name} {value!r}: one character is needed")
     target = out or file.with_name(f"{file.stem}.scrubbed{file.suffix}")
+    if target.exists() and not overwrite:
+        raise UsageError(f"{target} is there already", hint="Pass --overwrite, or another --out.")
     kinds = CONTACT if contact_only else ALL_KINDS
     report = scrub_file(file, target, columns, kinds, separator=separator, quote=quote, workers=workers)
     if as_json:

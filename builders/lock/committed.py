@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builders import files
-from builders.errors import Drift, Refused
+from builders.errors import Drift, Refused, UsageError
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, SourceLock, read_lock
 
@@ -93,19 +93,21 @@ def require_locks(locked: Mapping[str, Lock | None], folder: Path) -> None:
     """Make sure, before anything is built, that there is something to compare with.
 
     Raises:
-        Drift: A config has no committed lock.
+        UsageError: A config has no committed lock.
     """
     for config, lock in locked.items():
         if lock is None:
             path = lock_path(folder, config)
-            raise Drift(f"{path}: no committed lock to compare with", hint="Build with --update-lock first.")
+            hint = "Build from the real upstreams with --update-lock first."
+            raise UsageError(f"{path}: no committed lock to compare with", hint=hint)
 
 
 def require_equal(built: Lock, committed: Lock | None, folder: Path) -> None:
     """Hold a build against the committed lock.
 
     Raises:
-        Drift: They differ, or there is no committed lock.
+        Drift: They differ.
+        UsageError: There is no committed lock.
     """
     require_locks({built.config: committed}, folder)
     assert committed is not None

@@ -15,30 +15,31 @@ from pathlib import Path
 from builders.errors import MtebDeError, UsageError
 from builders.rehearsal.model import RepoType
 from builders.rehearsal.server import serve
-from builders.rehearsal.store import Store
+from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, Store
 
 _FOLDERS: tuple[tuple[RepoType, str], ...] = (("dataset", "datasets"), ("model", "models"))
 
 
-def load(root: Path, pins: Sequence[str]) -> Store:
-    """Return a store with every repo under `root`.
+def load(root: Path, pins: Sequence[str], owners: Sequence[str] = ()) -> Store:
+    """Return a store with every repo under `root`, which may hold none.
 
     Args:
         root: Holds ``datasets/OWNER/NAME`` and ``models/OWNER/NAME``.
         pins: "OWNER/NAME@REV": the commit id of that repo, possibly short.
+        owners: Organisations that the write token may publish for, beside its own user.
 
     Raises:
-        UsageError: A pin is malformed or names a repo that is not there, or there is no repo at all.
+        UsageError: A pin is malformed or names a repo that is not there, or the folder is not there.
     """
     wanted = dict(_pin(pin) for pin in pins)
-    store = Store()
+    store = Store(orgs=tuple(owners))
     for repo_type, folder in _FOLDERS:
         for path in sorted((root / folder).glob("*/*")):
             if path.is_dir():
                 repo_id = f"{path.parent.name}/{path.name}"
                 store.add_folder(repo_type, repo_id, path, wanted.pop(repo_id, None))
-    if wanted or not store.repos:
-        missing = ", ".join(wanted) or "any repo"
+    if wanted or not root.is_dir():
+        missing = ", ".join(wanted) or "the folder"
         raise UsageError(f"{root}: {missing} not found", hint="Repos lie under datasets/OWNER/NAME.")
     return store
 
@@ -53,17 +54,27 @@ def _pin(text: str) -> tuple[str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m builders.rehearsal", description="Serve folders as a Hub."
+        prog="python -m builders.rehearsal",
+        description="Serve folders as a Hub on loopback, and take pushes. Nothing is kept when it ends.",
+        epilog=f"Tokens (HF_TOKEN): {WRITE_TOKEN} may write as the user 'maintainer' and for each --owner; "
+        f"{READ_TOKEN} may read. Set HF_ENDPOINT to the printed address.",
     )
-    parser.add_argument("--folder", type=Path, required=True, metavar="ROOT")
-    parser.add_argument("--pin", action="append", default=[], metavar="OWNER/NAME@REV")
-    parser.add_argument("--port", type=int, default=0, metavar="N")
+    parser.add_argument(
+        "--folder", type=Path, required=True, metavar="ROOT", help="holds datasets/OWNER/NAME; may be empty"
+    )
+    parser.add_argument(
+        "--pin", action="append", default=[], metavar="OWNER/NAME@REV", help="commit id of a repo"
+    )
+    parser.add_argument(
+        "--owner", action="append", default=[], metavar="NAME", help="an organisation to publish for"
+    )
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free one")
     options = parser.parse_args(arguments)
     stops = {signal.SIGINT, signal.SIGTERM}
     # blocked before the server's thread starts, which inherits the mask: this thread alone waits for them
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     try:
-        with serve(load(options.folder, options.pin), port=options.port) as hub:
+        with serve(load(options.folder, options.pin, options.owner), port=options.port) as hub:
             sys.stdout.write(f"{hub.endpoint}\n")
             sys.stdout.flush()
             signal.sigwait(stops)

@@ -36,9 +36,12 @@ _GATED = (
 
 def hub_client() -> HfApi:
     """Return the Hub's client with its own settings."""
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, constants
 
-    return HfApi()
+    api = HfApi()
+    if is_loopback(api.endpoint):
+        constants.HF_HUB_DISABLE_XET = True  # a Hub on loopback stores files by LFS alone
+    return api
 
 
 def hide_bars_off_terminals() -> None:
@@ -160,7 +163,7 @@ def explain(error: BaseException, doing: str) -> MtebDeError | None:
         return RemoteError(f"{doing}: there is no token", hint=_HINTS[401])
     if isinstance(error, OfflineModeIsEnabled):
         return RemoteError(f"{doing}: the client is told to stay offline", hint="Unset HF_HUB_OFFLINE.")
-    if isinstance(error, (httpx2.HTTPError, httpx2.InvalidURL)):
+    if isinstance(error, (httpx2.HTTPError, httpx2.InvalidURL, ConnectionError)):
         message = f"{doing}: the Hub cannot be reached ({type(error).__name__}: {_line(error)})"
         return RemoteError(message, hint="Check the network and HF_ENDPOINT, then try again.")
     if isinstance(error, ValueError) and "metadata in README.md" in str(error):

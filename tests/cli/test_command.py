@@ -181,7 +181,7 @@ def test_check_against_a_committed_lock(
         str(tmp_path),
         "-q",
     )
-    assert call(capsys, *words).code == 1
+    assert call(capsys, *words).code == 2
     lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
     (tmp_path / "germandpr.lock.json").write_text(lock, encoding="utf-8")
     shutil.copy(sample / "work/germandpr/splits.tsv", tmp_path / "germandpr.splits.tsv")

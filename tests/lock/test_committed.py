@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import files
-from builders.errors import Drift, Refused, StorageError
+from builders.errors import Drift, Refused, StorageError, UsageError
 from builders.lock import committed
 from builders.lock.manifest import read_manifest, work_folder, write_manifest
 from builders.lock.model import (
@@ -156,7 +156,7 @@ def test_every_difference_is_named(tmp_path: Path, changes: dict[str, Any], line
 
 def test_without_a_committed_lock_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
     assert committed.committed_lock(tmp_path, "jobs") is None
-    with pytest.raises(Drift, match="no committed lock"):
+    with pytest.raises(UsageError, match="no committed lock"):
         committed.require_equal(lock(), None, tmp_path)
 
 

@@ -11,9 +11,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from huggingface_hub import HfApi
 
 from builders.errors import RemoteError, UsageError
-from builders.rehearsal import Store, serve
+from builders.rehearsal import WRITE_TOKEN, Store, serve
 from builders.rehearsal.__main__ import load
 from tests.rehearsal.kit import write_folder
 
@@ -44,13 +45,22 @@ def test_bad_pins_are_refused(tmp_path: Path, pins: list[str]) -> None:
 
 
 def test_a_missing_folder_and_a_taken_port_are_errors_of_ours(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        load(tmp_path, [])
+    with pytest.raises(UsageError, match="not found"):
+        load(tmp_path / "fehlt", [])
     with pytest.raises(UsageError, match="no such folder"):
         Store().add_folder("dataset", "verein/orte", tmp_path / "fehlt")
     with serve() as hub, pytest.raises(RemoteError, match="cannot be used"):
         with serve(port=int(hub.endpoint.rsplit(":", maxsplit=1)[1])):
             raise AssertionError("two Hubs on one port")
+
+
+def test_an_empty_folder_takes_a_first_release(tmp_path: Path) -> None:
+    store = load(tmp_path, [], ["verein"])
+    assert store.repos == {}
+    with serve(store) as hub:
+        api = HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN)
+        api.create_repo("verein/neu", repo_type="dataset")
+    assert ("dataset", "verein/neu") in store.repos
 
 
 def test_the_environment_leads_to_this_hub_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

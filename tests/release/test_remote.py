@@ -12,7 +12,7 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from builders.errors import MtebDeError, Refused, RemoteError
 from builders.rehearsal import Hub
 from builders.release.model import ABSENT
-from builders.release.remote import explain, explained, is_loopback, read_remote
+from builders.release.remote import explain, explained, hub_client, is_loopback, read_remote
 from tests.release.kit import REPO, api_of
 
 
@@ -77,3 +77,21 @@ sys.stdout.write(",".join(sorted(heavy & sys.modules.keys())))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == ""
+
+
+def test_a_client_of_a_hub_on_loopback_needs_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "https://huggingface.co")
+    hub_client()
+    assert not constants.HF_HUB_DISABLE_XET
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    hub_client()
+    assert constants.HF_HUB_DISABLE_XET
+
+
+def test_a_connection_that_breaks_in_the_client_is_told() -> None:
+    error = explain(ConnectionError("404 Not Found"), "pushing")
+    assert isinstance(error, RemoteError)
+    assert "cannot be reached" in error.message
