@@ -193,9 +193,10 @@ answer([branches, titles, len(old), len(gone), left, api.repo_exists(repo, **kin
 
 
 def test_the_hub_stops_and_its_port_is_free_again() -> None:
+    before = set(threading.enumerate())
     with serve() as first:
         port = int(first.endpoint.rsplit(":", maxsplit=1)[1])
     with serve(port=port) as second:
         assert isinstance(second, Hub)
         assert second.endpoint == first.endpoint
-    assert not any(thread.name == "loopback-hub" for thread in threading.enumerate())
+    assert not [thread for thread in threading.enumerate() if thread not in before]
