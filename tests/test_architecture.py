@@ -12,7 +12,7 @@ import builders
 ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
-    "errors home reasons tables",
+    "errors home reasons tables mteb_tasks plots",
     "files",
     "lock",
     "personal",
@@ -21,16 +21,16 @@ LAYERS = (
     "text registry",
     "splits encoders mining parquet",
     "audit.lines audit.model",
-    "audit.decisions audit.citation",
+    "audit.decisions audit.citation evaluation.model evaluation.citation",
     "funnels",
     "prepare explain",
     "documents facts",
     "checks",
     "write audit.tree",
     "steps",
-    "clustering describe retrieval",
+    "clustering describe retrieval id_sets",
     "build rehearsal",
-    "release audit",
+    "release audit evaluation hydration triplets",
     "configs",
     "demo",
     "cli",

@@ -205,6 +205,28 @@ class AuditLock(Frozen):
     kappa: float | None = None
 
 
+class ScoreLock(Frozen):
+    """A reference score of published tables, as the card cites it.
+
+    Attributes:
+        config: The builder's name with the split searched, "jobs/test", or a clustering config.
+        model: The encoder's model.
+        revision: Its revision.
+        metric: "ndcg_at_10" or "v_measure".
+        value: The score.
+        low: Low end of its 95 % interval, or None.
+        high: High end of its 95 % interval, or None.
+    """
+
+    config: str
+    model: str
+    revision: str
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
 class FindingLock(Frozen):
     """A finding that did not stop the build."""
 
@@ -234,6 +256,7 @@ class Lock(Frozen):
         clustering: None where no clustering sets are published.
         decisions: What decisions of audits did, counted; empty where there are none.
         audit: The latest audit; None where there was none.
+        scores: Reference scores of these very rows; empty where there are none.
         findings: Gates and notes.
         files: The published files, sorted by path.
     """
@@ -254,6 +277,7 @@ class Lock(Frozen):
     clustering: ClusteringLock | None = None
     decisions: dict[str, int] = Field(default_factory=dict)
     audit: AuditLock | None = None
+    scores: tuple[ScoreLock, ...] = ()
     findings: tuple[FindingLock, ...] = ()
     files: tuple[FileLock, ...]
 

@@ -1,0 +1,1 @@
+"""Reference scores: does a rebuilt dataset behave as it should."""

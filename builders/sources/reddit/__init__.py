@@ -1,0 +1,1 @@
+"""Reddit submissions by id: the client, the ledger, dumps."""

@@ -1,0 +1,53 @@
+"""What is known of a submission."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import field_validator
+
+from builders.lock.model import Frozen
+
+SUBMISSION_ID = re.compile(r"[0-9a-z]{5,8}", re.ASCII)
+
+
+class Status(StrEnum):
+    """What became of a submission. MISSING is no final word: the same id may be found another day."""
+
+    OK = "ok"
+    REMOVED = "removed"
+    DELETED = "deleted"
+    MISSING = "missing"
+    ERROR = "error"
+
+
+class Submission(Frozen):
+    """A submission as it was seen on a day. Its author is never kept.
+
+    Attributes:
+        id: Without the prefix "t3_".
+        status: What became of it.
+        checked: The day, UTC.
+        origin: The API, or a dump (where deletions after its making cannot be seen).
+        subreddit: Where it stands, without "r/"; empty where that is not known.
+        title: As written, entities unescaped once; empty unless the status is OK.
+        body: As `title`; a link has none.
+    """
+
+    id: str
+    status: Status
+    checked: datetime.date
+    origin: Literal["api", "dump"]
+    subreddit: str = ""
+    title: str = ""
+    body: str = ""
+
+    @field_validator("id")
+    @classmethod
+    def _is_an_id(cls, value: str) -> str:
+        if not SUBMISSION_ID.fullmatch(value):
+            raise ValueError("not the id of a submission")
+        return value
