@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.errors import UsageError
+from builders.evaluation import intervals
+from builders.evaluation.intervals import bootstrap
+from builders.evaluation.model import EncoderFacts
+from builders.evaluation.retrieval import per_query, score_run, search
+from tests.checks.kit import unhurried
+from tests.evaluation.runs import Graded, Run, judged, run_of
+from tests.mining.samples import random_units, vectors
+
+FACTS = EncoderFacts(name="hand", kind="rule")
+Scorer = Callable[[Run, Graded], Any]
+
+
+def measures(qrels: Graded, run: Run, **fields: Any) -> dict[str, dict[str, float]]:
+    """Return the metrics of each query, with passages as the run and the qrels name them."""
+    passages = {passage for found in (*qrels.values(), *run.values()) for passage in found}
+    table = per_query(judged(qrels, sorted(passages), **fields), run_of(run))
+    return {row.pop("query-id"): row for row in table.to_dicts()}
+
+
+def test_metrics_have_the_values_computed_by_hand() -> None:
+    found = measures(
+        {"q1": {"a": 1}, "q2": {"b": 1, "c": 1}, "q3": {"d": 1}},
+        {"q1": {"x": 0.9, "a": 0.8}, "q2": {"b": 0.9, "x": 0.8, "c": 0.7}, "q4": {"a": 0.5}},
+    )
+    assert list(found) == ["q1", "q2", "q3"]
+    assert found["q1"] == pytest.approx({
+        "ndcg_at_10": 0.6309297535714575,
+        "mrr_at_10": 0.5,
+        "recall_at_10": 1.0,
+        "recall_at_100": 1.0,
+    })
+    # DCG 1 + 1/2, ideal 1 + 0.63093.
+    assert found["q2"]["ndcg_at_10"] == pytest.approx(0.9197207891481876)
+    assert found["q2"]["mrr_at_10"] == 1
+    assert set(found["q3"].values()) == {0.0}
+
+
+def test_metrics_end_at_their_ranks() -> None:
+    above = {f"x{n:03}": 1000.0 - n for n in range(100)}
+    eleventh = dict(list(above.items())[:10]) | {"a": 1.0}
+    hundredth = dict(list(above.items())[:99]) | {"a": 1.0}
+    beyond = above | {"a": 1.0}
+    run = {"q1": eleventh, "q2": hundredth, "q3": beyond}
+    found = measures({query: {"a": 1} for query in run}, run)
+    assert [list(row.values()) for row in found.values()] == [[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+
+
+def test_of_equal_scores_the_larger_id_comes_first() -> None:
+    assert measures({"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})["q"]["mrr_at_10"] == 0.5
+    assert measures({"q": {"b": 1}}, {"q": {"a": 0.5, "b": 0.5}})["q"]["mrr_at_10"] == 1
+
+
+def test_scores_that_float32_cannot_tell_apart_are_equal() -> None:
+    pairs = {"query-id": "q", "corpus-id": ["a", "b"], "score": [0.5 + 1e-9, 0.5]}
+    found = per_query(judged({"q": {"a": 1}}, "ab"), pl.DataFrame(pairs))
+    assert found["mrr_at_10"].item() == 0.5
+
+
+def test_gain_is_linear_and_score_zero_is_not_relevant() -> None:
+    found = measures({"q": {"a": 2, "b": 1, "c": 0}}, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"]
+    # DCG 1 · 0.63093 + 2 · 0.5, ideal 2 + 0.63093.
+    assert found["ndcg_at_10"] == pytest.approx(0.6199062332840657)
+    assert (found["mrr_at_10"], found["recall_at_10"]) == (0.5, 1)
+
+
+@pytest.fixture(scope="module")
+def mteb_scores() -> Scorer:
+    from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores
+
+    def score(run: Run, qrels: Graded) -> Any:
+        with warnings.catch_warnings():
+            # Its nAUC, which is not compared, is undefined for some runs.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return calculate_retrieval_scores(run, qrels, [1, 10, 100])
+
+    return score
+
+
+@unhurried
+@given(st.integers(0, 2**32 - 1))
+def test_metrics_are_those_of_mteb(mteb_scores: Scorer, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ids = [f"{letter}-{number}" for letter in "dDäß" for number in range(35)]
+    levels = rng.integers(2, 60)
+
+    def drawn(most: int) -> list[str]:
+        return [str(each) for each in rng.choice(ids, rng.integers(1, most), replace=False)]
+
+    qrels = {
+        f"q{n}": {passage: int(rng.integers(0, 3)) for passage in drawn(12)} | {f"fehlt-{n}": n % 2}
+        for n in range(6)
+    }
+    run = {
+        f"q{n}": {passage: float(np.float32(rng.integers(levels) / levels)) for passage in drawn(len(ids))}
+        for n in range(5)
+    } | {"q5": {}}
+    theirs, ours = mteb_scores(run, qrels), score_run(judged(qrels, ids), run_of(run), FACTS, resamples=10)
+    assert {name: score.value for name, score in ours.scores.items()} == {
+        "ndcg_at_10": theirs.ndcg["NDCG@10"],
+        "mrr_at_10": round(theirs.mrr["MRR@10"], 5),
+        "recall_at_10": theirs.recall["Recall@10"],
+        "recall_at_100": theirs.recall["Recall@100"],
+    }
+    table = per_query(judged(qrels, ids), run_of(run))
+    assert table["ndcg_at_10"].to_list() == [
+        theirs.all_scores[query]["ndcg_cut_10"] for query in table["query-id"]
+    ]
+
+
+def test_r_precision_looks_as_far_down_as_there_are_positives() -> None:
+    ids = [f"d{n:03}" for n in range(160)]
+    everything = {passage: float(-place) for place, passage in enumerate(ids)}
+    qrels = {
+        "q1": dict.fromkeys(ids[:150], 1),
+        "q2": dict.fromkeys(ids[10:], 1),
+        "q3": {"d001": 1, "d002": 1},
+    }
+    found = measures(qrels, dict.fromkeys(qrels, everything), classes=[("d000", "c")])
+    assert [row["r_precision"] for row in found.values()] == [1.0, 140 / 150, 0.5]
+
+
+def test_cores_count_once_at_their_best_rank() -> None:
+    classes = [
+        ("a", "esco 1"),
+        ("a", "kldb 1"),
+        ("b", "kldb 1"),
+        ("b", "esco 1"),
+        ("c", "esco 1"),
+        ("d", "c"),
+    ]
+    run = {"a": 0.9, "c": 0.8, "b": 0.7, "d": 0.6, "e": 0.5}
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}, "q4": {"b": 1, "a": 1, "e": 1}}
+    found = measures(qrels, dict.fromkeys(qrels, run), classes=classes)
+    cores = [row["core_ndcg_at_10"] for row in found.values()]
+    # The cores in order: {a, b}, {c}, {d}, {e}.
+    second, fourth = 1 / np.log2(3), 1 / np.log2(5)
+    assert cores == pytest.approx([1, 1, second, (1 + fourth) / (1 + second)])
+    assert found["q2"]["ndcg_at_10"] == 0.5
+
+
+def test_without_classes_nothing_is_said_of_cores() -> None:
+    assert set(measures({"q": {"a": 1}}, {"q": {"a": 1.0}})["q"]) == {
+        "ndcg_at_10",
+        "mrr_at_10",
+        "recall_at_10",
+        "recall_at_100",
+    }
+
+
+def test_a_run_of_other_queries_too_is_measured_for_the_judged_ones() -> None:
+    run = {"q1": {"a": 0.9}, "q2": {"b": 0.9}}
+    both = score_run(judged({"q1": {"a": 1}}, "ab"), run_of(run), FACTS)
+    assert both == score_run(judged({"q1": {"a": 1}}, "ab"), run_of({"q1": run["q1"]}), FACTS)
+    assert both.queries == 1
+
+
+@pytest.mark.parametrize(
+    ("score", "twice", "message"),
+    [(float("nan"), False, "'b' has no score"), (None, False, "'b' has no score"), (0.5, True, "'a' stands")],
+)
+def test_a_run_that_cannot_be_ranked_is_refused(score: float | None, twice: bool, message: str) -> None:
+    run = pl.DataFrame({
+        "query-id": "q",
+        "corpus-id": ["a", "a" if twice else "b"],
+        "score": [0.5, score],
+    })
+    with pytest.raises(UsageError, match=message):
+        per_query(judged({"q": {"a": 1}}, "ab"), run)
+
+
+def test_no_queries_are_refused() -> None:
+    with pytest.raises(UsageError, match="no query of split test has qrels"):
+        score_run(judged({}, "ab"), run_of({}), FACTS)
+
+
+@unhurried
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+def test_search_finds_the_most_similar_passages(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    asked, sought = random_units(rng, 4, 8), random_units(rng, 40, 8)
+    sought[rng.integers(40, size=20)] = sought[0]  # many equal passages
+    ids = [f"d{n:02}" for n in range(40)]
+    where = judged({f"q{n}": {"d00": 1} for n in range(4)}, ids)
+    run = search(where, asked, sought, k)
+    assert run.schema == {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32}
+    exact = asked.astype(np.float64) @ sought.astype(np.float64).T
+    for row, query in enumerate(where.queries["_id"]):
+        found = run.filter(pl.col("query-id") == query)
+        # The sums here round otherwise than in the search, so near-equal ones are made equal.
+        order = sorted(range(40), key=lambda n: (round(exact[row, n], 12), ids[n]), reverse=True)
+        assert found["corpus-id"].to_list() == [ids[n] for n in order[:k]]
+        assert np.allclose(found["score"], exact[row, order[:k]], atol=1e-7)
+
+
+def test_a_cut_through_equal_scores_keeps_the_larger_ids() -> None:
+    same = vectors([[1.0, 0.0]] * 5)
+    run = search(judged({"q": {"a": 1}}, "abcde"), same[:1], same, 3)
+    assert run["corpus-id"].to_list() == ["e", "d", "c"]
+
+
+def test_vectors_of_other_texts_are_refused() -> None:
+    with pytest.raises(UsageError, match="garten, split test: 3 passages, 2 vectors"):
+        search(judged({"q": {"a": 1}}, "abc"), vectors([[1.0]]), vectors([[1.0]] * 2))
+
+
+def test_a_result_holds_means_intervals_and_counts() -> None:
+    qrels = {f"q{n}": {"a": 1} for n in range(8)}
+    run = run_of({query: {"a": 1.0} if n < 4 else {} for n, query in enumerate(qrels)})
+    result = score_run(judged(qrels, "abc"), run, FACTS, seed=1, resamples=4000)
+    assert (result.config, result.split, result.encoder) == ("garten", "test", FACTS)
+    assert (result.queries, result.passages) == (8, 3)
+    score = result.scores["mrr_at_10"]
+    assert score.value == 0.5
+    assert score.low is not None and score.high is not None
+    # Half of eight: the binomial's quantiles are 1 and 7 of 8.
+    assert (score.low, score.high) == (0.125, 0.875)
+    assert result == score_run(judged(qrels, "abc"), run.reverse(), FACTS, seed=1, resamples=4000)
+
+
+def test_bands_hold_equally_many_queries_and_one_length_never_twice() -> None:
+    lengths = [5] * 15 + [7] * 5 + [9] * 11 + [30]
+    queries = {f"q{n:02}": "x" * length for n, length in enumerate(lengths)}
+    qrels = {query: {"a": 1} for query in queries}
+    run = run_of({query: {"a": 1.0} for query in list(queries)[:20]})
+    bands = score_run(judged(qrels, "ab", queries=queries), run, FACTS).lengths
+    assert [(band.low, band.high, band.queries, band.ndcg_at_10) for band in bands] == [
+        (5, 5, 15, 1.0),
+        (7, 9, 16, 0.3125),
+        (30, 30, 1, 0.0),
+    ]
+
+
+def test_bands_are_ten_at_most() -> None:
+    queries = {f"q{n:03}": "ä" * (n + 1) for n in range(300)}
+    where = judged({query: {"a": 1} for query in queries}, "ab", queries=queries)
+    bands = score_run(where, run_of({}), FACTS, resamples=1).lengths
+    assert [(band.low, band.high) for band in bands] == [(30 * n + 1, 30 * n + 30) for n in range(10)]
+
+
+def test_intervals_are_quantiles_of_resampled_means() -> None:
+    values = np.random.default_rng(3).random((7, 2))
+    rng = np.random.default_rng(11)
+    means = np.array([values[rng.integers(7, size=7)].mean(axis=0) for _ in range(200)])
+    expected = np.quantile(means, [0.05, 0.95], axis=0).T
+    assert np.allclose(bootstrap(values, seed=11, resamples=200, level=0.9), expected)
+
+
+def test_intervals_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(3).random((9, 2))
+    whole = bootstrap(values, resamples=100)
+    monkeypatch.setattr(intervals, "_CELLS", 9 * 7)
+    assert np.array_equal(bootstrap(values, resamples=100), whole)
+    assert not np.array_equal(bootstrap(values, seed=43, resamples=100), whole)
+
+
+def test_intervals_cover_the_true_mean_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.beta(2.0, 1.0, size=(80, 400))  # 400 samples of 80 queries; the true mean is 2/3
+    low, high = bootstrap(values, resamples=400).T
+    covered = np.mean((low <= 2 / 3) & (2 / 3 <= high))
+    assert 0.91 <= covered <= 0.98
+    assert np.all(low < values.mean(axis=0)) and np.all(values.mean(axis=0) < high)
