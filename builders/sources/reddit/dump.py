@@ -1,0 +1,112 @@
+"""Dumps of submissions: Pushshift and Arctic Shift, `RS_*.zst`, one submission a line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.sources.reddit.model import Submission
+from builders.sources.reddit.reading import submission
+
+_LONGEST_WINDOW = 1 << 31
+_CHUNK = 1 << 10
+"""Small, since a hostile file unpacks each chunk to up to 32,000 times its size at once."""
+_LONGEST_LINE = 1 << 26
+_FETCH = "Fetch it again; nothing of an incomplete dump is used."
+
+
+def read_dumps(
+    paths: Sequence[Path], wanted: Collection[str], *, checked: datetime.date
+) -> Iterator[Submission]:
+    """Read the wanted submissions out of dumps, in their order.
+
+    The memory needed does not grow with the dumps. Every line is looked at, also of what is not wanted. What
+    was deleted after a dump was made cannot be seen in it.
+
+    Args:
+        paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
+        wanted: Ids without the prefix "t3_".
+        checked: The day that the answers get.
+
+    Yields:
+        The wanted ones that are there; one may come several times.
+
+    Raises:
+        SourceMissing: There is no such file.
+        SourceError: It is no Zstandard file, is cut off, or a line is not a submission: with its number.
+    """
+    names = frozenset(wanted)
+    for path in paths:
+        for number, line in enumerate(_lines(path), start=1):
+            where = f"{path}, line {number}"
+            data = _parsed(line, where)
+            if data.get("id") in names:
+                try:
+                    yield submission(data, origin="dump", checked=checked)
+                except SourceSchema as error:
+                    raise SourceSchema(f"{where}: {error.message}", hint=_FETCH) from error
+
+
+def _parsed(line: bytes, where: str) -> dict[str, object]:
+    try:
+        data = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{where}: not JSON in UTF-8 ({type(error).__name__})", hint=_FETCH) from None
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+        raise SourceError(f"{where}: not a submission", hint=_FETCH)
+    return data
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Split at line breaks of bytes, so that no character is torn where a chunk ends."""
+    pending: list[bytes] = []
+    size = 0
+    for piece in _unpacked(path):
+        first, *others = piece.split(b"\n")
+        pending.append(first)
+        size += len(first)
+        if size > _LONGEST_LINE:
+            raise SourceError(f"{path}: a line has more than {_LONGEST_LINE:,} bytes", hint=_FETCH)
+        if others:
+            yield b"".join(pending)
+            yield from others[:-1]
+            pending, size = [others[-1]], len(others[-1])
+    if size:
+        yield b"".join(pending)
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    import zstandard
+
+    try:
+        with path.open("rb") as file:
+            yield from _frames(file, path)
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.") from error
+    except zstandard.ZstdError as error:
+        raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _frames(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Unpack frame by frame: the library's own reader ends a file that is cut off without a word."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+    frame = None
+    empty = True
+    while chunk := file.read(_CHUNK):
+        empty = False
+        while chunk:
+            frame = frame or unpacker.decompressobj()
+            yield frame.decompress(chunk)
+            chunk = frame.unused_data if frame.eof else b""
+            if frame.eof:
+                frame = None
+    if frame is not None or empty:
+        raise SourceError(f"{path}: the file is cut off", hint=_FETCH)

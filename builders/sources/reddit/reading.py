@@ -1,0 +1,100 @@
+"""A submission as Reddit or a dump gives it, read for what is kept of it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from builders.errors import SourceSchema
+from builders.sources.reddit.model import SUBMISSION_ID, Status, Submission
+
+Origin = Literal["api", "dump"]
+
+_TOMBSTONE = re.compile(
+    r"\[ ?(?:(?P<deleted>deleted)|removed)(?: by (?:user|author|moderators?|reddit(?: [^\n]{1,300})?))? ?\]"
+)
+"""The whole of a title or body that is no longer there, white space folded, in lower case."""
+_LONGEST_TOMBSTONE = 400
+_BY_THE_AUTHOR = frozenset({"deleted", "author", "user"})
+_ESCAPED = re.compile("&(amp|lt|gt);")
+_CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
+_SUBREDDIT = re.compile(r"(?!u_)[A-Za-z0-9_]{2,21}", re.ASCII)
+
+
+def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.date) -> Submission:
+    """Read a submission.
+
+    The author is never kept, and one who is gone is not taken for a deletion: Reddit keeps what the owner of
+    a deleted account wrote. A link has an empty body and stays. "NA" and "null" are texts.
+
+    Args:
+        data: The fields of a `t3`, as `/api/info` gives them with `raw_json=1`, or a line of a dump, where
+            ``&``, ``<`` and ``>`` stand as entities, and some fields may be missing.
+        origin: Where it comes from.
+        checked: The day on which it was seen, UTC.
+
+    Returns:
+        The submission; title and body are empty unless its status is OK. Its subreddit is empty where it is
+        not given, is not the name of one, or is the profile of a user, whose name it would tell.
+
+    Raises:
+        SourceSchema: There is no id or, for one that is still there, no title, or a field has a wrong type.
+    """
+    name = data.get("id")
+    if not isinstance(name, str) or not SUBMISSION_ID.fullmatch(name):
+        raise SourceSchema(f"a submission's id is {str(name)[:40]!r}")
+    title, body = _text(data, "title", name, origin), _text(data, "selftext", name, origin)
+    subreddit = data.get("subreddit")
+    known = isinstance(subreddit, str) and _SUBREDDIT.fullmatch(subreddit) is not None
+    status = _status(data, title, body)
+    if status is Status.OK and not title.strip():
+        raise SourceSchema(f"submission {name} has no title")
+    there = status is Status.OK
+    return Submission(
+        id=name,
+        status=status,
+        checked=checked,
+        origin=origin,
+        subreddit=str(subreddit) if known else "",
+        title=title if there else "",
+        body=body if there else "",
+    )
+
+
+def _text(data: Mapping[str, Any], field: str, name: str, origin: Origin) -> str:
+    value = data.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise SourceSchema(f"submission {name}: {field} is {type(value).__name__}, not text")
+    whole = value.encode("utf-8", "ignore").decode()  # a lone surrogate cannot be stored
+    return _ESCAPED.sub(lambda entity: _CHARACTERS[entity[1]], whole) if origin == "dump" else whole
+
+
+def _status(data: Mapping[str, Any], title: str, body: str) -> Status:
+    """A deletion by the author weighs more than a removal by others."""
+    meta = data.get("_meta")
+    later = meta if isinstance(meta, Mapping) else {}
+    reasons = [
+        value.casefold()
+        for value in (data.get("removed_by_category"), later.get("removal_type"))
+        if isinstance(value, str) and value
+    ]
+    signs = [sign for sign in (_tombstone(title), _tombstone(body)) if sign is not None]
+    signs += [Status.DELETED if reason in _BY_THE_AUTHOR else Status.REMOVED for reason in reasons]
+    if later.get("was_deleted_later") is True and not signs:
+        signs.append(Status.DELETED)
+    if not signs:
+        return Status.OK
+    return Status.DELETED if Status.DELETED in signs else Status.REMOVED
+
+
+def _tombstone(text: str) -> Status | None:
+    if len(text) > _LONGEST_TOMBSTONE:
+        return None
+    match = _TOMBSTONE.fullmatch(" ".join(text.split()).casefold())
+    if match is None:
+        return None
+    return Status.DELETED if match["deleted"] else Status.REMOVED

@@ -1,0 +1,106 @@
+"""The dated ledger: which submissions there were on a day, under which label, and not a word of them.
+
+It is the pinned source of labels and sets, since ids alone carry no label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from builders.errors import SourceMissing, SourceSchema, StorageError
+from builders.files import write_bytes
+from builders.sources.reddit.model import SUBMISSION_ID, Status, Submission
+
+COLUMNS = ("id", "status", "subreddit", "checked")
+SCHEMA = pl.Schema({"id": pl.String, "status": pl.String, "subreddit": pl.String, "checked": pl.String})
+_HEADER = "\t".join(COLUMNS)
+_EXPECTED = f"The file has the columns {', '.join(COLUMNS)}, separated by tabs, and one submission a line."
+_RULES = {
+    "not the id of a submission": ("id", rf"\A(?:{SUBMISSION_ID.pattern})\z"),
+    "not a status": ("status", rf"\A(?:{'|'.join(Status)})\z"),
+    "not the name of a subreddit": ("subreddit", r"\A[A-Za-z0-9_]{0,21}\z"),
+    "not a date": ("checked", r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"),
+}
+
+
+def statuses(entries: Iterable[Submission]) -> pl.DataFrame:
+    """Return the dated ledger of submissions.
+
+    Args:
+        entries: One for each id.
+
+    Returns:
+        `id`, `status`, `subreddit` (empty where it is not known) and `checked` (an ISO date), all String,
+        sorted by id.
+    """
+    rows = [(entry.id, entry.status.value, entry.subreddit, entry.checked.isoformat()) for entry in entries]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("id")
+
+
+def write_statuses(path: Path, frame: pl.DataFrame) -> None:
+    """Write the dated ledger, atomically; equal rows are equal bytes.
+
+    Raises:
+        StorageError: `path` cannot be written.
+    """
+    text = (
+        frame.select(COLUMNS).sort("id").write_csv(separator="\t", quote_style="never", line_terminator="\n")
+    )
+    write_bytes(path, text.encode())
+
+
+def read_statuses(path: Path) -> pl.DataFrame:
+    """Read a dated ledger, strictly.
+
+    Returns:
+        As `statuses`.
+
+    Raises:
+        SourceMissing: There is no such file.
+        SourceSchema: Its header is another one, a line has more or fewer fields, a field has a wrong form, or
+            an id stands there twice.
+        StorageError: It cannot be read.
+    """
+    header, *lines = _lines(path)
+    if header != _HEADER:
+        raise SourceSchema(
+            f"{path}, line 1: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
+        )
+    parts = pl.col("line").str.split("\t")
+    frame = pl.DataFrame({"line": lines}, schema={"line": pl.String}).with_row_index("number", offset=2)
+    _refuse(path, frame.filter(parts.list.len() != len(COLUMNS)), "line", f"not {len(COLUMNS)} fields")
+    fields = frame.select(
+        "number", *(parts.list.get(i, null_on_oob=True).alias(c) for i, c in enumerate(COLUMNS))
+    )
+    for problem, (column, pattern) in _RULES.items():
+        _refuse(path, fields.filter(~pl.col(column).str.contains(pattern)), column, problem)
+    date = pl.col("checked").str.to_date("%Y-%m-%d", strict=False)
+    _refuse(path, fields.filter(date.is_null()), "checked", "not a date")
+    _refuse(path, fields.filter(~pl.col("id").is_first_distinct()), "id", "stands there twice")
+    return fields.select(COLUMNS).sort("id")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_bytes().decode()
+    except FileNotFoundError as error:
+        hint = "Run `mteb-de hydrate subreddit` first, or name the ledger."
+        raise SourceMissing(f"{path}: no such file", hint=hint) from error
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=_EXPECTED) from error
+    if text and not text.endswith("\n"):
+        raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
+    return text.split("\n")[:-1] or [""]
+
+
+def _refuse(path: Path, wrong: pl.DataFrame, column: str, problem: str) -> None:
+    if wrong.height:
+        first = wrong.row(0, named=True)
+        raise SourceSchema(
+            f"{path}, line {first['number']}: {first[column][:40]!r} ({column}): {problem}", hint=_EXPECTED
+        )

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.sources.reddit import dump
+from builders.sources.reddit.model import Status, Submission
+from tests.sources.reddit import kit
+
+IDS = kit.names(4000)
+
+
+def packed(path: Path, data: bytes, **options: Any) -> Path:
+    path.write_bytes(zstandard.ZstdCompressor(**options).compress(data))
+    return path
+
+
+def lines(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def read(path: Path, wanted: list[str]) -> list[Submission]:
+    return list(dump.read_dumps([path], wanted, checked=kit.TODAY))
+
+
+def umlauts(name: str) -> dict[str, Any]:
+    """Return a submission whose length in bytes varies, so that chunks end within characters."""
+    length = int(name, 36) % 97
+    return kit.submission(name, selftext="äöüß🚋" * length, title=f"Größe {length} &amp; Maß")
+
+
+def test_no_character_is_torn_where_a_chunk_ends(tmp_path: Path) -> None:
+    path = packed(tmp_path / "RS_2023-01.zst", lines([umlauts(name) for name in IDS]), level=1)
+    found = read(path, IDS)
+    assert [entry.id for entry in found] == IDS
+    assert {entry.id: entry.body for entry in found} == {name: umlauts(name)["selftext"] for name in IDS}
+    assert all(entry.title.endswith("& Maß") for entry in found)
+    assert {(entry.origin, entry.checked) for entry in found} == {("dump", kit.TODAY)}
+
+
+def test_only_what_is_wanted_comes_back(tmp_path: Path) -> None:
+    path = packed(tmp_path / "RS.zst", lines([umlauts(name) for name in IDS[:50]]).rstrip(b"\n"))
+    assert [entry.id for entry in read(path, [IDS[49], IDS[3], "zzzzzz"])] == [IDS[3], IDS[49]]
+
+
+def test_long_windows_and_several_frames_are_read(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=31, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    long = packer.compress(lines([umlauts(name) for name in IDS[:20]])) + packer.flush()
+    small = zstandard.ZstdCompressor().compress(lines([umlauts(name) for name in IDS[20:40]]))
+    (tmp_path / "RS.zst").write_bytes(long + small)
+    assert [entry.id for entry in read(tmp_path / "RS.zst", IDS)] == IDS[:40]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.66, 0.9])
+def test_a_dump_that_is_cut_off_is_an_error(tmp_path: Path, share: float) -> None:
+    path = packed(tmp_path / "RS.zst", lines([umlauts(name) for name in IDS]))
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
+    with pytest.raises(SourceError, match=r"RS\.zst: the file is cut off"):
+        read(path, IDS)
+
+
+def test_a_cut_after_a_whole_line_is_found_as_well(tmp_path: Path) -> None:
+    packer = zstandard.ZstdCompressor().compressobj()
+    data = packer.compress(lines([umlauts(name) for name in IDS[:5]])) + packer.flush(
+        zstandard.COMPRESSOBJ_FLUSH_BLOCK
+    )
+    (tmp_path / "RS.zst").write_bytes(data)
+    with pytest.raises(SourceError, match="cut off"):
+        read(tmp_path / "RS.zst", IDS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[]",
+        b"7",
+        b'{"title": "x"}',
+        b'{"id": 7}',
+        b'{"id": "abc12", "title": "\xff"}',
+        b"[" * 200_000,
+        b"",
+    ],
+)
+def test_a_bad_line_is_named_whether_it_is_wanted_or_not(tmp_path: Path, line: bytes) -> None:
+    path = packed(
+        tmp_path / "RS.zst",
+        lines([umlauts(name) for name in IDS[:2]]) + line + b"\n" + lines([umlauts(IDS[2])]),
+    )
+    with pytest.raises(SourceError, match=r"RS\.zst, line 3: not"):
+        read(path, IDS)
+
+
+def test_a_wanted_line_without_a_title_is_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "RS.zst", lines([umlauts(IDS[0]), {"id": IDS[1]}, {"id": "zzzzz"}]))
+    with pytest.raises(SourceSchema, match=r"RS\.zst, line 2: .* no title"):
+        read(path, IDS)
+    assert len(read(path, IDS[:1])) == 1
+
+
+def test_old_lines_lack_fields_and_new_ones_tell_of_deletions(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": IDS[0], "title": "Alt", "subreddit": "bahn", "author": "x"},
+        kit.submission(IDS[1], _meta={"was_deleted_later": True, "removal_type": "deleted"}),
+        kit.submission(IDS[2], _meta={"was_deleted_later": True, "removal_type": "removed by reddit"}),
+        kit.submission(IDS[3], selftext="NA"),
+    ]
+    found = read(packed(tmp_path / "RS.zst", lines(rows)), IDS)
+    assert [entry.status for entry in found] == [Status.OK, Status.DELETED, Status.REMOVED, Status.OK]
+    assert [entry.body for entry in found] == ["", "", "", "NA"]
+
+
+@pytest.mark.parametrize("data", [b"", b'{"id": "abc12", "title": "x"}\n', b"PK\x03\x04" + b"x" * 100])
+def test_what_is_no_dump_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "RS.zst").write_bytes(data)
+    with pytest.raises(SourceError, match=r"RS\.zst: (?:not a Zstandard file|the file is cut off)"):
+        read(tmp_path / "RS.zst", IDS)
+
+
+def test_a_missing_dump_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceMissing, match=r"RS\.zst"):
+        read(tmp_path / "RS.zst", IDS)
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    peaks = []
+    for copies in (200, 4000):
+        rows = [kit.submission("abc12", selftext=rng.randbytes(2000).hex()) for _ in range(copies)]
+        path = packed(tmp_path / f"RS_{copies}.zst", lines(rows))
+        del rows
+        tracemalloc.start()
+        assert sum(1 for _ in dump.read_dumps([path], ["abc12"], checked=kit.TODAY)) == copies
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
+
+
+def test_a_hostile_dump_is_unpacked_bit_by_bit(tmp_path: Path) -> None:
+    path = packed(tmp_path / "RS.zst", b"x" * (100 << 20), level=1)
+    tracemalloc.start()
+    with pytest.raises(SourceError, match="a line has more than"):
+        read(path, IDS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150 << 20
