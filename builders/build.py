@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from builders.clustering import build_sets
 from builders.files import exclusive
+from builders.id_sets import build_ids
 from builders.lock.committed import committed_lock, from_upstream
 from builders.retrieval import build_pairs
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
-from builders.spec import Clustering, ConfigSpec
+from builders.spec import Clustering, ConfigSpec, Ids
 from builders.steps import Built, Options, Progress
 
 __all__ = ["Built", "Options", "Progress", "build"]
@@ -27,6 +28,8 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         if isinstance(spec, Clustering):
             return build_sets(spec, options, progress, fetched)
+        if isinstance(spec, Ids):
+            return build_ids(spec, options, progress, fetched)
         return build_pairs(spec, options, progress, fetched, stand_in=stand_in)
 
 

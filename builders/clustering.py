@@ -12,6 +12,7 @@ import polars as pl
 from builders import checks
 from builders.checks.model import ClusteringSubject, Finding
 from builders.documents import PreparedDocuments, limit_documents, prepare_documents
+from builders.evaluation.citation import Citation, read_citation, scores_for, scores_path
 from builders.lock.committed import whole_upstream
 from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
 from builders.personal import gold_set
@@ -30,7 +31,7 @@ from builders.steps import (
     written_line,
 )
 from builders.tables import CLUSTERING, Table
-from builders.write import encode_all, finding_locks, put, tool_versions
+from builders.write import cited_lines, encode_all, finding_locks, put, tool_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,9 @@ def build_sets(spec: Clustering, options: Options, progress: Progress, fetched: 
     findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
-    lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
-    progress.step("write", written_line(lock))
+    cited = read_citation(scores_path(options.committed, spec.name))
+    lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings, cited)
+    progress.step("write", written_line(lock), *cited_lines(lock, cited))
     return Built(lock, findings)
 
 
@@ -121,8 +123,10 @@ def _write(
     prepared: PreparedDocuments,
     clustered: Clustered,
     findings: Sequence[Finding],
+    cited: Citation | None,
 ) -> Lock:
     encoded = encode_all(clustered.tables)
+    published = tuple(file for _, file in encoded.values())
     lock = Lock(
         config=spec.name,
         release=spec.release,
@@ -136,8 +140,9 @@ def _write(
         personal={table: told.kinds for table, told in prepared.personal.items()},
         scrubbed=prepared.personal,
         clustering=clustered.figures,
+        scores=scores_for(cited, published),
         findings=finding_locks(findings),
-        files=tuple(file for _, file in encoded.values()),
+        files=published,
     )
     put(out, lock, encoded, {"dropped": prepared.dropped, "provenance": clustered.provenance})
     return lock

@@ -71,7 +71,31 @@ class InSets:
     sets: tuple[str, ...]
 
 
-def explain(out: Path, wanted: str) -> tuple[Published | InSets | Dropped, ...]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A submission of which the id alone is published.
+
+    Attributes:
+        config: The builder's name.
+        id: The submission's.
+        status: What became of it: "ok", "removed", "deleted", "missing".
+        subreddit: Where it stands; empty where that is not known.
+        checked: The day on which that was so.
+        sets: Where it stands, each as "set 3, row 17".
+    """
+
+    config: str
+    id: str
+    status: str
+    subreddit: str
+    checked: str
+    sets: tuple[str, ...]
+
+
+Explained = Published | InSets | Asked | Dropped
+
+
+def explain(out: Path, wanted: str) -> tuple[Explained, ...]:
     """Find an id among published ids, upstream ids and dropped rows of everything built under `out`.
 
     Raises:
@@ -89,12 +113,16 @@ def explain(out: Path, wanted: str) -> tuple[Published | InSets | Dropped, ...]:
     return found
 
 
-def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Published | InSets | Dropped]:
+def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Explained]:
     work = work_folder(out, lock.config)
     provenance = read_frame(work / "provenance.parquet")
     dropped = read_frame(work / "dropped.parquet")
     if lock.clustering is not None:
-        yield from _in_sets(out, lock, provenance, wanted)
+        statuses = work / "statuses.parquet"
+        if statuses.exists():
+            yield from _asked(lock, read_frame(statuses), provenance, wanted)
+        else:
+            yield from _in_sets(out, lock, provenance, wanted)
         provenance = provenance.clear()
     hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
     # A row that was dropped after merging is listed under the id that the merged rows share.
@@ -124,6 +152,18 @@ def _in_sets(out: Path, lock: Lock, provenance: pl.DataFrame, wanted: str) -> It
     )
     where = found.select(pl.format("set {} ({}), row {}: {}", "set", "level", "row", "labels")).to_series()
     yield InSets(lock.config, wanted, found["sentences"][0], tuple(where))
+
+
+def _asked(lock: Lock, statuses: pl.DataFrame, provenance: pl.DataFrame, wanted: str) -> Iterator[Asked]:
+    places = provenance.filter(pl.col("upstream_id") == wanted).select(
+        pl.format("set {}, row {}", "_id", "row")
+    )
+    known = statuses.filter(pl.col("id") == wanted).select(
+        "status", pl.col("subreddit").fill_null(""), "checked"
+    )
+    for status, subreddit, checked in known.iter_rows():
+        sets = tuple(places.to_series())
+        yield Asked(lock.config, wanted, status, subreddit, checked, sets)
 
 
 def _published(out: Path, lock: Lock, provenance: pl.DataFrame, table: str, wanted: str) -> Published | None:
@@ -161,10 +201,17 @@ def _rows(out: Path, lock: Lock, kind: Kind) -> pl.DataFrame:
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def lines(row: Published | InSets | Dropped) -> Iterator[str]:
+def lines(row: Explained) -> Iterator[str]:
     """Tell it in words, a few lines long."""
     if isinstance(row, Dropped):
         yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
+        return
+    if isinstance(row, Asked):
+        where = f" in r/{row.subreddit}" if row.subreddit else ""
+        yield f"{row.id}: {row.config}, {row.status}{where} on {row.checked}"
+        first, *others = row.sets or ("no clustering set",)
+        yield f"  stands in  {first}"
+        yield from (f"  {'':<10} {place}" for place in others)
         return
     if isinstance(row, InSets):
         yield f"{row.id}: {row.config}, in {len(row.sets)} clustering sets"

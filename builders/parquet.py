@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import io
 from collections.abc import Iterator
@@ -40,18 +41,31 @@ def to_bytes(rows: pa.Table) -> bytes:
     Content-defined chunking keeps unchanged pages identical across versions of a release, so that the Hub
     stores only what changed; the page index lets its viewer read parts.
     """
-    per_group = max(1, rows.num_rows * _ROW_GROUP_BYTES // max(1, rows.nbytes))
     sink = io.BytesIO()
-    pq.write_table(
-        rows,
+    with pq.ParquetWriter(
         sink,
-        row_group_size=per_group,
+        rows.schema,
         compression="zstd",
         compression_level=3,
         use_content_defined_chunking=True,
         write_page_index=True,
-    )
+    ) as writer:
+        for group in _row_groups(rows):
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
     return sink.getvalue()
+
+
+def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
+    """Cut a table by size, not by number of rows: a clustering set is one row, and some are large."""
+    start = 0
+    while start < rows.num_rows or start == 0:
+        fitting = bisect.bisect_right(
+            range(1, rows.num_rows - start + 1),
+            _ROW_GROUP_BYTES,
+            key=lambda count: rows.slice(start, count).nbytes,
+        )
+        yield rows.slice(start, max(1, fitting))
+        start += max(1, fitting)
 
 
 def encode(table: Table) -> tuple[bytes, FileLock]:

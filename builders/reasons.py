@@ -19,5 +19,9 @@ ROWS = {
     "not_newsroom": "the page was not from the newsroom",
     "user_page": "the page was written by readers",
     "no_section": "the article's path named no section",
+    "removed": "the submission had been removed by moderators or by Reddit",
+    "deleted": "the submission had been deleted by who wrote it",
+    "missing": "Reddit knew no submission of that id, or the dump had none",
+    "no_subreddit": "it was not known where the submission stood, or that was a user's own profile",
 }
 """By reason, as in `dropped.parquet` and the funnel."""

@@ -7,7 +7,7 @@ import importlib
 from importlib import resources
 
 from builders.errors import UsageError
-from builders.spec import Clustering, ConfigSpec, Retrieval
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
 
 def names() -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def load(name: str) -> ConfigSpec:
         hint = f"Did you mean {near[0]}?" if near else f"Configs: {', '.join(known)}."
         raise UsageError(f"unknown config {name!r}", hint=hint)
     config = importlib.import_module(f"builders.configs.{name}").CONFIG
-    assert isinstance(config, Retrieval | Clustering)
+    assert isinstance(config, Retrieval | Clustering | Ids)
     return config
 
 
@@ -42,4 +42,16 @@ def load_retrieval(name: str) -> Retrieval:
     config = load(name)
     if not isinstance(config, Retrieval):
         raise UsageError(f"{name} is no retrieval dataset", hint="It has neither queries nor hard negatives.")
+    return config
+
+
+def load_ids(name: str) -> Ids:
+    """Return the config of that name whose texts everyone fetches.
+
+    Raises:
+        UsageError: There is no such config, or its texts are published.
+    """
+    config = load(name)
+    if not isinstance(config, Ids):
+        raise UsageError(f"{name} publishes its texts: there is nothing to hydrate", hint="Try subreddit.")
     return config

@@ -13,6 +13,7 @@ from builders.audit.citation import audit_path, read_audit
 from builders.audit.decisions import decisions_path, read_decisions
 from builders.checks.model import Subject
 from builders.errors import UsageError
+from builders.evaluation.citation import read_citation, scores_path
 from builders.lock.committed import lock_path, splits_path
 from builders.lock.model import MiningLock
 from builders.prepare import Prepared, limit, prepare
@@ -33,7 +34,7 @@ from builders.steps import (
     written_line,
 )
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
-from builders.write import Outcome, write
+from builders.write import Outcome, cited_lines, write
 
 if TYPE_CHECKING:
     from builders.encoders import Encoded
@@ -77,6 +78,7 @@ def build_pairs(
         "limit": options.limit,
         "stand_in": stand_in,
     }
+    cited = read_citation(scores_path(options.committed, spec.name))
     outcome = Outcome(
         spec=spec,
         sources=fetched.locks,
@@ -90,9 +92,10 @@ def build_pairs(
         suspicious=mined.suspicious if mined else None,
         audit=read_audit(audit_path(options.committed, spec.name)),
         findings=findings,
+        cited=cited,
     )
     lock = write(options.out, outcome)
-    progress.step("write", written_line(lock))
+    progress.step("write", written_line(lock), *cited_lines(lock, cited))
     return Built(lock, findings)
 
 

@@ -48,7 +48,26 @@ class Within:
     label: str
 
 
-SetRule = Sampled | Within
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Clustering sets of all documents that have one of some randomly chosen labels.
+
+    Attributes:
+        level: Of the sets, as the lock names it.
+        label: The column that holds the label.
+        count: How many sets.
+        fewest: Least number of labels that is asked for.
+        most: Largest number of labels that is asked for. Where there are fewer labels, a set holds all.
+    """
+
+    level: str
+    label: str
+    count: int = 10
+    fewest: int = 10
+    most: int = 50
+
+
+SetRule = Sampled | Within | Grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +133,25 @@ def _sets(
             numbered = documents.with_row_index("number").group_by(by).agg("number")
             for value, members in numbered.sort(by).select(by, "number").iter_rows():
                 yield DrawnSet(f"{WITHIN}{value}", label, tuple(rows.sample(members, len(members))))
+        case Grouped():
+            yield from _groups(documents[rule.label].to_list(), rule, sizes, rows)
+
+
+def _groups(
+    labels: Sequence[str], rule: Grouped, sizes: random.Random, rows: random.Random
+) -> Iterator[DrawnSet]:
+    """Source: `randint(10, 50)` and a shuffle of all labels, of the original script; sorted at first here."""
+    if not labels:
+        raise FindingsError("there are no documents to draw sets from", hint="Build from more documents.")
+    members: dict[str, list[int]] = {}
+    for number, label in enumerate(labels):
+        members.setdefault(label, []).append(number)
+    order = sorted(members)
+    for _ in range(rule.count):
+        wanted = sizes.randint(rule.fewest, rule.most)
+        sizes.shuffle(order)
+        chosen = sorted(number for label in order[:wanted] for number in members[label])
+        yield DrawnSet(rule.level, rule.label, tuple(rows.sample(chosen, len(chosen))))
 
 
 def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.DataFrame:

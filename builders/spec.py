@@ -1,7 +1,7 @@
 """What a config is, as frozen values that hold plain functions.
 
-A config module ends in ``CONFIG = Retrieval(...)`` or ``Clustering(...)`` and is found by its file name. Its
-functions are pure: the build fetches, and hands them frames.
+A config module ends in ``CONFIG = Retrieval(...)``, ``Clustering(...)`` or ``Ids(...)``, and is found by its
+file name. Its functions are pure: the build fetches, and hands them frames.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Literal
 import polars as pl
 
 from builders.personal.kinds import PersonalKind
-from builders.sets import SetRule
-from builders.sources.model import RecordedFile
+from builders.sets import Grouped, SetRule
+from builders.sources.model import HttpSource, LocalFile, RecordedFile
+from builders.sources.reddit.ids import IdsFile
 
 Files = Mapping[str, Sequence[Path]]
 """The fetched files of a config by part: ``{"corpus": [Path(...)], "queries": [...]}``."""
@@ -312,7 +313,47 @@ class Clustering:
     notes: tuple[str, ...] = ()
 
 
-ConfigSpec = Retrieval | Clustering
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """A clustering dataset of which ids and labels alone may be published: everyone fetches the texts.
+
+    Attributes:
+        name: As the file in `builders/configs`.
+        release: "tecb-de".
+        title: One line for people.
+        licence: SPDX-like Hub licence id, lower case: of the published ids.
+        languages: ISO 639-3 codes.
+        listed: The upstream's list of ids.
+        ledger: What became of each id, and its label: made on this machine by `mteb-de hydrate`.
+        read: Fetched files in, the ids out. Raises `SourceError`.
+        sets: How sets are drawn.
+        clean: Text as its author wrote it in, text without mark-up, links and user names out.
+        personal: The kinds of personal data that are replaced in texts on the user's own machine.
+        waivers: Findings that are accepted.
+        notes: Facts about meaning that the card prints as limitations.
+    """
+
+    name: str
+    release: str
+    title: str
+    licence: str
+    languages: tuple[str, ...]
+    listed: HttpSource
+    ledger: LocalFile
+    read: Callable[[Files], IdsFile]
+    sets: tuple[Grouped, ...]
+    clean: Callable[[str], str]
+    personal: tuple[PersonalKind, ...]
+    waivers: tuple[Waiver, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[HttpSource | LocalFile, ...]:
+        """All sources, fetched in order."""
+        return (self.listed, self.ledger)
+
+
+ConfigSpec = Retrieval | Clustering | Ids
 """What a config module ends in."""
 
 

@@ -20,10 +20,13 @@ class Kind(StrEnum):
     HARD_NEGATIVES = "hard_negatives"
     CLUSTERING_S2S = "clustering-s2s"
     CLUSTERING_P2P = "clustering-p2p"
+    CLUSTERING_IDS = "clustering-ids"
 
 
 CLUSTERING: dict[str, Kind] = {"s2s": Kind.CLUSTERING_S2S, "p2p": Kind.CLUSTERING_P2P}
 """The tables of a clustering dataset by variant: titles alone, and titles with texts."""
+CLUSTERED = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
+"""All tables whose rows are clustering sets: with texts, or with the ids of texts that nobody may publish."""
 RETRIEVAL = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, Kind.HARD_NEGATIVES)
 """The tables of a retrieval dataset."""
 
@@ -55,6 +58,10 @@ SCHEMAS: dict[Kind, pa.Schema] = {
     ]),
     Kind.CLUSTERING_S2S: _SETS,
     Kind.CLUSTERING_P2P: _SETS,
+    Kind.CLUSTERING_IDS: pa.schema([
+        _column("submission_ids", pa.list_(_STRING)),
+        _column("labels", pa.list_(_STRING)),
+    ]),
 }
 SORT_KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.CORPUS: ("_id",),
@@ -63,6 +70,7 @@ SORT_KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.HARD_NEGATIVES: ("query-id", "rank"),
     Kind.CLUSTERING_S2S: (),
     Kind.CLUSTERING_P2P: (),
+    Kind.CLUSTERING_IDS: (),
 }
 """What rows are sorted by; the order of clustering sets is that of their drawing."""
 
@@ -117,4 +125,4 @@ def splits_of(kind: Kind) -> tuple[str, ...]:
     """Return the splits of a table: a corpus has one, named as itself, clustering sets are for testing."""
     if kind is Kind.CORPUS:
         return ("corpus",)
-    return ("test",) if kind in CLUSTERING.values() else SPLITS
+    return ("test",) if kind in CLUSTERED else SPLITS

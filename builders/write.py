@@ -15,6 +15,7 @@ import polars as pl
 
 from builders import files
 from builders.checks.model import Finding, Severity
+from builders.evaluation.citation import Citation, scores_for
 from builders.facts import facts
 from builders.lock.manifest import work_folder, write_manifest
 from builders.lock.model import AuditLock, FileLock, FindingLock, Lock, MiningLock, SourceLock
@@ -38,6 +39,7 @@ class Outcome:
         scale: From `builders.mining.Mined`; None where nothing is mined.
         suspicious: From `builders.mining.Mined`; None where nothing is mined.
         audit: The latest audit of the config; None where there was none.
+        cited: Scores that were computed from a build of the config; None where there are none.
     """
 
     spec: Retrieval
@@ -52,6 +54,7 @@ class Outcome:
     suspicious: pl.DataFrame | None
     audit: AuditLock | None
     findings: list[Finding]
+    cited: Citation | None = None
 
 
 def write(out: Path, outcome: Outcome) -> Lock:
@@ -143,9 +146,19 @@ def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
         mining=outcome.mining,
         decisions=outcome.prepared.decisions,
         audit=outcome.audit,
+        scores=scores_for(outcome.cited, published),
         findings=finding_locks(outcome.findings),
         files=published,
     )
+
+
+def cited_lines(lock: Lock, cited: Citation | None) -> list[str]:
+    """Return what became of cited scores: nothing to tell where there are none."""
+    if cited is None:
+        return []
+    if not lock.scores:
+        return ["the cited scores are of other rows, and are left out: run mteb-de eval --cite again"]
+    return [f"{len(lock.scores)} cited scores"]
 
 
 def finding_locks(findings: Sequence[Finding]) -> tuple[FindingLock, ...]:

@@ -16,6 +16,7 @@ from builders.build import Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_clustering import lay_out
 from builders.describe import render
+from builders.files import write_bytes
 from builders.lock.manifest import locks_of
 from builders.spec import RELEASES
 from tests.describe.test_sets import TARGET
@@ -54,7 +55,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("blurbs", "tenkgnad"):
         build(registry.load(name), options, Lines(quiet=True))
     for path, data in render(RELEASES["tecb-de"], tuple(locks_of(out, "tecb-de").values()), TARGET).items():
-        (out / "tecb-de" / path).write_bytes(data)
+        write_bytes(out / "tecb-de" / path, data)
     return out / "tecb-de"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.configs.blurbs import CONFIG as BLURBS
 from builders.configs.tenkgnad import CONFIG as TENKGNAD
 from builders.errors import FindingsError
-from builders.sets import Sampled, Within, draw, fill
+from builders.sets import Grouped, Sampled, Within, draw, fill
 from builders.spec import Clustering
 
 RULES = (Sampled("grob", "art"), Within("art", "sorte"), Sampled("fein", "sorte", count=3))
@@ -128,3 +128,54 @@ def test_filling_keeps_text_and_label_together() -> None:
 def test_equal_documents_give_equal_sets(count: int, seed: int) -> None:
     rows = documents(count)
     assert draw(rows, RULES, seed=seed) == draw(rows.clone(), RULES, seed=seed)
+
+
+SUBREDDITS = (Grouped("subreddit", "subreddit"),)
+
+
+def submissions(subreddits: int, each: int = 2) -> pl.DataFrame:
+    labels = [f"Thema{number:02}" for number in range(subreddits) for _ in range(each)]
+    return pl.DataFrame({"subreddit": labels})
+
+
+def test_eighty_subreddits_give_the_published_numbers_of_labels() -> None:
+    rows = submissions(80)
+    drawn = draw(rows, SUBREDDITS, seed=42)
+    labels = [rows[list(one.rows)]["subreddit"].n_unique() for one in drawn]
+    assert labels == [50, 44, 20, 37, 25, 45, 32, 40, 40, 20]
+    assert {one.level for one in drawn} == {"subreddit"}
+
+
+def test_the_labels_of_the_first_sets_are_literal() -> None:
+    """Another generator, seed, or order of the labels would publish other sets: a major version."""
+    rows = submissions(12)
+    few = draw(rows, (Grouped("subreddit", "subreddit", count=2, fewest=2, most=5),), seed=42)
+    labels = [sorted(set(rows[list(one.rows)]["subreddit"])) for one in few]
+    assert labels == [["Thema01", "Thema08"], ["Thema07", "Thema11"]]
+    assert few[1].rows == (14, 22, 15, 23)
+
+
+def test_a_set_holds_all_of_its_labels_and_nothing_twice() -> None:
+    rows = submissions(60, each=3)
+    for one in draw(rows, SUBREDDITS, seed=42):
+        assert len(set(one.rows)) == len(one.rows)
+        counts = Counter(rows[list(one.rows)]["subreddit"].to_list())
+        assert set(counts.values()) == {3}
+        assert list(one.rows) != sorted(one.rows)
+
+
+def test_groups_do_not_depend_on_the_order_in_which_labels_are_first_seen() -> None:
+    rows = submissions(60)
+    drawn, turned = (draw(frame, SUBREDDITS, seed=42) for frame in (rows, rows.reverse()))
+    for one, other in zip(drawn, turned, strict=True):
+        assert set(rows[list(one.rows)]["subreddit"]) == set(rows.reverse()[list(other.rows)]["subreddit"])
+
+
+def test_fewer_labels_than_asked_for_are_all_taken() -> None:
+    drawn = draw(submissions(3), SUBREDDITS, seed=42)
+    assert [sorted(one.rows) for one in drawn] == [list(range(6))] * 10
+
+
+def test_no_document_to_group_is_told() -> None:
+    with pytest.raises(FindingsError, match="no documents to draw sets from"):
+        draw(submissions(0), SUBREDDITS, seed=42)

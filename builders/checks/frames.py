@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from builders.checks.model import AnySubject, ClusteringSubject, Subject
+from builders.checks.model import AnySubject, ClusteringSubject, IdsSubject, Subject
 from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, splits_of
 
 PAIR = ["query-id", "corpus-id"]
@@ -22,6 +22,8 @@ def kinds_of(subject: AnySubject) -> tuple[Kind, ...]:
     """Return the kinds of table that the config publishes."""
     if isinstance(subject, ClusteringSubject):
         return tuple(CLUSTERING.values())
+    if isinstance(subject, IdsSubject):
+        return (Kind.CLUSTERING_IDS,)
     return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or subject.spec.mining)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 import polars as pl
 
 from builders.lock.model import ClusteringLock, Funnel, MiningLock
-from builders.spec import Clustering, Retrieval
+from builders.spec import Clustering, Ids, Retrieval
 from builders.tables import Kind
 
 
@@ -88,6 +88,25 @@ class ClusteringSubject:
     upstream: bool
 
 
-AnySubject = Subject | ClusteringSubject
+@dataclass(frozen=True, slots=True)
+class IdsSubject:
+    """A built config of ids, as its rules see it.
+
+    Attributes:
+        spec: The config.
+        tables: Frames by kind and split, with the published columns.
+        funnels: The way of the rows.
+        figures: What the lock says of the sets, or None.
+        ledger: ``id``, ``status``, ``subreddit`` str: what is known of each id; None where it is not known.
+    """
+
+    spec: Ids
+    tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
+    funnels: tuple[Funnel, ...]
+    figures: ClusteringLock | None
+    ledger: pl.DataFrame | None
+
+
+AnySubject = Subject | ClusteringSubject | IdsSubject
 Rule = Callable[[Subject], Iterable[Finding]]
 AnyRule = Callable[[AnySubject], Iterable[Finding]]

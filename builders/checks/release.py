@@ -16,6 +16,7 @@ from builders.checks.model import Finding, Severity
 from builders.errors import StorageError, UsageError
 from builders.lock import manifest
 from builders.lock.model import FileLock, Lock
+from builders.plots.style import is_plot
 from builders.spec import RELEASES
 from builders.tables import SCHEMAS, SORT_KEYS, kind_of
 
@@ -102,7 +103,7 @@ def _names(folder: Path, locked: Mapping[str, FileLock], found: set[str]) -> Ite
 
 
 def _beside(path: str) -> bool:
-    return path in _BESIDE or (path.startswith("LICENSE") and "/" not in path)
+    return path in _BESIDE or (path.startswith("LICENSE") and "/" not in path) or is_plot(path)
 
 
 def _contents(folder: Path, locked: Mapping[str, FileLock]) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from builders.checks import (
     scale,
     schema,
     splits,
+    submissions,
     text,
     waivers,
 )
@@ -25,8 +26,8 @@ from builders.checks.findings import ordered
 from builders.checks.model import Finding, Subject
 
 _MODULES = (
-    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, published, release, described,
-    waivers,
+    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, submissions, published, release,
+    described, waivers,
 )  # fmt: skip
 CODES: dict[str, str] = {code.name: code.meaning for module in _MODULES for code in module.CODES}
 """Every code, and what it counts."""

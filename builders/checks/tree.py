@@ -11,16 +11,17 @@ from builders import registry
 from builders.checks.clustering import run_clustering
 from builders.checks.findings import ordered
 from builders.checks.frames import PAIR
-from builders.checks.model import AnySubject, ClusteringSubject, Finding, Subject
+from builders.checks.model import AnySubject, ClusteringSubject, Finding, IdsSubject, Subject
 from builders.checks.release import check_release
 from builders.checks.rules import run
+from builders.checks.submissions import run_ids
 from builders.checks.waivers import apply_waivers
 from builders.errors import StorageError
 from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
 from builders.parquet import read_frame
-from builders.spec import Clustering, ConfigSpec, Retrieval
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import Kind
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -52,6 +53,8 @@ def check_tree(
         spec = load(lock.config)
         if isinstance(spec, Clustering):
             found = run_clustering(read_clustering(out, spec))
+        elif isinstance(spec, Ids):
+            found = run_ids(read_ids(out, spec))
         else:
             committed = _committed(configs / f"{spec.name}.splits.tsv")
             found = run(read_built(out, spec), committed=committed)
@@ -79,7 +82,13 @@ def read_subject(out: Path, config: str) -> AnySubject:
         StorageError: It has no lock there, or a table cannot be read.
     """
     spec = registry.load(config)
-    return read_clustering(out, spec) if isinstance(spec, Clustering) else read_built(out, spec)
+    match spec:
+        case Clustering():
+            return read_clustering(out, spec)
+        case Ids():
+            return read_ids(out, spec)
+        case Retrieval():
+            return read_built(out, spec)
 
 
 def read_clustering(out: Path, spec: Clustering) -> ClusteringSubject:
@@ -91,6 +100,18 @@ def read_clustering(out: Path, spec: Clustering) -> ClusteringSubject:
     lock = read_lock(work_folder(out, spec.name) / "lock.json")
     whole = whole_upstream(lock.sources, lock.parameters)
     return ClusteringSubject(spec, _tables(out, spec), lock.funnels, lock.clustering, upstream=whole)
+
+
+def read_ids(out: Path, spec: Ids) -> IdsSubject:
+    """Read the table, the lock and the statuses of a config of ids, which need not be registered.
+
+    Raises:
+        StorageError: It has no lock there, or a table cannot be read.
+    """
+    work = work_folder(out, spec.name)
+    lock = read_lock(work / "lock.json")
+    ledger = _beside(work / "statuses.parquet", dict.fromkeys(("id", "status", "subreddit"), pl.String))
+    return IdsSubject(spec, _tables(out, spec), lock.funnels, lock.clustering, ledger)
 
 
 def read_built(out: Path, spec: Retrieval) -> Subject:

@@ -44,6 +44,8 @@ def command(out: Path | None, quiet: bool) -> None:
             say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
     for receipt in walked.receipts:
         say(f"{receipt.repo}@{receipt.tag}: {len(receipt.files)} files pushed and read back equal")
+    there = max(walked.hydrated.sets, key=lambda one: one.published)
+    say(f"{walked.hydrated.config}: {there.there:,} of {there.published:,} published ids became texts again")
     say(f"All of it took {time.monotonic() - began:.0f} s.")
     if out is not None:
         folders = sorted({str(out / lock.release) for lock in walked.locks})

@@ -14,8 +14,11 @@ VERBS = {
     "build": ("builders.cli.build", "Rebuild configs from their pinned upstreams."),
     "check": ("builders.cli.check", "Run every rule on a built tree."),
     "demo": ("builders.cli.demo", "Walk the whole way on the bundled sample, offline."),
+    "eval": ("builders.cli.eval", "Score encoders on what was built, beside published scores."),
     "explain": ("builders.cli.explain", "Say where an id comes from, or why a row was dropped."),
+    "hydrate": ("builders.cli.hydrate", "Fetch the texts of published ids, on this machine alone."),
     "list": ("builders.cli.list", "Show the configs and what is locked."),
+    "recheck": ("builders.cli.recheck", "Take out of fetched texts what has been deleted since."),
     "release": ("builders.cli.release", "Diff, plan, rehearse, apply, verify, roll back a release."),
     "scrub": ("builders.cli.scrub", "Copy a table without the personal data in it."),
 }

@@ -64,4 +64,6 @@ def command(out: Path, as_json: bool) -> None:
 
 def _pin(source: dict[str, Any]) -> str:
     """Return a source as people name it; the pin of a plain file stands in the committed lock."""
-    return f"{source['repo']}@{source['revision'][:10]}" if "repo" in source else str(source["url"])
+    if "repo" in source:
+        return f"{source['repo']}@{source['revision'][:10]}"
+    return str(source.get("url") or source["name"])

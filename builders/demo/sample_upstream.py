@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from builders import files
-from builders.demo import sample_clustering
+from builders.demo import sample_clustering, sample_reddit
 from builders.demo.postings import postings
 from builders.parquet import to_bytes
 
@@ -57,6 +57,7 @@ def lay_out(folder: Path) -> None:
     files.write_bytes(jobs / "data" / "train-00000-of-00001.parquet", to_bytes(table))
     files.write_bytes(jobs / "README.md", _JOBS_README.encode())
     sample_clustering.lay_out(folder)
+    sample_reddit.lay_out(folder)
 
 
 def _germandpr() -> dict[str, pa.Table]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builders import registry
 from builders.build import Options, Progress, build
+from builders.demo.sample_reddit import CHECKED, DUMP
 from builders.demo.sample_upstream import lay_out
 from builders.describe.target import Target
+from builders.hydration import Options as Hydration
+from builders.hydration import hydrate
+from builders.hydration.folder import Hydrated
 from builders.lock.model import Lock
 from builders.release.model import Plan, Receipt
 from builders.release.plan import make_plan
@@ -20,27 +24,45 @@ OWNER, VERSION, DATE = "demo", "1.0.0", datetime.date(2026, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the demo came to: a lock per config, a receipt per release."""
+    """What the demo came to: a lock per config, a receipt per release, what is left of the sets of ids."""
 
     locks: tuple[Lock, ...]
     receipts: tuple[Receipt, ...]
+    hydrated: Hydrated
 
 
 def walk(out: Path, progress: Progress) -> Walked:
-    """Build every config from the sample under `out`, plan the releases, and rehearse them.
+    """Build every config from the sample under `out`, plan the releases, rehearse them, and hydrate the ids.
+
+    The ledger that the build of ids reads is made as a maintainer makes it, from a dump.
 
     Raises:
         MtebDeError: Whatever a build or a rehearsal raises.
     """
     sample = out / "work" / "sample"
     lay_out(sample)
-    options = Options(out=out, encoder="offline", offline=True, sources=(str(sample),))
+    home, ids = out / "work" / "home", registry.load_ids("subreddit")
+    hydration = Hydration(
+        out=out / "hydrated",
+        today=CHECKED,
+        dumps=(sample / DUMP,),
+        offline=True,
+        sources=(str(sample),),
+        home=home,
+    )
+    progress.title(f"hydrate {ids.name}")
+    hydrate(ids, hydration, progress)
+    ledger = home / ids.ledger.folder
+    options = Options(out=out, encoder="offline", offline=True, sources=(str(ledger), str(sample)))
     locks = []
     for name in registry.names():
         progress.title(name)
         locks.append(build(registry.load(name), options, progress).lock)
     releases = sorted({lock.release for lock in locks})
-    return Walked(tuple(locks), tuple(_rehearse(out, release, progress) for release in releases))
+    receipts = tuple(_rehearse(out, release, progress) for release in releases)
+    progress.title(f"hydrate {ids.name} from its release")
+    published = replace(hydration, origin=str(out / ids.release))
+    return Walked(tuple(locks), receipts, hydrate(ids, published, progress))
 
 
 def _rehearse(out: Path, release: str, progress: Progress) -> Receipt:

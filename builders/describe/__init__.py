@@ -1,4 +1,4 @@
-"""Dataset card, Croissant and licence files of a release: a pure function of locks and target."""
+"""Card with plots, Croissant and licence files of a release: a pure function of locks and target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def render(
     changelog: str = "",
     specs: Mapping[str, ConfigSpec] | None = None,
 ) -> dict[str, bytes]:
-    """Return the files that describe a release, by path: README.md, croissant.jsonld and the licence texts.
+    """Return the files that describe a release, by path: README.md, its plots, croissant.jsonld, licences.
 
     The same arguments give the same bytes; the only date in them is the target's.
 
@@ -38,6 +38,7 @@ def render(
     from builders.describe.croissant import croissant
     from builders.describe.dataset import datasets_of
     from builders.describe.licences import licence_files
+    from builders.describe.plots import plots
     from builders.files import json_bytes
 
     datasets = datasets_of(release, locks, specs)
@@ -45,5 +46,6 @@ def render(
     return {
         "README.md": render_card(release, datasets, target, changelog).encode(),
         "croissant.jsonld": json_bytes(croissant(release, datasets, target)),
+        **plots(datasets),
         **licence_files(used),
     }

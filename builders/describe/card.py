@@ -14,6 +14,7 @@ from builders.describe.dataset import HUB_TYPES, Config, Dataset
 from builders.describe.enums import check_enums, size_category
 from builders.describe.licences import licence
 from builders.describe.markdown import Markdown, code
+from builders.describe.plots import card_plots
 from builders.describe.target import Target
 from builders.describe.templates import render_template
 from builders.errors import UsageError
@@ -122,7 +123,8 @@ def _clusters(datasets: Sequence[Dataset]) -> bool:
 
 def _body(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str) -> str:
     if _clusters(datasets):
-        example, trainable, template = datasets[0], None, "clustering.md.j2"
+        texts = [dataset for dataset in datasets if not dataset.ids_only]
+        example, trainable, template = texts[0] if texts else None, None, "clustering.md.j2"
     else:
         example, trainable = _retrieval_examples(release, datasets)
         template = "release.md.j2"
@@ -131,6 +133,7 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
         figures=figures,
         audits=audits,
         set_figures=set_figures,
+        plots=card_plots(datasets),
         release=release,
         target=target,
         datasets=datasets,
@@ -146,7 +149,9 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
     )
 
 
-def _retrieval_examples(release: Release, datasets: Sequence[Dataset]) -> tuple[Dataset, Dataset | None]:
+def _retrieval_examples(
+    release: Release, datasets: Sequence[Dataset]
+) -> tuple[Dataset | None, Dataset | None]:
     """Return a dataset to search in, and one to train on where there is one.
 
     Raises:

@@ -133,6 +133,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
         "Queries dealt to train, dev and test in groups that mean the same.",
     ]
     clustering = ["Sets drawn by a seeded generator; titles alone and with texts, row by row the same."]
+    ids = ["Where texts may not be passed on, ids and labels alone are published; users fetch the texts."]
     return {
         "rai:dataCollection": " ".join(each("collection")),
         "rai:dataAnnotationProtocol": each("annotation"),
@@ -141,6 +142,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
             "Personal data replaced by fixed placeholders.",
             *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
             *(clustering if any(dataset.clusters for dataset in datasets) else []),
+            *(ids if any(dataset.ids_only for dataset in datasets) else []),
             *(line for dataset in datasets for line in _recipe(dataset.lock)),
         ],
         "rai:dataBiases": every("biases"),

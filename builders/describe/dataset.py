@@ -12,7 +12,7 @@ from builders import registry
 from builders.describe.templates import About, about
 from builders.errors import UsageError
 from builders.lock.model import FileLock, Lock
-from builders.spec import Clustering, ConfigSpec, Release
+from builders.spec import Clustering, ConfigSpec, Ids, Release
 from builders.tables import SCHEMAS, Kind, config_name, splits_of
 
 HUB_TYPES: dict[pa.DataType, str] = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
@@ -67,7 +67,12 @@ class Dataset:
     @property
     def clusters(self) -> bool:
         """Whether it holds clustering sets."""
-        return isinstance(self.spec, Clustering)
+        return isinstance(self.spec, Clustering | Ids)
+
+    @property
+    def ids_only(self) -> bool:
+        """Whether it holds ids of texts that nobody may publish."""
+        return isinstance(self.spec, Ids)
 
     def config(self, kind: Kind) -> Config | None:
         """Return the config of that kind, or None where it has no rows."""

@@ -294,7 +294,7 @@ def source_url(source: SourceLock) -> str:
 
 
 def _revision(source: SourceLock) -> Markdown:
-    if source.kind == "http" and source.files:
+    if source.files and (source.kind == "http" or source.revision == source.files[0].sha256):
         return code(f"sha256 {source.files[0].sha256}")
     return code(source.resolved or source.revision) or Markdown("none: a local copy")
 

@@ -30,6 +30,7 @@ _WHAT = {
     Kind.HARD_NEGATIVES: "Hard negatives",
     Kind.CLUSTERING_S2S: "Clustering sets of titles",
     Kind.CLUSTERING_P2P: "Clustering sets of titles with texts",
+    Kind.CLUSTERING_IDS: "Clustering sets of ids of submissions",
 }
 _COLUMNS = {
     "_id": "Identifier, unique in the config.",
@@ -41,7 +42,8 @@ _COLUMNS = {
     "rank": "Rank of the passage among all passages for the query; the first is 1.",
     "positive_score": "Cosine of the query with the positive that guards.",
     "sentences": "The texts of the set.",
-    "labels": "The label of each text, in the order of the texts.",
+    "submission_ids": "The ids of the set's submissions on Reddit, without the prefix t3_.",
+    "labels": "The label of each text or id, in their order.",
     "level": "What the labels are, and how the set was drawn.",
 }
 _COSINE = "Cosine of query and passage."

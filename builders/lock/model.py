@@ -33,7 +33,10 @@ class SourceFile(Frozen):
 
 
 class SourceLock(Frozen):
-    """An upstream: `revision` as pinned, `resolved` to 40 digits; both empty for a folder."""
+    """An upstream: `revision` as pinned, `resolved` to 40 digits.
+
+    Both are empty for a folder; a ledger made on this machine has its sha256 as its revision.
+    """
 
     kind: Literal["hub", "folder", "http"]
     name: str

@@ -13,6 +13,7 @@ from builders.errors import Refused
 from builders.lock.committed import stand_ins
 from builders.lock.manifest import locks_of
 from builders.lock.model import Lock
+from builders.plots.style import is_plot
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
@@ -61,6 +62,8 @@ def _make_plan(out: Path, release: str, target: Target, changelog: str, api: HfA
     folder = out / release
     rendered = describe.render(RELEASES[release], locks, target, changelog=changelog)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
+    for stale in filter(is_plot, published_paths(folder) - published):
+        files.remove(folder / stale)  # of an earlier plan, which had something else to show
     _refuse_unknown(folder, published)
     for path in (receipt_path(out, release), plan_path(out, release)):
         files.remove(path)

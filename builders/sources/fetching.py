@@ -12,18 +12,19 @@ from urllib.parse import quote
 from builders.errors import SourceChanged, SourceMissing, UsageError
 from builders.files import sha256
 from builders.home import home
+from builders.lock.committed import is_pinned
 from builders.lock.model import SourceFile, SourceLock
 from builders.sources.cache import Cache, Say, Stored
 from builders.sources.folder import dataset_folder, fetch_folder
 from builders.sources.http import download, fetch_http, record_http, safe_name
 from builders.sources.hub import fetch_hub
-from builders.sources.model import Fetched, HttpSource, RecordedFile
+from builders.sources.model import Fetched, HttpSource, LocalFile, RecordedFile
 from builders.sources.patterns import shown
 
 if TYPE_CHECKING:
     from builders.spec import HubSource
 
-PlainFile = HttpSource | RecordedFile
+PlainFile = HttpSource | RecordedFile | LocalFile
 Found = tuple[dict[str, list[Path]], SourceLock]
 
 
@@ -70,7 +71,10 @@ def fetch(
     files: dict[str, list[Path]] = {}
     locks: list[SourceLock] = []
     for source in sources:
-        if isinstance(source, PlainFile):
+        if isinstance(source, LocalFile):
+            stand_in = _stand_in(source, places, cache, offline=offline, say=say)
+            found = stand_in or _local_file(source, cache.root)
+        elif isinstance(source, PlainFile):
             stand_in = _stand_in(source, places, cache, offline=offline, say=say)
             pinned = _pinned(source, recorded)
             found = stand_in or _fetch_file(source, pinned, cache, offline=offline, record=record, say=say)
@@ -82,7 +86,9 @@ def fetch(
 
 
 def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock]) -> None:
-    """Compare what was fetched with a committed lock. Folders stand in, and are not compared.
+    """Compare what was fetched with a committed lock.
+
+    Folders stand in, and are not compared; a file that was made on this machine is.
 
     Raises:
         SourceChanged: A source or file is new, gone or different; it names both hashes.
@@ -91,7 +97,7 @@ def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock])
     fetched = {lock.name: lock for lock in locks}
     differences = [f"{name}: locked, and no longer a source" for name in known.keys() - fetched.keys()]
     for name, lock in fetched.items():
-        if lock.kind == "folder":
+        if not is_pinned(lock):
             continue
         if name in known:
             differences += _differences(lock, known[name])
@@ -154,7 +160,19 @@ def _stand_in(
     return None
 
 
-def _pinned(source: PlainFile, recorded: Sequence[SourceLock]) -> HttpSource | None:
+def _local_file(source: LocalFile, root: Path) -> Found:
+    """Return a file that was made on this machine; its lock is pinned by its own hash."""
+    path = root / source.folder / safe_name(source.name)
+    if not path.is_file():
+        raise SourceMissing(f"{source.name}: not in {path.parent}", hint=source.hint)
+    file = SourceFile(part=source.name, path=source.name, sha256=sha256(path), size=path.stat().st_size)
+    lock = SourceLock(
+        kind="folder", name=source.name, revision=file.sha256, licence=source.licence, files=(file,)
+    )
+    return {source.name: [path]}, lock
+
+
+def _pinned(source: HttpSource | RecordedFile, recorded: Sequence[SourceLock]) -> HttpSource | None:
     """Return the source with its pin, or None where none is recorded."""
     if isinstance(source, HttpSource):
         return source
@@ -166,7 +184,13 @@ def _pinned(source: PlainFile, recorded: Sequence[SourceLock]) -> HttpSource | N
 
 
 def _fetch_file(
-    source: PlainFile, pinned: HttpSource | None, cache: Cache, *, offline: bool, record: bool, say: Say
+    source: HttpSource | RecordedFile,
+    pinned: HttpSource | None,
+    cache: Cache,
+    *,
+    offline: bool,
+    record: bool,
+    say: Say,
 ) -> Found:
     if pinned is not None:
         path, lock = fetch_http(pinned, cache, offline=offline, say=say)

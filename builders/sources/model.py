@@ -49,6 +49,23 @@ class RecordedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A plain file that a verb of this command makes on this machine: no upstream has it.
+
+    Attributes:
+        name: The file's name, without a folder; also its key in `Fetched.files`.
+        folder: Where the verb leaves it, below the folder of the caches.
+        hint: How to make it.
+        licence: SPDX-like Hub licence id, lower case; empty where it holds facts alone.
+    """
+
+    name: str
+    folder: str
+    hint: str
+    licence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """The files of a config's sources, and the locks of those sources."""
 

@@ -25,6 +25,7 @@ from builders.checks import (
     scale,
     schema,
     splits,
+    submissions,
     text,
     waivers,
 )
@@ -40,13 +41,14 @@ from tests.checks import (
     test_scale,
     test_schema,
     test_splits,
+    test_submissions,
     test_text,
 )
 from tests.checks.kit import Plant, healthy, unhurried
 
 MODULES = (
-    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, published, release, described,
-    waivers,
+    schema, ids, text, qrels, splits, negatives, scale, funnel, clustering, submissions, published, release,
+    described, waivers,
 )  # fmt: skip
 KINDS = (
     test_schema,
@@ -68,6 +70,7 @@ def plants() -> list[Plant]:
 
 def test_every_code_has_a_planted_fault() -> None:
     planted = {plant.code for plant in plants()} | {plant.code for plant in test_clustering.PLANTS}
+    planted |= {plant.code for plant in (*test_submissions.PLANTS, *test_submissions.SEVERAL)}
     for others in (test_release.PLANTS, test_described.PLANTS, test_clustering.PUBLISHED):
         planted |= {plant[0] for plant in others}
     assert planted | ALONE == set(CODES)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from builders.describe import render
+from builders.files import write_bytes
 from tests.describe import kit
 
 
@@ -21,5 +22,5 @@ def with_empty_split(tmp_path_factory: pytest.TempPathFactory) -> kit.Built:
 def _described(root: Path, *, dev_negatives: bool) -> kit.Built:
     built = kit.build(root, dev_negatives=dev_negatives)
     for path, data in render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs).items():
-        (root / path).write_bytes(data)
+        write_bytes(root / path, data)
     return built

@@ -12,6 +12,8 @@ from pydantic import field_validator
 from builders.lock.model import Frozen
 
 SUBMISSION_ID = re.compile(r"[0-9a-z]{5,8}", re.ASCII)
+SUBREDDIT = re.compile(r"[A-Za-z0-9_-]{2,21}", re.ASCII)
+"""The name of a subreddit. Reddit gives out no hyphens today; one is let through, as it can do no harm."""
 
 
 class Status(StrEnum):

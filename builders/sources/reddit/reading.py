@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from builders.errors import SourceSchema
-from builders.sources.reddit.model import SUBMISSION_ID, Status, Submission
+from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
 
 Origin = Literal["api", "dump"]
 
@@ -20,7 +20,7 @@ _LONGEST_TOMBSTONE = 400
 _BY_THE_AUTHOR = frozenset({"deleted", "author", "user"})
 _ESCAPED = re.compile("&(amp|lt|gt);")
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
-_SUBREDDIT = re.compile(r"(?!u_)[A-Za-z0-9_]{2,21}", re.ASCII)
+_PROFILE = re.compile(r"u_", re.ASCII | re.IGNORECASE)
 
 
 def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.date) -> Submission:
@@ -47,7 +47,7 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         raise SourceSchema(f"a submission's id is {str(name)[:40]!r}")
     title, body = _text(data, "title", name, origin), _text(data, "selftext", name, origin)
     subreddit = data.get("subreddit")
-    known = isinstance(subreddit, str) and _SUBREDDIT.fullmatch(subreddit) is not None
+    named = isinstance(subreddit, str) and SUBREDDIT.fullmatch(subreddit) and not _PROFILE.match(subreddit)
     status = _status(data, title, body)
     if status is Status.OK and not title.strip():
         raise SourceSchema(f"submission {name} has no title")
@@ -57,7 +57,7 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         status=status,
         checked=checked,
         origin=origin,
-        subreddit=str(subreddit) if known else "",
+        subreddit=str(subreddit) if named else "",
         title=title if there else "",
         body=body if there else "",
     )

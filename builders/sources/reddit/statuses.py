@@ -12,7 +12,7 @@ import polars as pl
 
 from builders.errors import SourceMissing, SourceSchema, StorageError
 from builders.files import write_bytes
-from builders.sources.reddit.model import SUBMISSION_ID, Status, Submission
+from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
 
 COLUMNS = ("id", "status", "subreddit", "checked")
 SCHEMA = pl.Schema({"id": pl.String, "status": pl.String, "subreddit": pl.String, "checked": pl.String})
@@ -21,7 +21,7 @@ _EXPECTED = f"The file has the columns {', '.join(COLUMNS)}, separated by tabs, 
 _RULES = {
     "not the id of a submission": ("id", rf"\A(?:{SUBMISSION_ID.pattern})\z"),
     "not a status": ("status", rf"\A(?:{'|'.join(Status)})\z"),
-    "not the name of a subreddit": ("subreddit", r"\A[A-Za-z0-9_]{0,21}\z"),
+    "not the name of a subreddit": ("subreddit", rf"\A(?:{SUBREDDIT.pattern})?\z"),
     "not a date": ("checked", r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"),
 }
 

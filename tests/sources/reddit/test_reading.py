@@ -103,7 +103,9 @@ def test_entities_of_a_dump_are_unescaped_once_and_those_of_the_api_never() -> N
     assert read("api", selftext=text).body == text
 
 
-@pytest.mark.parametrize("name", ["u_fahrgast", "", None, 7, "zwei worte", "a\tb", "ü" * 5, "x" * 22])
+@pytest.mark.parametrize(
+    "name", ["u_fahrgast", "U_fahrgast", "", None, 7, "zwei worte", "a\tb", "ü" * 5, "x" * 22]
+)
 def test_what_names_a_user_or_nothing_is_no_subreddit(name: Any) -> None:
     assert not read(subreddit=name).subreddit
 

@@ -1,0 +1,185 @@
+"""Rules on clustering sets of ids: nothing but ids and names of subreddits, and those of the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import polars as pl
+
+from builders.checks import clustering, funnel, schema
+from builders.checks.findings import Code, line, ordered
+from builders.checks.model import Finding, IdsSubject, Severity
+from builders.lock.model import ClusteringLock, SetLock
+from builders.sources.reddit.model import SUBREDDIT
+from builders.tables import Kind
+
+SMALL = 100
+"""Below this many submissions a subreddit is told: the upstream has about 500 of each."""
+_ID = r"^[0-9a-z]{5,8}$"
+_SUBREDDIT = rf"^(?:{SUBREDDIT.pattern})$"
+_PROFILE = r"^[uU]_"
+_LEDGER = "Run mteb-de hydrate subreddit, and build again."
+
+ID = Code("submission-id", Severity.ERROR, "ids that no submission can have", _LEDGER)
+LABEL = Code(
+    "submission-label",
+    Severity.ERROR,
+    "labels that are no subreddit's name, are a user's, or differ in case alone",
+    "A label is published: look at the ledger, and at `read` of the config.",
+)
+TWICE = Code("submission-twice", Severity.ERROR, "ids that stand in one set more than once", _LEDGER)
+UNKNOWN = Code(
+    "submission-unknown",
+    Severity.ERROR,
+    "ids that the ledger does not know as there, under this label",
+    _LEDGER,
+)
+PARTIAL = Code(
+    "submission-partial",
+    Severity.ERROR,
+    "labels of which a set does not hold all submissions",
+    "A set holds whole subreddits: look at the config's `sets`.",
+)
+SETS = Code(
+    "submission-sets",
+    Severity.ERROR,
+    "numbers of sets, or of labels in a set, that the config does not draw",
+    "The build draws these itself: look at the config's `sets`.",
+)
+FEW = Code(
+    "subreddit-small",
+    Severity.NOTE,
+    f"subreddits with fewer than {SMALL} submissions",
+    "Small ones weigh little in a set; look whether the ledger has lost many.",
+)
+CODES = (ID, LABEL, TWICE, UNKNOWN, PARTIAL, SETS, FEW)
+
+
+def run_ids(subject: IdsSubject) -> list[Finding]:
+    """Apply every rule to a built config of ids.
+
+    Tables whose shape is wrong are reported alone: the other rules could only say the same again.
+
+    Args:
+        subject: The table, and what the build recorded.
+
+    Returns:
+        Findings, errors first, then by code; each code at most once. Waivers are not applied.
+    """
+    found = [*schema.structure(subject)] or [*schema.nulls(subject), *shape(subject)]
+    if not found:
+        rules = (*schema.RULES, funnel.sums, funnel.reasons, *RULES)
+        found = [finding for rule in rules for finding in rule(subject)]
+    return ordered(replace(finding, config=subject.spec.name) for finding in found)
+
+
+def shape(subject: IdsSubject) -> Iterator[Finding]:
+    """A set has as many labels as ids, at least one, and none of them is null."""
+    columns = ("submission_ids", "labels")
+    sets = _table(subject).select(
+        "set",
+        ids=pl.col("submission_ids").list.len(),
+        labels=pl.col("labels").list.len(),
+        null=pl.any_horizontal(pl.col(name).list.eval(pl.element().is_null()).list.any() for name in columns),
+    )
+    uneven = sets.filter(pl.col("ids") != pl.col("labels"))
+    yield from clustering.UNEVEN.rows(uneven, line("set {}: {} ids, {} labels", "set", "ids", "labels"))
+    empty = sets.filter((pl.col("ids") == 0) & (pl.col("labels") == 0))
+    yield from clustering.EMPTY.rows(empty, line("set {}", "set"))
+    yield from clustering.NULL.rows(sets.filter("null"), line("set {}", "set"))
+
+
+def values(subject: IdsSubject) -> Iterator[Finding]:
+    """Ids and labels are what they are called, so that neither text nor a user's name can hide in them."""
+    each = rows(subject)
+    ids = each.select("id").unique()
+    yield from ID.rows(ids.filter(~pl.col("id").str.contains(_ID)), line("{}", "id"))
+    labels = each.select("label").unique().with_columns(folded=pl.col("label").str.to_lowercase())
+    wrong = (
+        ~pl.col("label").str.contains(_SUBREDDIT)
+        | pl.col("label").str.contains(_PROFILE)
+        | pl.col("folded").is_duplicated()
+    )
+    yield from LABEL.rows(labels.filter(wrong), line("{}", "label"))
+    twice = each.group_by("set", "id").len("times").filter(pl.col("times") > 1)
+    yield from TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
+
+
+def known(subject: IdsSubject) -> Iterator[Finding]:
+    """Every id is there by the ledger, under its label; and a set holds all that its labels have."""
+    if subject.ledger is None:
+        yield from UNKNOWN.counted(1, ["there is no ledger beside the lock"])
+        return
+    there = subject.ledger.filter(status="ok").select("id", label="subreddit")
+    each = rows(subject)
+    unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
+    yield from UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
+    held = each.group_by("set", "label").agg(held=pl.col("id").n_unique())
+    partial = held.join(there.group_by("label").len("all"), on="label").filter(
+        pl.col("held") != pl.col("all")
+    )
+    told = line("set {} {}: {} of {}", "set", "label", "held", "all")
+    yield from PARTIAL.rows(partial, told)
+
+
+def drawn(subject: IdsSubject) -> Iterator[Finding]:
+    """Sets have two labels or more, no more than may be drawn, and there are as many as the config draws."""
+    sets = _table(subject).select(
+        "set", kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
+    )
+    lone = sets.filter(pl.col("kinds") == 1)
+    yield from clustering.ONE_LABEL.rows(lone, line("set {}: {}", "set", "only"))
+    expected = sum(rule.count for rule in subject.spec.sets)
+    most = max((rule.most for rule in subject.spec.sets), default=0)
+    wrong = [] if sets.height == expected else [f"{sets.height} sets, {expected} expected"]
+    large = sets.filter(pl.col("kinds") > most)
+    wrong += [f"set {number}: {kinds} labels, at most {most}" for number, kinds, _ in large.iter_rows()]
+    yield from SETS.counted(len(wrong), wrong)
+
+
+def recounted(subject: IdsSubject) -> Iterator[Finding]:
+    """The lock's figures are those of the table."""
+    if subject.figures is None:
+        yield from clustering.FIGURES.counted(1, ["the lock has none"])
+        return
+    told, found = subject.figures, figures(subject)
+    wrong = [
+        f"set {number}: {old} where {new} is found"
+        for number, (old, new) in enumerate(zip(told.sets, found.sets, strict=False), 1)
+        if old != new
+    ]
+    wrong += [] if len(told.sets) == len(found.sets) else [f"{len(told.sets)} sets"]
+    wrong += ["lengths of texts, of which none is published"] if told.texts else []
+    yield from clustering.FIGURES.counted(len(wrong), wrong)
+
+
+def small(subject: IdsSubject) -> Iterator[Finding]:
+    """Tell subreddits of which few submissions are left."""
+    counts = rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
+    few = counts.filter(pl.col("submissions") < SMALL)
+    yield from FEW.rows(few, line("{}: {}", "label", "submissions"))
+
+
+Rule = Callable[[IdsSubject], Iterable[Finding]]
+RULES: tuple[Rule, ...] = (values, known, drawn, recounted, small)
+
+
+def rows(subject: IdsSubject) -> pl.DataFrame:
+    """Return one row per id and set: ``set`` (from 1), ``id``, ``label``."""
+    return _table(subject).select("set", id="submission_ids", label="labels").explode("id", "label")
+
+
+def figures(subject: IdsSubject) -> ClusteringLock:
+    """Count the sets anew from the table; they have no texts."""
+    (level,) = {rule.level for rule in subject.spec.sets}
+    sets = tuple(
+        SetLock(level=level, rows=len(labels), labels=len(Counter(labels)), repeated={})
+        for labels in _table(subject)["labels"].to_list()
+    )
+    return ClusteringLock(sets=sets, texts={})
+
+
+def _table(subject: IdsSubject) -> pl.DataFrame:
+    return subject.tables[Kind.CLUSTERING_IDS]["test"].with_row_index("set", offset=1)

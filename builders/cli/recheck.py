@@ -1,0 +1,60 @@
+"""`mteb-de recheck`."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+
+import click
+
+from builders import registry
+from builders.cli.output import Lines, emit, say
+
+
+@click.command("recheck")
+@click.argument("config", metavar="CONFIG")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("dist/hydrated"),
+    show_default=True,
+    help="Folder of the text tables.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON document.")
+@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
+    """Ask for every fetched id again, and take out what has been deleted since.
+
+    It is taken out of the ledger, of the text tables, and of the dated ledger that the next build reads.
+    Published ids that are gone are listed in takedown.txt beside the tables.
+
+    Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
+    """
+    from builders.hydration import Options, recheck
+    from builders.hydration.folder import TAKEDOWN
+
+    spec = registry.load_ids(config)
+    today = datetime.datetime.now(datetime.UTC).date()
+    reddit = os.environ.get("MTEB_DE_REDDIT_URL") or None
+    lines = Lines(quiet=quiet or as_json)
+    lines.title(spec.name)
+    found = recheck(spec, Options(out=out, today=today, reddit=reddit), lines)
+    if as_json:
+        emit({
+            "asked": found.asked,
+            "gone": found.gone,
+            "edited": found.edited,
+            "takedown": list(found.takedown),
+            "hydrated": None if found.record is None else found.record.model_dump(mode="json"),
+        })
+        return
+    gone = ", ".join(f"{count:,} {status}" for status, count in found.gone.items()) or "none"
+    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {gone}; edited: {found.edited:,}")
+    for one in found.record.sets if found.record else ():
+        if not one.comparable:
+            say(f"set {one.number}: {one.there:,} of {one.published:,} ({one.share:.1%})  not comparable")
+    if found.record is None:
+        say(f"{out}: no text tables there")
+    elif found.takedown:
+        say(f"published ids to take down: {len(found.takedown):,}, in {out / TAKEDOWN}")

@@ -1,0 +1,59 @@
+"""Reddit submissions in German, clustered by subreddit: ids and labels alone are published."""
+
+from __future__ import annotations
+
+from builders.personal.kinds import ALL_KINDS
+from builders.sets import Grouped
+from builders.sources.model import HttpSource, LocalFile
+from builders.sources.reddit.ids import IdsFile
+from builders.sources.reddit.ids import read as read_file
+from builders.spec import Files, Ids
+from builders.text.reddit import clean
+
+LIST = "submission_ids.txt"
+LEDGER = "subreddit.ledger.tsv"
+COMMIT = "75e180b184fa6e14128936dc2b15f1e6b3ecd6de"
+
+
+def read(files: Files) -> IdsFile:
+    """Read the upstream's list of ids, of which some stand there several times.
+
+    Raises:
+        SourceSchema: A line is no id, or the header is missing.
+    """
+    (path,) = files[LIST]
+    return read_file(path)
+
+
+CONFIG = Ids(
+    name="subreddit",
+    release="tecb-de",
+    title="Subreddits: German submissions on Reddit by subreddit, as ids",
+    licence="cc-by-4.0",
+    languages=("deu",),
+    listed=HttpSource(
+        name=LIST,
+        url=f"https://raw.githubusercontent.com/ClimSocAna/tecb-de/{COMMIT}/reddit_data/{LIST}",
+        sha256="169ab31e7628fda1d53551f9e6334c73ec430347d6caa4a35ac08d64baf8c6ef",
+        size=353_400,
+        licence="mit",
+    ),
+    ledger=LocalFile(
+        name=LEDGER,
+        folder="reddit",
+        hint="Run `mteb-de hydrate subreddit`, which writes the ledger there: with praw_client_id, "
+        "praw_client_secret and praw_user_agent of a Reddit app, or from dumps of Reddit with --dump FILE.",
+    ),
+    read=read,
+    sets=(Grouped(level="subreddit", label="subreddit"),),
+    clean=clean,
+    personal=ALL_KINDS,
+    notes=(
+        "Submissions vanish, so sets that were fetched on different days differ. Below 90 percent of a set, "
+        "scores are not comparable.",
+        "Ids that stand several times in the upstream's list are taken once. Published scores were made from "
+        "the submissions that were there at the time, so they are near these and not equal.",
+        "Sets overlap: all of them are drawn from the same subreddits.",
+        "A dump shows submissions as they were when it was made, and later deletions only after a recheck.",
+    ),
+)

@@ -1,0 +1,163 @@
+"""The plots of a card, drawn from locks alone: the same locks give the same bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from builders.describe.dataset import Dataset
+from builders.describe.figures import yield_of
+from builders.describe.markdown import Markdown, escape, share
+from builders.lock.model import ScoreLock, SetLock
+from builders.plots import charts
+from builders.plots.style import plot_path
+from builders.plots.svg import svg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_METRICS = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "v_measure": "V-measure"}
+_TOLD = 8  # how many rows of a plot are said in words
+
+
+@dataclass(frozen=True, slots=True)
+class CardPlot:
+    """A plot of a card.
+
+    Attributes:
+        name: Of its file, without ending.
+        alt: What it shows, for a reader who sees no picture.
+        draw: Makes the figure.
+    """
+
+    name: str
+    alt: str
+    draw: Callable[[], Figure]
+
+    @property
+    def path(self) -> str:
+        """Where it lies in the release."""
+        return plot_path(self.name)
+
+    @property
+    def image(self) -> Markdown:
+        """The image as the card shows it."""
+        return Markdown(f"![{escape(self.alt)}]({self.path})")
+
+
+def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
+    """Return the plots of a release as SVG, by path.
+
+    Args:
+        datasets: Its datasets.
+    """
+    return {plot.path: svg(plot.draw, name=plot.name, title=plot.alt) for plot in card_plots(datasets)}
+
+
+def card_plots(datasets: Sequence[Dataset]) -> tuple[CardPlot, ...]:
+    """Return the plots that a release has something to show in, in the order of the card."""
+    return tuple([*_mining(datasets), *_sets(datasets), *_funnels(datasets), *_scores(datasets)])
+
+
+def _mining(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+    mined = {
+        dataset.name: {int(number): int(queries) for number, queries in mining.report["by_count"].items()}
+        for dataset in datasets
+        if (mining := dataset.lock.mining)
+    }
+    if not mined:
+        return
+    parts = range(max(max(counts, default=0) for counts in mined.values()) + 1)
+    rows = {name: [counts.get(number, 0) for number in parts] for name, counts in mined.items()}
+    found = ((dataset.name, yield_of(dataset)) for dataset in datasets)
+    told = [
+        f"{name}: {share(one.some, one.queries)} of {one.queries:,} queries have at least one, "
+        f"{share(one.full, one.queries)} have all {one.keep}"
+        for name, one in found
+        if one is not None
+    ]
+    yield CardPlot(
+        "hard-negatives",
+        f"Queries by number of hard negatives. {_words(told)}",
+        partial(charts.stacked, rows, [str(n) for n in parts], across="queries by number of hard negatives"),
+    )
+
+
+def _sets(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+    sets = {
+        dataset.name: clustering.sets
+        for dataset in datasets
+        if (clustering := dataset.lock.clustering) is not None
+    }
+    points = {name: [(float(one.rows), float(one.labels)) for one in of] for name, of in sets.items() if of}
+    if not points:
+        return
+    panel = charts.Panel("documents in the set", points, log=True)
+    told = [f"{name}: {_range(of)}" for name, of in sets.items() if of]
+    yield CardPlot(
+        "clustering-sets",
+        f"Size of each clustering set against its number of labels. {_words(told)}",
+        partial(charts.scatter, (panel,), up="labels", top=None),
+    )
+
+
+def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+    funnels = {
+        f"{dataset.name}: {funnel.table}": funnel
+        for dataset in datasets
+        for funnel in dataset.lock.funnels
+        if funnel.read
+    }
+    if not funnels:
+        return
+    rows = {name: (one.out, one.merged, sum(one.dropped.values())) for name, one in funnels.items()}
+    told = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
+    yield CardPlot(
+        "rows",
+        f"What became of the rows of each table. {_words(told)}",
+        partial(
+            charts.stacked,
+            rows,
+            ("left", "merged with an equal row", "dropped for a reason"),
+            across="rows that were read",
+            ramp=False,
+        ),
+    )
+
+
+def _scores(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+    scores = [score for dataset in datasets for score in dataset.lock.scores]
+    if not scores:
+        return
+    several = len({score.metric for score in scores}) > 1
+    dots = [_dot(score, several) for score in scores]
+    told = [f"{score.config}, {score.model}: {score.value:.3f}" for score in scores]
+    metrics = dict.fromkeys(_METRICS.get(score.metric, score.metric) for score in scores)
+    yield CardPlot(
+        "scores",
+        f"Reference scores, {', '.join(metrics)}. {_words(told)}",
+        partial(charts.dots, dots, across="score" if several else next(iter(metrics))),
+    )
+
+
+def _dot(score: ScoreLock, several: bool) -> charts.Dot:
+    model = score.model.rpartition("/")[2] or score.model
+    series = f"{model}, {_METRICS.get(score.metric, score.metric)}" if several else model
+    return charts.Dot(score.config, series, score.value, score.low, score.high)
+
+
+def _range(sets: Sequence[SetLock]) -> str:
+    rows, labels = [one.rows for one in sets], [one.labels for one in sets]
+    return f"{len(sets)} sets of {_span(rows)} documents with {_span(labels)} labels"
+
+
+def _span(values: Sequence[int]) -> str:
+    least, most = min(values), max(values)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _words(told: Sequence[str]) -> str:
+    more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    return f"{'; '.join(told[:_TOLD])}{more}."

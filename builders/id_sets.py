@@ -1,0 +1,227 @@
+"""The steps of a build of ids, whose texts nobody may publish: read, judge, draw, check, write + lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from builders import checks
+from builders.checks.model import Finding, IdsSubject
+from builders.errors import SourceMissing
+from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
+from builders.sets import DrawnSet, draw
+from builders.sources import Fetched
+from builders.sources.reddit.ids import IdsFile
+from builders.sources.reddit.statuses import read_statuses
+from builders.spec import Ids
+from builders.steps import (
+    SEED,
+    Built,
+    Options,
+    Progress,
+    by_kind,
+    finding_lines,
+    funnel_line,
+    stop_on_errors,
+    written_line,
+)
+from builders.tables import SCHEMAS, Kind, Table
+from builders.text.digest import digest
+from builders.write import encode_all, finding_locks, put, tool_versions
+
+_SHOWN = 5
+_USERS_OWN = "u_"
+"""A subreddit of such a name is a user's profile, and the rest of it is the user's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedIds:
+    """The submissions that sets are drawn from, and what became of the other ids.
+
+    Attributes:
+        submissions: ``id``, ``subreddit``; by id.
+        statuses: ``id``, ``status``, ``subreddit``, ``checked`` str of every id of the upstream; by id.
+        dropped: ``table``, ``id``, ``reason``.
+        funnel: The way of the lines of the upstream.
+    """
+
+    submissions: pl.DataFrame
+    statuses: pl.DataFrame
+    dropped: pl.DataFrame
+    funnel: Funnel
+
+
+def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched) -> Built:
+    """Build a config of ids from its fetched sources, and write its lock last.
+
+    Raises:
+        SourceError: An upstream is damaged, or the ledger does not tell of every id.
+        FindingsError: A check found an error; nothing of the release was touched.
+        StorageError: The folder cannot be written.
+    """
+    read = spec.read(fetched.files)
+    if options.limit is not None:
+        read = limit_ids(read, options.limit)
+    (path,) = fetched.files[spec.ledger.name]
+    prepared = prepare_ids(spec, read, read_statuses(path))
+    progress.step("prepare", funnel_line(prepared.funnel))
+    drawn = draw_ids(spec, prepared)
+    table = Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(prepared.submissions, drawn))
+    figures = ClusteringLock(sets=tuple(_set(prepared.submissions, one) for one in drawn), texts={})
+    progress.step("draw", _sets_line(figures))
+    subject = IdsSubject(spec, by_kind([table]), (prepared.funnel,), figures, prepared.statuses)
+    findings = checks.apply_waivers(checks.run_ids(subject), spec.waivers)
+    stop_on_errors(spec, findings)
+    progress.step("check", *finding_lines(findings))
+    lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings)
+    progress.step("write", written_line(lock))
+    return Built(lock, findings)
+
+
+def limit_ids(read: IdsFile, rows: int) -> IdsFile:
+    """Keep `rows` ids, chosen by their hash and so whatever their order."""
+    kept = tuple(sorted(read.ids, key=digest)[:rows])
+    return IdsFile(kept, len(kept))
+
+
+def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
+    """Judge every id by the ledger, and account for every line of the upstream.
+
+    Args:
+        spec: The config.
+        read: The ids of the upstream.
+        ledger: ``id``, ``status``, ``subreddit`` str, ``checked`` date.
+
+    Raises:
+        SourceMissing: The ledger does not tell what became of an id.
+    """
+    listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
+    columns = ["id", "status", "subreddit", "checked"]
+    known = ledger.select(pl.col(columns).cast(pl.String))
+    statuses = listed.join(known, on="id", how="left").sort("id")
+    _refuse_unanswered(spec, statuses.filter(pl.col("status").is_null() | (pl.col("status") == "error")))
+    nameless = (pl.col("subreddit").fill_null("") == "") | (
+        pl.col("subreddit").str.to_lowercase().str.starts_with(_USERS_OWN)
+    )
+    reason = pl.when(pl.col("status") != "ok").then("status").when(nameless).then(pl.lit("no_subreddit"))
+    judged = statuses.with_columns(reason=reason)
+    kept = judged.filter(pl.col("reason").is_null()).select("id", "subreddit")
+    dropped = judged.drop_nulls("reason").select(table=pl.lit("submissions"), id="id", reason="reason")
+    reasons = dropped.group_by("reason").len().sort("reason")
+    funnel = Funnel(
+        table="submissions",
+        read=read.lines,
+        dropped=dict(reasons.iter_rows()),
+        merged=read.lines - listed.height,
+        out=kept.height,
+    )
+    return PreparedIds(kept, statuses, dropped.sort("reason", "id"), funnel)
+
+
+def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
+    """Draw the sets of a config of ids.
+
+    Raises:
+        FindingsError: There is no submission to draw.
+    """
+    return draw(prepared.submissions, spec.sets, seed=SEED)
+
+
+def id_table(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
+    """Return the published table: ``submission_ids`` and ``labels``, lists of str, one row per set."""
+    filled = [
+        submissions[list(one.rows)].select(
+            pl.col("id").implode().alias("submission_ids"), pl.col(one.label).implode().alias("labels")
+        )
+        for one in drawn
+    ]
+    return pl.concat(filled, rechunk=True).cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]))
+
+
+def _refuse_unanswered(spec: Ids, unanswered: pl.DataFrame) -> None:
+    if unanswered.is_empty():
+        return
+    shown = ", ".join(unanswered["id"].head(_SHOWN).to_list())
+    more = f" and {unanswered.height - _SHOWN:,} more" if unanswered.height > _SHOWN else ""
+    raise SourceMissing(
+        f"{spec.name}: the ledger does not tell what became of {unanswered.height:,} ids: {shown}{more}",
+        hint=_hint(spec),
+    )
+
+
+def _hint(spec: Ids) -> str:
+    return f"Run mteb-de hydrate {spec.name}: it asks for what is missing, and goes on where it stopped."
+
+
+def _write(
+    options: Options,
+    spec: Ids,
+    sources: tuple[SourceLock, ...],
+    prepared: PreparedIds,
+    drawn: Sequence[DrawnSet],
+    table: Table,
+    figures: ClusteringLock,
+    findings: Sequence[Finding],
+) -> Lock:
+    encoded = encode_all([table])
+    checked = prepared.statuses["checked"]
+    parameters: dict[str, Any] = {
+        "seed": SEED,
+        "encoder": None,
+        "limit": options.limit,
+        "stand_in": False,
+        "ledger": {"first": checked.min(), "last": checked.max()},
+    }
+    held = {row for one in drawn for row in one.rows}
+    lock = Lock(
+        config=spec.name,
+        release=spec.release,
+        licence=spec.licence,
+        sources=sources,
+        parameters=parameters,
+        tools=tool_versions(),
+        funnels=(prepared.funnel,),
+        splits={},
+        facts={
+            "documents": prepared.submissions.height,
+            "documents_in_no_set": prepared.submissions.height - len(held),
+            "labels_subreddit": prepared.submissions["subreddit"].n_unique(),
+            "sentences": sum(len(one.rows) for one in drawn),
+        },
+        personal={},
+        clustering=figures,
+        findings=finding_locks(findings),
+        files=tuple(file for _, file in encoded.values()),
+    )
+    provenance = _provenance(prepared.submissions, drawn)
+    beside = {"dropped": prepared.dropped, "provenance": provenance, "statuses": prepared.statuses}
+    put(options.out, lock, encoded, beside)
+    return lock
+
+
+def _set(submissions: pl.DataFrame, drawn: DrawnSet) -> SetLock:
+    members = submissions[list(drawn.rows)]
+    labels = members[drawn.label].n_unique()
+    return SetLock(level=drawn.level, rows=members.height, labels=labels, repeated={})
+
+
+def _sets_line(figures: ClusteringLock) -> str:
+    rows = [one.rows for one in figures.sets]
+    labels = " ".join(str(one.labels) for one in figures.sets)
+    return f"{len(rows)} sets of {min(rows):,}-{max(rows):,} ids; labels {labels}"
+
+
+def _provenance(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
+    frames = [
+        submissions[list(one.rows)].select(
+            table=pl.lit("sets"),
+            _id=pl.lit(str(number)),
+            upstream_id="id",
+            row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
+        )
+        for number, one in enumerate(drawn, 1)
+    ]
+    return pl.concat(frames, rechunk=True)

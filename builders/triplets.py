@@ -1,0 +1,149 @@
+"""The training view of a retrieval config: a query, a passage relevant to it, and a hard negative."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from builders.errors import UsageError
+from builders.parquet import read_frame
+from builders.tables import Kind, published_path
+from builders.text.merge import encoded_text
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+def triplets(
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    qrels: pl.DataFrame,
+    negatives: pl.DataFrame,
+    *,
+    query_prefix: str = "",
+    passage_prefix: str = "",
+) -> pl.DataFrame:
+    """Return one row for each hard negative of each query.
+
+    Positives are dealt in turn: the query's first negative stands with its first positive by id, the second
+    with the second, and so on, from the first again where there are fewer. So a query with a hundred
+    positives weighs no more than its negatives do. A query without hard negatives has no row; `left_out`
+    counts those.
+
+    Args:
+        queries: ``_id``, ``text`` of one split.
+        corpus: ``_id``, ``title``, ``text``.
+        qrels: ``query-id``, ``corpus-id``, ``score`` of the split.
+        negatives: ``query-id``, ``corpus-id``, ``rank`` of the split.
+        query_prefix: What the model expects before a query: "query: " for E5.
+        passage_prefix: What it expects before a passage: "passage: " for E5.
+
+    Returns:
+        ``anchor``, ``positive``, ``negative`` str, by query id and rank: the same tables, the same rows.
+        Passages are the texts that are encoded: title, a space and text, stripped.
+
+    Raises:
+        UsageError: A negative is of a query that is not there or has no positive, a passage is not in the
+            corpus, or a negative is a positive of its query.
+    """
+    _refuse_contradictions(queries, corpus, qrels, negatives)
+    in_turn = pl.int_range(pl.len()).over("query-id")
+    positives = qrels.sort("query-id", "corpus-id").select(
+        "query-id", turn=in_turn, count=pl.len().over("query-id"), positive="corpus-id"
+    )
+    ranked = negatives.sort("query-id", "rank", "corpus-id").select(
+        "query-id", turn=in_turn, negative="corpus-id"
+    )
+    counts = positives.select("query-id", "count").unique()
+    dealt = (
+        ranked
+        .join(counts, on="query-id", maintain_order="left")
+        .with_columns(pl.col("turn") % pl.col("count"))
+        .join(positives.drop("count"), on=["query-id", "turn"], maintain_order="left")
+    )
+    asked = queries.select(**{"query-id": "_id"}, anchor=pl.lit(query_prefix) + pl.col("text"))
+    passages = corpus.select("_id", passage=pl.lit(passage_prefix) + encoded_text(corpus))
+
+    def text_of(role: str) -> pl.DataFrame:
+        return passages.rename({"_id": role, "passage": f"{role}_text"})
+
+    return (
+        dealt
+        .join(asked, on="query-id", maintain_order="left")
+        .join(text_of("positive"), on="positive", maintain_order="left")
+        .join(text_of("negative"), on="negative", maintain_order="left")
+        .select("anchor", positive="positive_text", negative="negative_text")
+    )
+
+
+def left_out(queries: pl.DataFrame, negatives: pl.DataFrame) -> int:
+    """Return how many queries have no hard negative, and so no triplet."""
+    return queries.join(negatives, left_on="_id", right_on="query-id", how="anti").height
+
+
+def read_triplets(
+    folder: Path,
+    dataset: str = "jobs",
+    split: str = "train",
+    *,
+    query_prefix: str = "",
+    passage_prefix: str = "",
+) -> pl.DataFrame:
+    """Return the triplets of a release: the view `jobs-triplets`, which is built here and never published.
+
+    Args:
+        folder: As it is published or built: "dist/mteb-de".
+        dataset: One with hard negatives.
+        split: Of the queries.
+        query_prefix: As in `triplets`.
+        passage_prefix: As in `triplets`.
+
+    Raises:
+        StorageError: A table is not there or damaged.
+        UsageError: The tables contradict each other; see `triplets`.
+    """
+
+    def table(kind: Kind, of: str = split) -> pl.DataFrame:
+        return read_frame(folder / published_path(dataset, kind, of))
+
+    return triplets(
+        table(Kind.QUERIES),
+        table(Kind.CORPUS, "corpus"),
+        table(Kind.QRELS),
+        table(Kind.HARD_NEGATIVES),
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
+    )
+
+
+def to_dataset(rows: pl.DataFrame) -> Dataset:
+    """Return triplets as sentence-transformers' trainer takes them: string columns, in this order."""
+    from datasets import Dataset
+
+    return Dataset.from_dict(rows.select("anchor", "positive", "negative").to_dict(as_series=False))
+
+
+def _refuse_contradictions(
+    queries: pl.DataFrame, corpus: pl.DataFrame, qrels: pl.DataFrame, negatives: pl.DataFrame
+) -> None:
+    pair = ["query-id", "corpus-id"]
+    known = corpus.select(**{"corpus-id": "_id"})
+    asked = queries.select(**{"query-id": "_id"})
+    faults = {
+        "hard negatives of a query that is not there": negatives.join(asked, on="query-id", how="anti"),
+        "hard negatives of a query without a positive": negatives.join(qrels, on="query-id", how="anti"),
+        "hard negatives that are positives of their query": negatives.join(qrels, on=pair, how="semi"),
+        "pairs with a passage that is not in the corpus": pl.concat([
+            qrels.select(pair),
+            negatives.select(pair),
+        ]).join(known, on="corpus-id", how="anti"),
+    }
+    for what, rows in faults.items():
+        if rows.height:
+            first = ", ".join(rows.row(0, named=True)[key] for key in pair)
+            raise UsageError(
+                f"{rows.height} {what}, the first: {first}",
+                hint="Take all four tables from one split of one version of a release.",
+            )

@@ -1,0 +1,133 @@
+"""On the same vectors, our scores are those of the unmodified mteb, through the published folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders import registry
+from builders.build import Options, build
+from builders.cli.output import Lines
+from builders.encoders import encode_cached
+from builders.encoders.offline import OfflineE5
+from builders.evaluation.clustering import read_sets, score_sets, unique_texts
+from builders.evaluation.model import EncoderFacts, RetrievalResult
+from builders.evaluation.pairs import Judged, read_judged
+from builders.evaluation.retrieval import score_run, search
+from builders.mteb_tasks import GermanDPR, GermanDPRUnion, Jobs, TenKGnadClusteringS2S
+from builders.spec import Clustering
+from tests.fixtures.upstream import plain_files, upstream
+from tests.mteb_kit import LookUp, Vectors, by_text, scores
+
+pytestmark = pytest.mark.upstream
+FACTS = EncoderFacts(name="given", kind="dense")
+LIMITS = {"germandpr": 180, "jobs": 200, "tenkgnad": 200}
+TOKENS = 40
+"""Texts are cut to as many: the agreement is about scores, and short texts are encoded soon."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A retrieval split with the vectors of its texts."""
+
+    judged: Judged
+    queries: Vectors
+    passages: Vectors
+
+    def ours(self) -> RetrievalResult:
+        run = search(self.judged, self.queries, self.passages)
+        return score_run(self.judged, run, FACTS, resamples=10)
+
+    def looked_up(self) -> LookUp:
+        return LookUp(
+            by_text(self.judged.passage_texts(), self.passages),
+            by_text(self.judged.query_texts(), self.queries),
+        )
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of each stand-in, built."""
+    folder = tmp_path_factory.mktemp("agreement")
+    for name, limit in LIMITS.items():
+        options = Options(
+            out=folder / "dist",
+            encoder="offline",
+            offline=True,
+            sources=(str(upstream() / "hub"), str(plain_files())),
+            limit=limit,
+            home=folder / "home",
+            committed=folder / "none",
+        )
+        build(registry.load(name), options, Lines(quiet=True))
+    return folder / "dist"
+
+
+def with_e5(out: Path, judged: Judged) -> Encoded:
+    """Vectors of the offline E5; those of `jobs` are the ones that it was mined with, kept by the build."""
+    encoder = OfflineE5() if judged.config == "jobs" else OfflineE5(max_length=TOKENS)
+    root = out.parent / "home" / "vectors"
+    queries = encode_cached(encoder, judged.query_texts(), "query", root=root).vectors
+    passages = encode_cached(encoder, judged.passage_texts(), "passage", root=root).vectors
+    encoder.close()
+    return Encoded(judged, queries, passages)
+
+
+def with_ties(judged: Judged) -> Encoded:
+    """Vectors of two equal numbers among six: few different scores, each of them exact."""
+    pairs = np.array([(one, other) for one in range(6) for other in range(one)])
+
+    def draw(count: int, seed: int) -> Vectors:
+        vectors = np.zeros((count, 6), dtype=np.float32)
+        np.put_along_axis(
+            vectors, pairs[np.random.default_rng(seed).integers(len(pairs), size=count)], 1, axis=1
+        )
+        return vectors / np.float32(np.sqrt(2))
+
+    return Encoded(judged, draw(judged.queries.height, 1), draw(judged.corpus.height, 2))
+
+
+def assert_same(ours: RetrievalResult, theirs: dict[str, float]) -> None:
+    for name in ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"):
+        assert round(ours.scores[name].value, 5) == round(theirs[name], 5), name
+
+
+def test_retrieval_scores_are_those_of_mteb(out: Path) -> None:
+    for name, task, split in (
+        ("germandpr", GermanDPR, "test"),
+        ("germandpr", GermanDPRUnion, "all"),
+        ("jobs", Jobs, "test"),
+    ):
+        judged = read_judged(out, registry.load_retrieval(name), split)
+        given = with_e5(out, judged)
+        ours, theirs = given.ours(), scores(task.at(out / "mteb-de"), given.looked_up())
+        assert_same(ours, theirs)
+        assert 0.2 < ours.scores["ndcg_at_10"].value < 0.99, "vectors that solve all or nothing prove little"
+        assert ours.queries == judged.queries.height >= LIMITS[name] // 12
+
+
+@pytest.mark.parametrize(("name", "task"), [("germandpr", GermanDPRUnion), ("jobs", Jobs)])
+def test_ties_are_broken_as_mteb_breaks_them(out: Path, name: str, task: type[GermanDPRUnion | Jobs]) -> None:
+    split = "all" if task is GermanDPRUnion else "test"
+    given = with_ties(read_judged(out, registry.load_retrieval(name), split))
+    assert len(np.unique(given.queries @ given.passages.T)) == 3
+    assert_same(given.ours(), scores(task.at(out / "mteb-de"), given.looked_up()))
+
+
+def test_v_measure_is_that_of_mteb(out: Path) -> None:
+    spec = registry.load("tenkgnad")
+    assert isinstance(spec, Clustering)
+    sets = read_sets(out, spec, "s2s")
+    texts = unique_texts([sets])
+    encoder = OfflineE5(max_length=TOKENS)
+    vectors = encoder.encode(encoder.truncate(texts.to_list(), "query"), "query")
+    encoder.close()
+    ours = score_sets(sets, texts, vectors, FACTS, config="tenkgnad-clustering-s2s")
+    theirs = scores(TenKGnadClusteringS2S.at(out / "tecb-de"), LookUp(by_text(texts, vectors)))
+    assert [one.v_measure for one in ours.sets] == pytest.approx(theirs["v_measures"], abs=1e-6)
+    assert ours.v_measure == pytest.approx(theirs["v_measure"], abs=1e-6)
+    assert ours.spread == pytest.approx(theirs["v_measure_std"], abs=1e-6)
+    assert 0.1 < ours.v_measure < 0.9

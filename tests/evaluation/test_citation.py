@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import registry
+from builders.build import Options as BuildOptions
+from builders.build import build
+from builders.demo.sample_upstream import lay_out
+from builders.errors import StorageError
+from builders.evaluation.candidates import candidate
+from builders.evaluation.citation import (
+    Citation,
+    read_citation,
+    rows_id,
+    scores_for,
+    scores_path,
+    write_citation,
+)
+from builders.evaluation.cite import citations
+from builders.evaluation.run import Options, evaluate
+from builders.lock.model import ScoreLock
+from tests.evaluation.built import Told
+
+NAMES = ("germandpr", "tenkgnad")
+SCORE = ScoreLock(
+    config="germandpr/test", model="verein/modell", revision="a" * 40, metric="ndcg_at_10", value=0.5
+)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> BuildOptions:
+    folder = tmp_path_factory.mktemp("cited")
+    lay_out(folder / "sample")
+    return BuildOptions(
+        out=folder / "dist",
+        encoder="offline",
+        offline=True,
+        sources=(str(folder / "sample"),),
+        home=folder / "home",
+        committed=folder / "configs",
+    )
+
+
+def test_the_next_build_of_the_same_rows_cites_the_scores(options: BuildOptions) -> None:
+    specs = [registry.load(name) for name in NAMES]
+    plain = {spec.name: build(spec, options, Told()).lock for spec in specs}
+    assert all(lock.scores == () for lock in plain.values())
+    names = [candidate(name) for name in ("hashing", "bm25", "oracle")]
+    found = evaluate(specs, names, Options(out=options.out), Told())
+    cited = citations(found.results, found.locks)
+    for name, citation in cited.items():
+        write_citation(scores_path(options.committed, name), citation)
+    told = Told()
+    locks = {spec.name: build(spec, options, told).lock for spec in specs}
+    assert [line for line in told.lines if "cited" in line] == ["write: 2 cited scores"] * 2
+    assert {name: (len(lock.scores), lock.files) for name, lock in locks.items()} == {
+        name: (2, plain[name].files) for name in NAMES
+    }
+    first = locks["germandpr"].scores[0]
+    assert (first.config, first.metric) == ("germandpr/test", "ndcg_at_10")
+    assert first.low is not None and first.low <= first.value
+    assert [one.config for one in locks["tenkgnad"].scores] == [
+        "tenkgnad-clustering-s2s",
+        "tenkgnad-clustering-p2p",
+    ]
+    assert evaluate(specs, names, Options(out=options.out), Told()).results == found.results
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_of_other_rows_are_left_out_and_told(options: BuildOptions, tmp_path: Path, name: str) -> None:
+    write_citation(scores_path(tmp_path, name), Citation(rows="0" * 16, scores=(SCORE,)))
+    told = Told()
+    other = replace(options, out=tmp_path / "dist", committed=tmp_path)
+    lock = build(registry.load(name), other, told).lock
+    assert lock.scores == ()
+    assert any("of other rows" in line and "eval --cite" in line for line in told.lines)
+
+
+def test_rows_name_the_citation_whatever_wrote_the_bytes(options: BuildOptions) -> None:
+    files = build(registry.load("germandpr"), options, Told()).lock.files
+    citation = Citation(rows=rows_id(files), scores=(SCORE,))
+    rewritten = [file.model_copy(update={"sha256": "0" * 64, "size": 1}) for file in reversed(files)]
+    assert scores_for(citation, rewritten) == (SCORE,)
+    assert scores_for(citation, files[1:]) == ()
+    changed = [files[0].model_copy(update={"content": "0" * 64}), *files[1:]]
+    assert scores_for(citation, changed) == () == scores_for(None, files)
+
+
+def test_a_citation_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = scores_path(tmp_path, "germandpr")
+    assert path.name == "germandpr.scores.json" and read_citation(path) is None
+    citation = Citation(rows="f" * 16, scores=(SCORE,))
+    write_citation(path, citation)
+    assert read_citation(path) == citation
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"rows": "x"}', '{"rows": "x", "scores": [{"config": 1}]}'])
+def test_what_is_no_citation_stops_the_build(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "germandpr.scores.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(StorageError, match="not cited scores") as caught:
+        read_citation(path)
+    assert "eval --cite" in caught.value.hint

@@ -1,0 +1,111 @@
+"""The fourteen pipelines of the paper, each on groups that it must find."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from builders.errors import UsageError
+from builders.evaluation import pipelines
+from builders.evaluation.clustering import v_measure
+from builders.evaluation.pipelines import PIPELINES, Reduction
+
+REDUCTIONS: tuple[Reduction, ...] = ("none", "pca", "umap", "pca+umap")
+LABELS = np.repeat(np.arange(3), 50)
+
+
+@pytest.fixture(scope="module")
+def blobs() -> NDArray[np.float32]:
+    """Three groups of fifty vectors, far apart in length and direction."""
+    centres = 4 * np.eye(3, 60)
+    noise = np.random.default_rng(0).standard_normal((len(LABELS), 60))
+    return (centres[LABELS] + 0.05 * noise).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def reduced(blobs: NDArray[np.float32]) -> dict[Reduction, NDArray[np.float32]]:
+    return {reduction: pipelines.reduce(blobs, reduction, seed=42) for reduction in REDUCTIONS}
+
+
+def test_they_are_those_of_the_paper() -> None:
+    assert next(iter(PIPELINES)) == "minibatch-kmeans"
+    assert set(PIPELINES) == {
+        "minibatch-kmeans",
+        "pca+minibatch-kmeans",
+        "umap+minibatch-kmeans",
+        "pca+umap+minibatch-kmeans",
+        "agglomerative",
+        "pca+agglomerative",
+        "umap+agglomerative",
+        "pca+umap+agglomerative",
+        "pca+hdbscan",
+        "umap+hdbscan",
+        "pca+umap+hdbscan",
+        "pca+dbstream",
+        "umap+dbstream",
+        "pca+umap+dbstream",
+    }
+    assert PIPELINES["pca+umap+hdbscan"] == pipelines.Pipeline("pca+umap", "hdbscan")
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_each_finds_three_groups(name: str, reduced: dict[Reduction, NDArray[np.float32]]) -> None:
+    pipeline = PIPELINES[name]
+    clusters = pipelines.cluster(reduced[pipeline.reduction], pipeline.algorithm, 3, seed=42)
+    assert clusters.shape == LABELS.shape
+    assert clusters.dtype == np.int64
+    assert v_measure(LABELS, clusters) > 0.9
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS[1:])
+def test_a_reduction_leaves_two_dimensions_and_depends_on_its_seed_alone(
+    reduction: Reduction, blobs: NDArray[np.float32], reduced: dict[Reduction, NDArray[np.float32]]
+) -> None:
+    assert reduced[reduction].shape == (len(LABELS), 2)
+    assert reduced[reduction].dtype == np.float32
+    again = pipelines.reduce(blobs, reduction, seed=42)
+    np.testing.assert_array_equal(again, reduced[reduction])
+    if "umap" in reduction:
+        assert not np.array_equal(pipelines.reduce(blobs, reduction, seed=1), again)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("rows", [2, 4, 17])
+def test_small_sets_and_equal_vectors_pass(name: str, rows: int) -> None:
+    pipeline = PIPELINES[name]
+    spread = np.random.default_rng(rows).standard_normal((rows, 8)).astype(np.float32)
+    for vectors in (spread, np.ones((rows, 8), np.float32)):
+        reduced = pipelines.reduce(vectors, pipeline.reduction, seed=42)
+        assert pipelines.cluster(reduced, pipeline.algorithm, 2, seed=42).shape == (rows,)
+
+
+def test_names_are_chosen_once_and_unknown_ones_refused() -> None:
+    chosen = pipelines.choose(["pca+hdbscan", "minibatch-kmeans", "pca+hdbscan"])
+    assert [pipeline.name for pipeline in chosen] == ["pca+hdbscan", "minibatch-kmeans"]
+    with pytest.raises(UsageError, match="no pipeline k-medoids"):
+        pipelines.choose(["minibatch-kmeans", "k-medoids"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "library"),
+    [("umap", "pca+umap+hdbscan", "umap-learn"), ("river", "pca+dbstream", "river")],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    pipelines.choose(["minibatch-kmeans", "pca+agglomerative", "pca+hdbscan"])
+    with pytest.raises(UsageError, match=f"needs {library}") as raised:
+        pipelines.choose([name])
+    assert raised.value.hint == "pip install 'mteb-de[clustering]'"
+
+
+def test_a_set_too_large_for_all_distances_is_refused() -> None:
+    both = pipelines.choose(["minibatch-kmeans", "pca+agglomerative"])
+    pipelines.check_rows(both, 32_768, "blurbs-clustering-s2s, set 1")
+    pipelines.check_rows(both[:1], 32_769, "blurbs-clustering-s2s, set 1")
+    with pytest.raises(UsageError, match=r"blurbs-clustering-s2s, set 1: 32,769 rows .* pca\+agglomerative"):
+        pipelines.check_rows(both, 32_769, "blurbs-clustering-s2s, set 1")

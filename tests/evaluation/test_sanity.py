@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from builders import registry
+from builders.evaluation.candidates import candidate
+from builders.evaluation.model import ClusteringResult, EncoderFacts, Result, RetrievalResult, Score, SetScore
+from builders.evaluation.run import Options, evaluate
+from builders.evaluation.sanity import CODES, check
+from tests.evaluation.built import Told, build_sample
+
+CHANCES = {
+    "jobs/test": {"ndcg_at_10": 0.02, "ndcg_at_10_error": 0.004, "ndcg_at_10_shared_error": 0.01},
+    "blurbs-clustering-s2s": {"v_measure": 0.03, "v_measure_error": 0.001},
+}
+RULES = {"random": 0.025, "constant": 0.03, "oracle": 1.0, "bm25": 0.5}
+
+
+def searched(name: str, value: float) -> RetrievalResult:
+    kind = "lexical" if name == "bm25" else "rule" if name in RULES else "dense"
+    return RetrievalResult(
+        config="jobs",
+        split="test",
+        encoder=EncoderFacts.model_validate({"name": name, "kind": kind}),
+        queries=30,
+        passages=300,
+        scores={"ndcg_at_10": Score(value=value)},
+    )
+
+
+def clustered(
+    name: str, *values: float, pipeline: str = "minibatch-kmeans", labels: int = 2
+) -> ClusteringResult:
+    return ClusteringResult(
+        config="blurbs-clustering-s2s",
+        encoder=EncoderFacts.model_validate({"name": name, "kind": "rule" if name in RULES else "dense"}),
+        pipeline=pipeline,
+        v_measure=sum(values) / len(values),
+        spread=0.0,
+        levels={},
+        sets=tuple(SetScore(level="coarse", rows=9, labels=labels, v_measure=value) for value in values),
+    )
+
+
+def baselines(**changed: float) -> list[Result]:
+    return [searched(name, value) for name, value in (RULES | changed).items()]
+
+
+def codes(results: list[Result], beside: list[Result]) -> list[str]:
+    return [finding.code for finding in check(results, beside, CHANCES)]
+
+
+def test_a_sane_evaluation_has_no_finding() -> None:
+    beside = [*baselines(), clustered("random", 0.031), clustered("constant", 0.0), clustered("oracle", 1.0)]
+    assert codes([searched("e5", 0.7), clustered("e5", 0.2)], beside) == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "code"),
+    [
+        (baselines(random=0.02 + 6.1 * 0.004), "eval-random-off-chance"),
+        (baselines(constant=0.02 + 6.1 * 0.01), "eval-constant-above-chance"),
+        (baselines(oracle=0.999), "eval-oracle-below-one"),
+        (baselines(bm25=0.95), "eval-words-suffice"),
+        ([*baselines(), clustered("random", 0.04)], "eval-random-off-chance"),
+        ([*baselines(), clustered("random", 0.02)], "eval-random-off-chance"),
+        ([*baselines(), clustered("constant", 0.0, 0.001)], "eval-constant-above-chance"),
+        ([*baselines(), clustered("oracle", 1.0, 0.99, pipeline="k-means")], "eval-oracle-below-one"),
+    ],
+)
+def test_each_rule_fires_alone(beside: list[Result], code: str) -> None:
+    assert codes([searched("e5", 0.7), clustered("e5", 0.2)], beside) == [code]
+
+
+def test_a_set_with_one_label_says_nothing_of_a_constant_encoder() -> None:
+    assert codes([], [clustered("constant", 1.0, labels=1)]) == []
+
+
+def test_what_nothing_solves_is_told_apart_from_one_bad_encoder() -> None:
+    assert codes([searched("e5", 0.03)], baselines(bm25=0.03)) == ["eval-nothing-solves"]
+    (finding,) = check([searched("e5", 0.7), searched("own", 0.03)], baselines(), CHANCES)
+    assert finding.code == "eval-encoder-at-chance"
+    assert finding.examples == ("jobs/test: own 0.03000, chance 0.02000",)
+    assert codes([clustered("e5", 0.035)], []) == ["eval-nothing-solves"]
+    assert codes([clustered("e5", 0.035, pipeline="umap+hdbscan")], []) == []
+
+
+def test_errors_are_only_what_no_encoder_can_cause() -> None:
+    severities = {code.name: code.severity for code in CODES}
+    assert all(re.fullmatch(r"eval(-[a-z]+)+", name) for name in severities)
+    assert {name for name, severity in severities.items() if severity == "error"} == {
+        "eval-random-off-chance",
+        "eval-constant-above-chance",
+        "eval-oracle-below-one",
+    }
+    assert all(code.meaning and code.hint.endswith(".") for code in CODES)
+
+
+def test_the_sample_is_sane(tmp_path: Path) -> None:
+    build_sample(tmp_path, "germandpr", "tenkgnad")
+    specs = [registry.load(name) for name in ("germandpr", "tenkgnad")]
+    options = Options(out=tmp_path / "dist", split="all")
+    found = evaluate(specs, [candidate("hashing")], options, Told())
+    findings = check(found.results, found.baselines, found.chances)
+    assert [finding for finding in findings if finding.severity == "error"] == []
