@@ -234,7 +234,7 @@ def note(results: dict[str, Any]) -> str:
         f"By `python -m scripts.bench.evaluation --scale {results['scale']:g}` on "
         f"{results['machine']['machine']}, {results['machine']['cpus']} CPUs, one thread. Texts are "
         f"invented, vectors given ({DIMENSIONS} dimensions), sets as many and as large as the real ones. "
-        "Seconds of processor time.",
+        "Seconds of processor time: medians of repeated runs for k-means and ours, a single run for mteb.",
         "",
         "Six configs are books, news and subreddits, with titles alone (s2s) and with texts (p2p). Lengths "
         "of the subreddits' texts are a guess, as these are not published.",
