@@ -127,7 +127,7 @@ class E5:
         vectors = np.empty((len(texts), self.identity.dimensions), dtype=np.float32)
         # a tokenizer must not be used by two threads at once
         inputs = [self._model.preprocess([self._prefix(role) + text]) for text in texts]
-        with _one_torch_thread_each(self._threads) as pool:
+        with one_torch_thread_each(self._threads) as pool:
             for row, vector in enumerate(pool.map(self._forward, inputs)):
                 vectors[row] = vector
         return vectors
@@ -165,7 +165,7 @@ class E5:
 
 def _load(folder: Path, name: str, device: str) -> SentenceTransformer:
     try:
-        with _no_progress_bars():
+        with no_progress_bars():
             from sentence_transformers import SentenceTransformer
 
             return SentenceTransformer(
@@ -229,7 +229,7 @@ def _unfit(identity: EncoderLock, fault: str) -> EncoderError:
 
 
 @contextlib.contextmanager
-def _one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
+def one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
     """Give a number of threads in each of which torch computes with that thread alone."""
     import torch
 
@@ -242,7 +242,8 @@ def _one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
+    """Keep the bars of transformers away: a verb draws its own."""
     from transformers.utils import logging
 
     if not logging.is_progress_bar_enabled():

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders import files
-from builders.encoders.e5 import _no_progress_bars, _one_torch_thread_each
+from builders.encoders.e5 import no_progress_bars, one_torch_thread_each
 from builders.encoders.hub import fetch_model, resolve
 from builders.encoders.protocol import Role
 from builders.encoders.texts import cut_to_fit, require_usable
@@ -141,7 +141,7 @@ class SentenceModel:
         """
         folder, name, _ = self.place
         try:
-            with _no_progress_bars():
+            with no_progress_bars():
                 from sentence_transformers import SentenceTransformer
 
                 model = SentenceTransformer(
@@ -257,7 +257,7 @@ def _each_alone(
             vector: NDArray[np.float32] = output[0].float().cpu().numpy()
         return vector
 
-    with _one_torch_thread_each(threads) as pool:
+    with one_torch_thread_each(threads) as pool:
         yield from pool.map(forward, inputs)
 
 

@@ -135,7 +135,11 @@ def test_retrieval_on_xquad(encoder: OfflineE5) -> None:
 def test_clustering(
     encoder: OfflineE5, read: Callable[[int, int], pl.DataFrame], ends: tuple[float, float]
 ) -> None:
-    """Of 450 rows of 1,200 characters, the same encoder reaches .471 and .347; of fewer and shorter, less."""
+    """The first 140 rows, cut to 300 characters, clustered as mteb does.
+
+    On 450 rows of 1,200 characters the same code gives .396 and .284; on 50 articles of each of the nine
+    sections .425, where full k-means gives .465.
+    """
     rows = read(140, 300)
     assert rows.height == rows["text"].n_unique() == 140
     vectors = encode(encoder, rows["text"], "query")
