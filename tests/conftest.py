@@ -1,4 +1,7 @@
-"""No test is skipped unseen: where the stand-in upstreams are at hand, or in CI, a skip fails the run."""
+"""No test is skipped unseen: where the texts it needs are at hand, or in CI, a skip fails the run.
+
+With `-n 2`, tests that share what was built for them stay in one process: those of a file, or of a folder.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,28 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
 
-_UPSTREAM = Path(os.environ.get("MTEB_DE_UPSTREAM", Path(__file__).parents[1] / "../shared/upstream"))
+_TESTS = Path(__file__).parent
+_NEEDED = {
+    "upstream": Path(os.environ.get("MTEB_DE_UPSTREAM", _TESTS.parent / "../shared/upstream")),
+    "data": Path(os.environ.get("MTEB_DE_DATA", _TESTS.parent / "../shared/data")),
+}
+"""Folders of texts by the mark of tests that need them."""
+_BUILT_TOGETHER = frozenset({"demo", "end_to_end"})
+"""Folders of tests whose fixtures take long to build, and are built once a process."""
 
 
 class NoSilentSkips:
     """Remembers skipped tests, and fails the run where none should be."""
 
-    def __init__(self, *, upstream_is_there: bool, in_ci: bool) -> None:
-        self._upstream_is_there = upstream_is_there
+    def __init__(self, *, at_hand: frozenset[str], in_ci: bool) -> None:
+        self._at_hand = at_hand
         self._in_ci = in_ci
         self.unexpected: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Judge a skip."""
-        needs_upstream = "upstream" in report.keywords
-        if report.skipped and (self._in_ci or (needs_upstream and self._upstream_is_there)):
+        could_have_run = not self._at_hand.isdisjoint(report.keywords)
+        if report.skipped and (self._in_ci or could_have_run):
             self.unexpected.append(report.nodeid)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -43,4 +53,15 @@ class NoSilentSkips:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch for skips."""
     in_ci = os.environ.get("CI", "").lower() in {"1", "true"}
-    config.pluginmanager.register(NoSilentSkips(upstream_is_there=_UPSTREAM.is_dir(), in_ci=in_ci))
+    at_hand = frozenset(mark for mark, folder in _NEEDED.items() if folder.is_dir())
+    config.pluginmanager.register(NoSilentSkips(at_hand=at_hand, in_ci=in_ci))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Name the group of each test, where several processes run them."""
+    if not config.pluginmanager.has_plugin("xdist"):
+        return
+    for item in items:
+        place = item.path.relative_to(_TESTS) if item.path.is_relative_to(_TESTS) else item.path
+        group = place.parts[0] if place.parts[0] in _BUILT_TOGETHER else str(place)
+        item.add_marker(pytest.mark.xdist_group(group))

@@ -255,7 +255,7 @@ BAD: list[tuple[str, str, Callable[[Path, str], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "message", "damage"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("name", "message", "damage"), BAD, ids=[" ".join(case[:2]) for case in BAD])
 def test_bad_input_is_a_clear_error_and_nothing_is_half_written(
     name: str, message: str, damage: Callable[[Path, str], None], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -14,24 +14,26 @@ SKIPPED = "import pytest\n\n@pytest.mark.{mark}\ndef test_x(request):\n    pytes
 
 
 @pytest.mark.parametrize(
-    ("mark", "upstream_is_there", "ci", "code"),
+    ("mark", "at_hand", "ci", "code"),
     [
         ("upstream", True, "", 1),
         ("upstream", False, "", 0),
         ("upstream", False, "true", 1),
+        ("data", True, "", 1),
+        ("data", False, "", 0),
         ('filterwarnings("error")', True, "", 0),
         ('filterwarnings("error")', True, "true", 1),
     ],
 )
 def test_skips_fail_where_the_test_could_have_run(
-    tmp_path: Path, mark: str, upstream_is_there: bool, ci: str, code: int
+    tmp_path: Path, mark: str, at_hand: bool, ci: str, code: int
 ) -> None:
     (tmp_path / "test_it.py").write_text(SKIPPED.format(mark=mark), encoding="utf-8")
-    place = tmp_path if upstream_is_there else tmp_path / "nowhere"
+    place = tmp_path if at_hand else tmp_path / "nowhere"
     words = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "tests.conftest", "-q"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, str(tmp_path / "test_it.py")],
-        env=os.environ | {"MTEB_DE_UPSTREAM": str(place), "CI": ci},
+        env=os.environ | {"MTEB_DE_UPSTREAM": str(place), "MTEB_DE_DATA": str(place), "CI": ci},
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -23,7 +23,7 @@ from builders.evaluation.pairs import Judged
 from builders.evaluation.retrieval import score_run, search
 from tests.mteb_kit import Vectors
 
-pytestmark = pytest.mark.upstream
+pytestmark = pytest.mark.data
 FACTS = EncoderFacts(name="offline", kind="dense")
 _DEFAULT = Path(__file__).parents[2] / "../shared/data"
 
