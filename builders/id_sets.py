@@ -10,7 +10,8 @@ import polars as pl
 
 from builders import checks
 from builders.checks.model import Finding, IdsSubject
-from builders.errors import SourceMissing
+from builders.errors import SourceChanged, SourceMissing
+from builders.files import sha256
 from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
 from builders.sets import DrawnSet, draw
 from builders.sources import Fetched
@@ -43,7 +44,8 @@ class PreparedIds:
 
     Attributes:
         submissions: ``id``, ``subreddit``; by id.
-        statuses: ``id``, ``status``, ``subreddit``, ``checked`` str of every id of the upstream; by id.
+        statuses: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str of every id of the upstream;
+            by id.
         dropped: ``table``, ``id``, ``reason``.
         funnel: The way of the lines of the upstream.
     """
@@ -59,14 +61,14 @@ def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched)
 
     Raises:
         SourceError: An upstream is damaged, or the ledger does not tell of every id.
+        SourceChanged: The ledger was written anew meanwhile.
         FindingsError: A check found an error; nothing of the release was touched.
         StorageError: The folder cannot be written.
     """
     read = spec.read(fetched.files)
     if options.limit is not None:
         read = limit_ids(read, options.limit)
-    (path,) = fetched.files[spec.ledger.name]
-    prepared = prepare_ids(spec, read, read_statuses(path))
+    prepared = prepare_ids(spec, read, _read_ledger(spec, fetched))
     progress.step("prepare", funnel_line(prepared.funnel))
     drawn = draw_ids(spec, prepared)
     table = Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(prepared.submissions, drawn))
@@ -90,18 +92,21 @@ def limit_ids(read: IdsFile, rows: int) -> IdsFile:
 def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
     """Judge every id by the ledger, and account for every line of the upstream.
 
+    Reddit does not tell names apart by case: a subreddit that is spelt in several ways gets the most frequent
+    one, and of equally frequent ones the first by code point.
+
     Args:
         spec: The config.
         read: The ids of the upstream.
-        ledger: ``id``, ``status``, ``subreddit`` str, ``checked`` date.
+        ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str.
 
     Raises:
         SourceMissing: The ledger does not tell what became of an id.
     """
     listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
-    columns = ["id", "status", "subreddit", "checked"]
+    columns = ["id", "status", "subreddit", "checked", "origin"]
     known = ledger.select(pl.col(columns).cast(pl.String))
-    statuses = listed.join(known, on="id", how="left").sort("id")
+    statuses = _spelt_alike(listed.join(known, on="id", how="left").sort("id"))
     _refuse_unanswered(spec, statuses.filter(pl.col("status").is_null() | (pl.col("status") == "error")))
     nameless = (pl.col("subreddit").fill_null("") == "") | (
         pl.col("subreddit").str.to_lowercase().str.starts_with(_USERS_OWN)
@@ -141,6 +146,34 @@ def id_table(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFra
     return pl.concat(filled, rechunk=True).cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]))
 
 
+def _read_ledger(spec: Ids, fetched: Fetched) -> pl.DataFrame:
+    """Read the ledger, and make sure that it is the one whose hash the lock is about to keep."""
+    (path,) = fetched.files[spec.ledger.name]
+    ledger = read_statuses(path)
+    (file,) = next(lock.files for lock in fetched.locks if lock.name == spec.ledger.name)
+    if sha256(path) != file.sha256:
+        raise SourceChanged(f"{path}: it was written anew while it was read", hint="Build again.")
+    return ledger
+
+
+def _spelt_alike(statuses: pl.DataFrame) -> pl.DataFrame:
+    folded = pl.col("subreddit").str.to_lowercase().alias("folded")
+    spellings = statuses.drop_nulls("subreddit").group_by(folded, "subreddit").len()
+    usual = (
+        spellings
+        .sort(["len", "subreddit"], descending=[True, False])
+        .unique("folded", keep="first", maintain_order=True)
+        .select("folded", usual="subreddit")
+    )
+    return (
+        statuses
+        .with_columns(folded)
+        .join(usual, on="folded", how="left", maintain_order="left")
+        .with_columns(subreddit=pl.coalesce("usual", "subreddit"))
+        .drop("folded", "usual")
+    )
+
+
 def _refuse_unanswered(spec: Ids, unanswered: pl.DataFrame) -> None:
     if unanswered.is_empty():
         return
@@ -167,13 +200,17 @@ def _write(
     findings: Sequence[Finding],
 ) -> Lock:
     encoded = encode_all([table])
-    checked = prepared.statuses["checked"]
+    told = prepared.statuses
     parameters: dict[str, Any] = {
         "seed": SEED,
         "encoder": None,
         "limit": options.limit,
         "stand_in": False,
-        "ledger": {"first": checked.min(), "last": checked.max()},
+        "ledger": {
+            "first": told["checked"].min(),
+            "last": told["checked"].max(),
+            "origins": dict(told.group_by("origin").len().sort("origin").iter_rows()),
+        },
     }
     held = {row for one in drawn for row in one.rows}
     lock = Lock(

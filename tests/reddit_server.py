@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import datetime
+import email.utils
 import gzip
 import json
 import secrets
@@ -32,7 +34,11 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True)
 class Fault:
-    """What a request for submissions gets instead of its answer."""
+    """What a request for submissions gets instead of its answer.
+
+    Attributes:
+        wait: Seconds to wait, told as an HTTP date when it is sent.
+    """
 
     status: int = 200
     body: bytes = b'{"message": "Fault", "error": 1}'
@@ -40,11 +46,22 @@ class Fault:
     reset: bool = False
     seconds: float = 0.0
     expires: bool = False
+    wait: float | None = None
 
 
 def too_many(retry_after: str | None) -> Fault:
     """429, with seconds, an HTTP date, or no word of how long."""
     return Fault(429, headers={} if retry_after is None else {"Retry-After": retry_after})
+
+
+def too_many_until(seconds: float) -> Fault:
+    """429, with the HTTP date of so many seconds later."""
+    return Fault(429, wait=seconds)
+
+
+def empty() -> Fault:
+    """200 with a Listing that holds none of what was asked for."""
+    return answers({"kind": "Listing", "data": {"children": []}})
 
 
 def unavailable() -> Fault:
@@ -92,6 +109,8 @@ class Server:
         faults: Taken one for each request for submissions; None stands for a true answer.
         limits: The x-ratelimit headers of each answer.
         token: What a log-in gets.
+        refused: How many requests were told to wait.
+        early: How many came before they were told to.
     """
 
     def __init__(self, submissions: Mapping[str, Mapping[str, Any]]) -> None:
@@ -104,6 +123,9 @@ class Server:
         self.closing = threading.Event()
         self.token = ""
         self.url = ""
+        self.refused = 0
+        self.early = 0
+        self.not_before = 0.0
 
     @property
     def asked(self) -> list[tuple[str, ...]]:
@@ -174,6 +196,7 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = parse_qs(parts.query)
         names = tuple(name.removeprefix("t3_") for name in query.get("id", [""])[0].split(","))
+        self.state.early += time.monotonic() < self.state.not_before
         fault = self.state.faults.popleft() if self.state.faults else None
         right_path = parts.path.rstrip("/") == "/api/info"
         right_token = self.headers.get("Authorization") == f"bearer {self.state.token}"
@@ -209,6 +232,13 @@ class Handler(BaseHTTPRequestHandler):
     def _fault(self, fault: Fault) -> None:
         if fault.expires:
             self.state.token = ""
+        headers = dict(fault.headers)
+        if fault.wait is not None:
+            until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=fault.wait)
+            headers["Retry-After"] = email.utils.format_datetime(until.replace(microsecond=0), usegmt=True)
+            self._refuse_until(until.replace(microsecond=0).timestamp() - time.time())
+        elif headers.get("Retry-After", "").isdecimal():
+            self._refuse_until(float(headers["Retry-After"]))
         if fault.seconds:
             self.state.hanging.set()
             self.state.closing.wait(fault.seconds)
@@ -217,7 +247,11 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return
-        self._send(fault.status, fault.body, fault.headers)
+        self._send(fault.status, fault.body, headers)
+
+    def _refuse_until(self, seconds: float) -> None:
+        self.state.refused += 1
+        self.state.not_before = time.monotonic() + seconds
 
     def _send(self, status: int, body: object, headers: Mapping[str, str] | None = None) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()

@@ -22,7 +22,7 @@ from builders.lock.model import Lock
 from builders.parquet import read_frame
 from builders.sources.reddit.ids import IdsFile
 from builders.sources.reddit.model import Status
-from builders.sources.reddit.statuses import statuses
+from builders.sources.reddit.statuses import read_statuses, statuses, write_statuses
 from tests.fixtures.submissions import (
     DAY,
     EACH,
@@ -100,7 +100,7 @@ def test_ids_and_labels_are_published_and_nothing_else(tmp_path: Path) -> None:
     assert clustering is not None and clustering.texts == {}
     assert [one.labels for one in clustering.sets] == [min(k, len(LABELS)) for k in _drawn_sizes()]
     assert {one.level for one in clustering.sets} == {"subreddit"} and lock.personal == {}
-    assert lock.parameters["ledger"] == {"first": str(DAY), "last": str(DAY)}
+    assert lock.parameters["ledger"] == {"first": str(DAY), "last": str(DAY), "origins": {"api": 70}}
 
 
 def _drawn_sizes() -> list[int]:
@@ -149,6 +149,71 @@ def test_the_ledger_of_this_machine_is_a_pinned_source_and_one_in_a_folder_stand
     write_ledger(sources, [entry(name, subreddit=data["subreddit"]) for name, data in posts().items()])
     standing_in = built(tmp_path / "out", sources, home=home)
     assert len(stand_ins(standing_in)) == 2 and standing_in.sources[1].revision == ""
+
+
+def test_a_ledger_of_a_stand_in_has_no_revision(tmp_path: Path) -> None:
+    sources, home = write_upstream(tmp_path / "sources"), tmp_path / "home"
+    (sources / LEDGER).unlink()
+    entries = [entry(name, subreddit=data["subreddit"]) for name, data in posts().items()]
+    made_up = pl.concat([statuses(entries[1:]), statuses(entries[:1], stand_in=True)])
+    write_statuses(home / "reddit" / LEDGER, made_up)
+    lock = built(tmp_path / "out", sources, home=home)
+    assert lock.sources[1].revision == ""
+    assert stand_ins(lock)[1:] == [
+        f"subreddit: {LEDGER} was read from a folder, not from its upstream",
+        "subreddit: a stand-in for Reddit gave 1 answers of its ledger",
+    ]
+
+
+class Meddling(Lines):
+    """Writes the ledger anew while the build is between hashing and reading it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(quiet=True)
+        self.path = path
+
+    def step(self, name: str, *lines: str) -> None:
+        if name == "fetch":
+            write_statuses(self.path, read_statuses(self.path).with_columns(status=pl.lit("deleted")))
+
+
+def test_a_ledger_that_is_written_anew_meanwhile_is_told(tmp_path: Path) -> None:
+    sources = write_upstream(tmp_path / "sources")
+    options = Options(
+        out=tmp_path / "out", offline=True, sources=(str(sources),), committed=tmp_path / "none"
+    )
+    with pytest.raises(SourceChanged, match="written anew while it was read"):
+        build(CONFIG, options, Meddling(sources / LEDGER))
+    assert not (tmp_path / "out" / TABLE).exists()
+
+
+def test_spellings_of_a_subreddit_become_the_most_frequent_one() -> None:
+    spelt = ["teich", "Teich", "TEICH", "Teich", "beete", "Beete", "Kies"]
+    names = [f"aaaa{number}" for number in range(len(spelt))]
+    ledger = statuses(entry(name, subreddit=label) for name, label in zip(names, spelt, strict=True))
+    prepared = prepare_ids(CONFIG, IdsFile(tuple(names), len(names)), ledger)
+    assert prepared.submissions["subreddit"].to_list() == ["Teich"] * 4 + ["Beete"] * 2 + ["Kies"]
+    assert prepared.statuses["subreddit"].to_list() == prepared.submissions["subreddit"].to_list()
+
+
+def test_two_spellings_do_not_stop_a_build(tmp_path: Path) -> None:
+    made = posts()
+    made["p03x02"] |= {"subreddit": "THEMA03"}
+    lock = built(tmp_path / "out", write_upstream(tmp_path / "sources", made))
+    assert lock.facts["labels_subreddit"] == len(LABELS)
+    assert {finding.severity for finding in check_tree(tmp_path / "out")} <= {"note"}
+
+
+def test_a_dump_of_another_time_is_a_gate(tmp_path: Path) -> None:
+    sources = write_upstream(tmp_path / "sources")
+    lacking = [f"leer{number:03}" for number in range(30)]
+    write_list(sources, [*posts(), *lacking])
+    there = [entry(name, origin="dump", subreddit=data["subreddit"]) for name, data in posts().items()]
+    write_ledger(sources, [*there, *(entry(n, Status.MISSING, origin="dump", subreddit="") for n in lacking)])
+    lock = built(tmp_path / "out", sources)
+    assert lock.parameters["ledger"]["origins"] == {"dump": 100}
+    gate = [finding for finding in lock.findings if finding.severity == "gate"]
+    assert [(finding.code, finding.count) for finding in gate] == [("submission-missing", 30)]
 
 
 def test_a_ledger_that_changed_since_the_committed_lock_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from builders.tables import Kind
 
 SMALL = 100
 """Below this many submissions a subreddit is told: the upstream has about 500 of each."""
+MOST_MISSING = 0.2
+"""Of the ids: more are not lost by time, but were never asked for, as with a dump of other months."""
 _ID = r"^[0-9a-z]{5,8}$"
 _SUBREDDIT = rf"^(?:{SUBREDDIT.pattern})$"
 _PROFILE = r"^[uU]_"
@@ -54,7 +56,13 @@ FEW = Code(
     f"subreddits with fewer than {SMALL} submissions",
     "Small ones weigh little in a set; look whether the ledger has lost many.",
 )
-CODES = (ID, LABEL, TWICE, UNKNOWN, PARTIAL, SETS, FEW)
+LOST = Code(
+    "submission-missing",
+    Severity.GATE,
+    f"ids that the ledger calls missing, which are more than {MOST_MISSING:.0%} of all",
+    "After dumps, run mteb-de hydrate subreddit without --dump, so that Reddit is asked for the rest.",
+)
+CODES = (ID, LABEL, TWICE, UNKNOWN, PARTIAL, SETS, FEW, LOST)
 
 
 def run_ids(subject: IdsSubject) -> list[Finding]:
@@ -124,6 +132,15 @@ def known(subject: IdsSubject) -> Iterator[Finding]:
     yield from PARTIAL.rows(partial, told)
 
 
+def lost(subject: IdsSubject) -> Iterator[Finding]:
+    """Hardly more ids are missing than time explains."""
+    if subject.ledger is None:
+        return
+    missing = subject.ledger.filter(status="missing").height
+    if missing > MOST_MISSING * subject.ledger.height:
+        yield from LOST.counted(missing, [f"{missing:,} of {subject.ledger.height:,}"])
+
+
 def drawn(subject: IdsSubject) -> Iterator[Finding]:
     """Sets have two labels or more, no more than may be drawn, and there are as many as the config draws."""
     sets = _table(subject).select(
@@ -163,7 +180,7 @@ def small(subject: IdsSubject) -> Iterator[Finding]:
 
 
 Rule = Callable[[IdsSubject], Iterable[Finding]]
-RULES: tuple[Rule, ...] = (values, known, drawn, recounted, small)
+RULES: tuple[Rule, ...] = (values, known, lost, drawn, recounted, small)
 
 
 def rows(subject: IdsSubject) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import click
 
 from builders import registry
 from builders.cli.output import Lines, emit, say
+from builders.errors import UsageError
 
 
 @click.command("hydrate")
@@ -20,6 +21,11 @@ from builders.cli.output import Lines, emit, say
     metavar="REPO@TAG|DIR",
     default="",
     help="Published ids, of a repository's tag or in a release folder.  [default: the upstream's list]",
+)
+@click.option(
+    "--new-sets",
+    is_flag=True,
+    help="Draw sets anew from the upstream's list, also where --out holds sets to compare with.",
 )
 @click.option(
     "--dump",
@@ -36,17 +42,26 @@ from builders.cli.output import Lines, emit, say
     help="Folder of the text tables; never one of a release.",
 )
 @click.option(
-    "--offline", is_flag=True, help="Do not fetch the list of ids; fail where it is not in the cache."
+    "--offline", is_flag=True, help="Fetch neither the list of ids nor published ids, but read the cache."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
 def command(
-    config: str, origin: str, dumps: tuple[Path, ...], out: Path, offline: bool, as_json: bool, quiet: bool
+    config: str,
+    origin: str,
+    new_sets: bool,
+    dumps: tuple[Path, ...],
+    out: Path,
+    offline: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Fetch the texts of published ids, on this machine and for it alone.
 
     What Reddit answered is kept under MTEB_DE_HOME, readable by you alone; a run that was cut goes on where
     it stopped. Credentials are PRAW's own: praw.ini, or praw_client_id, praw_client_secret, praw_user_agent.
+
+    What is left is measured against published ids (--from), or against the sets that --out holds already.
 
     \b
     Examples:
@@ -59,10 +74,13 @@ def command(
     from builders.hydration import Options, hydrate
 
     spec = registry.load_ids(config)
+    if origin and new_sets:
+        raise UsageError("--from and --new-sets contradict each other", hint="Give one of them.")
     options = Options(
         out=out,
         today=datetime.datetime.now(datetime.UTC).date(),
         origin=origin,
+        new_sets=new_sets,
         dumps=dumps,
         offline=offline,
         sources=stand_ins(),
@@ -75,9 +93,13 @@ def command(
         emit(record.model_dump(mode="json"))
         return
     for one in record.sets:
-        verdict = "" if one.comparable else "  not comparable"
+        share = f"{one.there:,} of {one.published:,} ({one.share:.1%})"
+        left = share if record.compared else f"{one.there:,} texts"
+        verdict = "  not comparable" if record.compared and not one.comparable else ""
         left_out = ", left out of the tables" if one.left_out else ""
-        say(f"set {one.number}: {one.there:,} of {one.published:,} ({one.share:.1%}){verdict}{left_out}")
+        say(f"set {one.number}: {left}{verdict}{left_out}")
+    if not record.compared:
+        say("drawn from what is there now: no published sets to compare with, which --from REPO@TAG names")
     gone = ", ".join(f"{count:,} {reason}" for reason, count in record.gone.items())
     say(f"{spec.name}: texts in {out}{f'; without a text: {gone}' if gone else ''}")
 

@@ -24,10 +24,11 @@ from builders.cli.output import Lines, emit, say
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
 def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
-    """Ask for every fetched id again, and take out what has been deleted since.
+    """Ask again for what was there or was missing, and take out what has been deleted since.
 
     It is taken out of the ledger, of the text tables, and of the dated ledger that the next build reads.
-    Published ids that are gone are listed in takedown.txt beside the tables.
+    Published ids that are gone are listed in takedown.txt beside the tables. A run that was cut goes on
+    where it stopped when it is run again on the same day (UTC).
 
     Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
     """
@@ -45,12 +46,14 @@ def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
             "asked": found.asked,
             "gone": found.gone,
             "edited": found.edited,
+            "back": found.back,
             "takedown": list(found.takedown),
             "hydrated": None if found.record is None else found.record.model_dump(mode="json"),
         })
         return
     gone = ", ".join(f"{count:,} {status}" for status, count in found.gone.items()) or "none"
-    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {gone}; edited: {found.edited:,}")
+    back = f"; there again: {found.back:,}" if found.back else ""
+    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {gone}; edited: {found.edited:,}{back}")
     for one in found.record.sets if found.record else ():
         if not one.comparable:
             say(f"set {one.number}: {one.there:,} of {one.published:,} ({one.share:.1%})  not comparable")

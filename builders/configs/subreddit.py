@@ -7,6 +7,7 @@ from builders.sets import Grouped
 from builders.sources.model import HttpSource, LocalFile
 from builders.sources.reddit.ids import IdsFile
 from builders.sources.reddit.ids import read as read_file
+from builders.sources.reddit.statuses import is_stand_in
 from builders.spec import Files, Ids
 from builders.text.reddit import clean
 
@@ -43,6 +44,7 @@ CONFIG = Ids(
         folder="reddit",
         hint="Run `mteb-de hydrate subreddit`, which writes the ledger there: with praw_client_id, "
         "praw_client_secret and praw_user_agent of a Reddit app, or from dumps of Reddit with --dump FILE.",
+        is_stand_in=is_stand_in,
     ),
     read=read,
     sets=(Grouped(level="subreddit", label="subreddit"),),

@@ -61,7 +61,7 @@ def lay_out(folder: Path) -> None:
     listed = ids(made, rng)
     files.write_bytes(folder / LIST, "".join(f"{line}\n" for line in ["id", *listed]).encode())
     files.write_bytes(folder / DUMP, dump(made))
-    write_statuses(folder / LEDGER, statuses(_answers(made, listed)))
+    write_statuses(folder / LEDGER, statuses(_answers(made, listed), stand_in=True))
 
 
 def posts(rng: random.Random) -> list[Post]:

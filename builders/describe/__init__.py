@@ -19,7 +19,7 @@ def render(
     changelog: str = "",
     specs: Mapping[str, ConfigSpec] | None = None,
 ) -> dict[str, bytes]:
-    """Return the files that describe a release, by path: README.md, its plots, croissant.jsonld, licences.
+    """Return the files that describe a release, by path: README.md, plots, croissant.jsonld, licences.
 
     The same arguments give the same bytes; the only date in them is the target's.
 
@@ -37,7 +37,7 @@ def render(
     from builders.describe.card import render_card
     from builders.describe.croissant import croissant
     from builders.describe.dataset import datasets_of
-    from builders.describe.licences import licence_files
+    from builders.describe.licences import licence_files, upstream_licences
     from builders.describe.plots import plots
     from builders.files import json_bytes
 
@@ -48,4 +48,5 @@ def render(
         "croissant.jsonld": json_bytes(croissant(release, datasets, target)),
         **plots(datasets),
         **licence_files(used),
+        **upstream_licences(dataset.name for dataset in datasets),
     }

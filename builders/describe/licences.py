@@ -77,5 +77,16 @@ def licence_files(hub_ids: Iterable[str]) -> dict[str, bytes]:
     return {entry.path: (licence_text(entry.spdx) or _notice(entry)).encode() for entry in needed}
 
 
+def upstream_licences(datasets: Iterable[str]) -> dict[str, bytes]:
+    """Return the licences of upstreams, by path, whose text has to go along with what is made of them.
+
+    Args:
+        datasets: Names of configs; most have none.
+    """
+    names = [f"upstream-{name}" for name in sorted(set(datasets))]
+    texts = {name: licence_text(name) for name in names}
+    return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items() if text is not None}
+
+
 def _notice(entry: Licence) -> str:
     return f"{entry.name}\n\nSPDX-License-Identifier: {entry.spdx}\nLegal code: {entry.legal_code}\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -16,11 +18,16 @@ from builders.hydration.shares import Filled, SetShare
 from builders.lock import manifest
 from builders.lock.model import Frozen, PersonalReport
 from builders.parquet import encode, read_frame
+from builders.sources.reddit.model import SUBMISSION_ID
+from builders.spec import RELEASES
 from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, published_path
 
 NAME = "hydrated.json"
 TAKEDOWN = "takedown.txt"
+LOCK = ".lock"
+_README = "README.md"
 _KINDS = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
+_OWNER_ONLY = 0o700
 _SPLIT = "test"
 _BODY = """
 # Hydrated texts of {name}
@@ -38,8 +45,11 @@ class Hydrated(Frozen):
     Attributes:
         schema_version: Of this document.
         config: The builder's name.
-        origin: Where the sets come from: a repository and tag, "a release folder", or "the upstream's list".
+        origin: Where the sets come from: a repository, tag and commit, "a release folder", or "the upstream's
+            list".
         date: The day on which the texts were written.
+        compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
+            there, say nothing.
         sets: What is left of each published set.
         gone: How many published ids have no text, by reason.
         personal: What was replaced in the texts.
@@ -49,28 +59,85 @@ class Hydrated(Frozen):
     config: str
     origin: str
     date: datetime.date
+    compared: bool = True
     sets: tuple[SetShare, ...]
     gone: dict[str, int]
     personal: PersonalReport
 
 
 def refuse_release(out: Path) -> None:
-    """Keep texts out of what is published.
+    """Keep texts out of what is published, also where a link leads there.
 
     Raises:
-        UsageError: A folder is, or lies in, the folder of a release.
+        UsageError: A folder is, lies in, or is called like, the folder of a release.
     """
-    absolute = out.absolute()
-    for folder in (absolute, *absolute.parents):
-        if (folder / manifest.NAME).exists():
-            raise UsageError(
-                f"{out} lies in the release {folder}, and texts must never be published",
-                hint="Choose another folder with --out.",
-            )
+    real = Path(os.path.realpath(out))
+    lies_in = [
+        folder
+        for place in (real, out.absolute())
+        for folder in (place, *place.parents)
+        if (folder / manifest.NAME).exists()
+    ]
+    if lies_in or real.name in RELEASES:
+        raise UsageError(
+            f"{out} lies in the release {lies_in[0] if lies_in else real}, and texts must never be published",
+            hint="Choose another folder with --out.",
+        )
+
+
+def refuse_foreign(out: Path, config: str) -> None:
+    """Keep other people's files from being overwritten, and texts from lying among them.
+
+    Raises:
+        UsageError: The folder holds something, and nothing that hydrating left there.
+        StorageError: It cannot be read.
+    """
+    if any((out / name).exists() for name in (NAME, TAKEDOWN, *_tables(config))):
+        return
+    foreign = {*_names(out) - {LOCK, config}, *_names(out / config) - set(_KINDS)}
+    if foreign:
+        raise UsageError(
+            f"{out} holds {min(foreign)!r}, and no hydrated texts: it is not a folder for them",
+            hint="Choose another folder with --out: a new one, an empty one, or that of an earlier run.",
+        )
+
+
+def make_ready(out: Path, config: str) -> None:
+    """Close a folder to others, and take away the parts of texts that a killed run has left.
+
+    Only for who holds it.
+
+    Raises:
+        StorageError: It cannot be changed.
+    """
+    try:
+        out.chmod(_OWNER_ONLY)
+    except OSError as error:
+        raise files.unwritable(out, error) from error
+    files.sweep(out)
+    for table in _tables(config):
+        files.sweep((out / table).parent)
+
+
+def remove_texts(out: Path, config: str) -> bool:
+    """Remove text tables, and what a killed run has left of them; say whether there were any.
+
+    Raises:
+        StorageError: One cannot be removed.
+    """
+    tables = [out / published_path(config, kind, _SPLIT) for kind in CLUSTERING.values()]
+    found = [table for table in tables if table.exists()]
+    for table in tables:
+        files.sweep(table.parent)
+    for table in found:
+        files.remove(table)
+    return bool(found)
 
 
 def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: Filled) -> None:
     """Write the tables of a config, the card, and what is left; the record goes first and comes last.
+
+    The ids come before the texts: where there are texts, a later run can say of which posts they are.
 
     Args:
         out: The folder.
@@ -82,12 +149,12 @@ def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: F
         StorageError: Something cannot be written.
     """
     files.remove(out / NAME)
-    files.sweep(out)
-    frames = {kind: filled.tables[variant] for variant, kind in CLUSTERING.items()}
-    for kind, frame in (frames | {Kind.CLUSTERING_IDS: published}).items():
+    make_ready(out, record.config)
+    texts = {kind: filled.tables[variant] for variant, kind in CLUSTERING.items()}
+    for kind, frame in ({Kind.CLUSTERING_IDS: published} | texts).items():
         data, _ = encode(Table(record.config, kind, _SPLIT, frame))
         files.write_bytes(out / published_path(record.config, kind, _SPLIT), data)
-    files.write_bytes(out / "README.md", _card(record.config).encode())
+    files.write_bytes(out / _README, _card(record.config).encode())
     files.write_json(out / NAME, record.model_dump(mode="json"))
 
 
@@ -129,14 +196,42 @@ def checked_sets(path: Path) -> pl.DataFrame:
     return frame
 
 
-def write_takedown(out: Path, ids: Sequence[str]) -> Path:
+def read_takedown(out: Path) -> set[str]:
+    """Return the ids that were listed to be taken down; there may be none.
+
+    Raises:
+        StorageError: The list cannot be read.
+    """
+    try:
+        text = (out / TAKEDOWN).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise StorageError(f"{out / TAKEDOWN}: cannot be read ({error.strerror or error})") from error
+    return set(filter(SUBMISSION_ID.fullmatch, re.split(r"\s", text)))
+
+
+def write_takedown(out: Path, ids: Iterable[str]) -> None:
     """Write the published ids whose submissions are gone, one a line.
 
     Raises:
         StorageError: It cannot be written.
     """
     files.write_bytes(out / TAKEDOWN, "".join(f"{one}\n" for one in ids).encode())
-    return out / TAKEDOWN
+
+
+def _tables(config: str) -> list[str]:
+    return [published_path(config, kind, _SPLIT) for kind in _KINDS]
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir()}
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        hint = "Choose another folder with --out."
+        raise StorageError(f"{folder}: cannot be read ({error.strerror or error})", hint=hint) from error
 
 
 def _card(name: str) -> str:

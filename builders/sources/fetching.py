@@ -161,13 +161,14 @@ def _stand_in(
 
 
 def _local_file(source: LocalFile, root: Path) -> Found:
-    """Return a file that was made on this machine; its lock is pinned by its own hash."""
+    """Return a file that was made on this machine; unless it is a stand-in, its own hash pins it."""
     path = root / source.folder / safe_name(source.name)
     if not path.is_file():
         raise SourceMissing(f"{source.name}: not in {path.parent}", hint=source.hint)
     file = SourceFile(part=source.name, path=source.name, sha256=sha256(path), size=path.stat().st_size)
+    revision = "" if source.is_stand_in(path) else file.sha256
     lock = SourceLock(
-        kind="folder", name=source.name, revision=file.sha256, licence=source.licence, files=(file,)
+        kind="folder", name=source.name, revision=revision, licence=source.licence, files=(file,)
     )
     return {source.name: [path]}, lock
 

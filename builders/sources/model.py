@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.lock.model import SourceLock
 
 if TYPE_CHECKING:
     from builders.spec import Files  # a spec names its sources, so the import at run time is the other way
+
+
+def _never(_: Path) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,15 @@ class LocalFile:
         folder: Where the verb leaves it, below the folder of the caches.
         hint: How to make it.
         licence: SPDX-like Hub licence id, lower case; empty where it holds facts alone.
+        is_stand_in: Says whether a file was not made from the real thing; it is locked without a revision, so
+            that what is built from it can be rehearsed only.
     """
 
     name: str
     folder: str
     hint: str
     licence: str = ""
+    is_stand_in: Callable[[Path], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)

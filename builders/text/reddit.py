@@ -26,7 +26,13 @@ _RULE = re.compile(r"[ \t]*+(?:[*_=-][*_=\t -]+|(?=[^|]*\|)[|: \t-]+)")
 _LINE_START = re.compile(r"\A[ \t]*+(?:>[ \t]*|#{1,6}[ \t]+|[-*+•][ \t]+)*")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _SUPERSCRIPT = re.compile(r"(?<![\w)\]])\^+(?=[\w(])")
-_USER = re.compile(r"(?<![\w/])/?u/(?:[A-Za-z0-9_-]{2,}|\[deleted\])", re.ASCII)
+_SLASH = "[/\u2044\u2215\uff0f]"
+_USER = re.compile(
+    rf"(?:(?<![\w/]){_SLASH})?(?<!\w)"
+    rf"(?:u{_SLASH}{{1,2}}|user{_SLASH}(?!(?:in|innen)\b)|[rR]{_SLASH}[uU]_)"
+    r"(?:[A-Za-z0-9_-]{2,}|\[deleted\])"
+)
+"""Of `user/in` and `user/innen` none is a name; `r/u_NAME` is where a user posts to himself."""
 _URL = re.compile(r"<?(?:(?:https?|ftp)://|(?<![\w.@-])www\.(?=\w))[^\s<>\"„“”|^`{}\[\]]+>?", re.IGNORECASE)
 _AFTER_URL = frozenset(".,;:!?'’*_…–\"")
 _AROUND_URL = frozenset({"()", "**", "__", "~~"})
@@ -43,10 +49,11 @@ def clean(text: str) -> str:
 
     Links keep their text, images their description; addresses are removed with all that belongs to them.
     Emphasis, strike-through, superscript, code, headings, quotes, spoilers, list bullets and the rules of
-    tables lose their marks and keep their text, cells stay apart by ``|``. Names of users become
-    ``<HANDLE>``; names of subreddits stay. What is removed can bring marks together to a new one, so the
-    passes are repeated until nothing changes; of a text that is built so that this takes long, all marks are
-    removed. Entities but zero-width spaces stay for `normalise`, which also folds white space.
+    tables lose their marks and keep their text, cells stay apart by ``|``. Names of users, as in ``u/NAME``,
+    ``/user/NAME`` or ``r/u_NAME``, become ``<HANDLE>``; names of subreddits stay. What is removed can bring
+    marks together to a new one, so the passes are repeated until nothing changes; of a text that is built so
+    that this takes long, all marks are removed. Entities but zero-width spaces stay for `normalise`, which
+    also folds white space.
 
     Args:
         text: Markdown, a hostile one included; the time is linear in its length.

@@ -13,7 +13,7 @@ from builders.lock.model import ClusteringLock, TextLock
 from builders.tables import Kind
 from tests.checks.ids_kit import IDS, Change, Plant, found, healthy, put, recount, with_table
 
-ERROR, NOTE = Severity.ERROR, Severity.NOTE
+ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
 HALF = 200
 
 
@@ -62,6 +62,18 @@ def shrunk(subject: IdsSubject) -> IdsSubject:
         subject = put(number, submission_ids=_always(ids), labels=_always(of))(subject)
     assert subject.ledger is not None
     return replace(subject, ledger=subject.ledger.filter(pl.col("id") != name))
+
+
+def missing(count: int) -> Change:
+    """So many more ids are missing, beside the 300 that are there, one deleted and one missing."""
+
+    def change(subject: IdsSubject) -> IdsSubject:
+        assert subject.ledger is not None
+        more = [(f"leer{number:03}", "missing", "") for number in range(count)]
+        frame = pl.DataFrame(more, schema=subject.ledger.schema, orient="row")
+        return replace(subject, ledger=pl.concat([subject.ledger, frame]))
+
+    return change
 
 
 def with_text(subject: IdsSubject) -> IdsSubject:
@@ -115,6 +127,7 @@ PLANTS = [
         s, funnels=(s.funnels[0].model_copy(update={"read": 305}),)
     )),
     Plant("submission-unknown", ERROR, 1, "no ledger", without_ledger),
+    Plant("submission-missing", GATE, 76, "76 of 377", missing(75)),
 ]  # fmt: skip
 """Faults with which nothing else is found."""
 
@@ -131,6 +144,7 @@ SEVERAL = [
 
 def test_a_healthy_config_has_no_finding() -> None:
     assert found(healthy()) == {}
+    assert found(missing(74)(healthy())) == {}  # 75 of 376 are less than a fifth
 
 
 @pytest.mark.parametrize("plant", [*PLANTS, *SEVERAL], ids=lambda plant: f"{plant.code} {plant.example}")

@@ -27,7 +27,8 @@ def test_the_whole_way_by_command(world: kit.World, capsys: pytest.CaptureFixtur
 
     said = call(capsys, "hydrate", "subreddit", "--offline")
     assert said.code == 0, said.err
-    assert said.out.splitlines()[0] == "set 1: 70 of 70 (100.0%)"
+    assert said.out.splitlines()[0] == "set 1: 70 texts"
+    assert "no published sets to compare with" in said.out and "%" not in said.out
     assert said.out.splitlines()[-1] == "subreddit: texts in dist/hydrated"
 
     said = call(capsys, "build", "subreddit", "--offline")
@@ -38,7 +39,7 @@ def test_the_whole_way_by_command(world: kit.World, capsys: pytest.CaptureFixtur
     world.server.delete(list(posts())[:20])
     said = call(capsys, "recheck", "subreddit")
     assert said.code == 0
-    assert said.out.splitlines()[0] == "subreddit: 70 submissions asked for; gone: 20 deleted; edited: 0"
+    assert said.out.splitlines()[0] == "subreddit: 71 submissions asked for; gone: 20 deleted; edited: 0"
     assert "set 1: 50 of 70 (71.4%)  not comparable" in said.out
     assert "published ids to take down: 20, in dist/hydrated/takedown.txt" in said.out
 
@@ -47,7 +48,7 @@ def test_the_whole_way_by_command(world: kit.World, capsys: pytest.CaptureFixtur
     assert said.code == 0 and document["gone"] == {"deleted": 20}
     assert document["sets"][0]["comparable"] is False
     said = call(capsys, "recheck", "subreddit", "--json")
-    assert json.loads(said.out)["asked"] == 50
+    assert json.loads(said.out)["asked"] == 51  # and leer001, which was missing
 
 
 def test_missing_credentials_are_told_and_no_secret_ever(
@@ -72,6 +73,7 @@ def test_missing_credentials_are_told_and_no_secret_ever(
         (("hydrate", "subreddit", "--from", "nirgends"), "OWNER/NAME@v1.0.0"),
         (("hydrate", "subreddit", "--dump", "nirgends.zst"), "mteb-de hydrate --help"),
         (("recheck", "jobs"), "publishes its texts"),
+        (("hydrate", "subreddit", "--from", "dist/tecb-de", "--new-sets"), "Give one of them"),
         (("recheck", "subreddit"), "mteb-de hydrate subreddit"),
     ],
 )

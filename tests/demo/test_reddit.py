@@ -19,7 +19,7 @@ from builders.demo.sample_reddit import CHECKED, DUMP, MISSING, PER_SUBREDDIT, d
 from builders.demo.walk import walk
 from builders.hydration import Options as Hydration
 from builders.hydration import hydrate
-from builders.hydration.run import dated_ledger
+from builders.hydration.ledgers import dated_ledger
 from builders.lock.model import Lock
 from builders.sources.reddit.ids import read
 from builders.tables import Kind, published_path
@@ -104,4 +104,5 @@ def test_the_command_builds_it_from_the_sample(tmp_path: Path, capsys: pytest.Ca
     said = call(capsys, "build", "subreddit", "--sample", "--offline", "--out", str(tmp_path), "--json")
     assert said.code == 0
     lock = json.loads(said.out)["locks"]["subreddit"]
-    assert lock["parameters"]["ledger"] == {"first": str(CHECKED), "last": str(CHECKED)}
+    ledger = {"first": str(CHECKED), "last": str(CHECKED), "origins": {"stand-in": 262}}
+    assert lock["parameters"]["ledger"] == ledger

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +17,7 @@ from builders.build import build
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG
 from builders.hydration import Options
-from builders.hydration.run import dated_ledger, private_ledger
+from builders.hydration.ledgers import dated_ledger, private_ledger
 from builders.lock.model import Lock
 from builders.sources.reddit.ledger import Ledger
 from builders.sources.reddit.model import Submission
@@ -24,6 +26,8 @@ from tests.fixtures.submissions import DAY, posts, write_list
 from tests.reddit_server import Server, serve
 
 QUIET = Lines(quiet=True)
+GONE = [f"p{label:02}x{number:02}" for label in range(14) for number in range(4)][:50]
+"""Ids of the fixture that tests let go."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,16 @@ class World:
     def known(self) -> dict[str, Submission]:
         return Ledger(self.private).latest()
 
+    def told(self) -> dict[str, str]:
+        """Every file of this world by its path, temporary ones too, with its values in plain text."""
+        folders = {self.home, self.dist, self.out}
+        found = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+        return {str(path): told(path) for path in sorted(found)}
+
+    def files_with(self, text: str) -> list[str]:
+        """The files in which a text stands."""
+        return [path for path, held in self.told().items() if text in held]
+
     def sentences(self) -> set[str]:
         """Every text that lies in the folder of texts."""
         return self.sentences_of(Kind.CLUSTERING_P2P)
@@ -79,6 +93,37 @@ class World:
     def sentences_of(self, kind: Kind) -> set[str]:
         """Every text of one variant."""
         return set(self.table(kind)["sentences"].explode())
+
+
+def dump(folder: Path, made: dict[str, dict[str, Any]]) -> Path:
+    """Write a dump that holds these submissions."""
+    import zstandard
+
+    lines = "".join(json.dumps(data) + "\n" for data in made.values())
+    path = folder / "RS_2026-01.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(lines.encode()))
+    return path
+
+
+def told(path: Path) -> str:
+    """The bytes of a file, and the values in it, which a table packs and JSON escapes."""
+    data = path.read_bytes()
+    text = data.decode("utf-8", errors="replace")
+    if data[:4] == data[-4:] == b"PAR1":
+        return f"{text}\n" + "\n".join(dict.fromkeys(_values(pl.read_parquet(path).to_dicts())))
+    if path.suffix == ".jsonl":
+        return f"{text}\n" + "\n".join(_values([json.loads(line) for line in text.splitlines()]))
+    return text
+
+
+def _values(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _values(one)
+    else:
+        yield str(value)
 
 
 @contextmanager

@@ -5,28 +5,25 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from builders.configs.subreddit import CONFIG
-from builders.errors import RemoteError, SourceMissing, UsageError
+from builders.errors import Refused, SourceMissing, UsageError
 from builders.hydration import hydrate, recheck
-from builders.hydration.folder import NAME, TAKEDOWN
+from builders.hydration.folder import TAKEDOWN
+from builders.lock.committed import commit, stand_ins
 from builders.sources.reddit.model import Status
 from builders.sources.reddit.statuses import read_statuses
 from builders.tables import Kind
-from tests.fixtures.submissions import post, posts, write_list
-from tests.hydration.kit import QUIET, World
-from tests.reddit_server import refuses
-
-GONE = [f"p{label:02}x{number:02}" for label in range(14) for number in range(4)][:50]
+from tests.fixtures.submissions import post, posts
+from tests.hydration.kit import GONE, QUIET, World, dump
 
 
 def test_ids_become_texts_in_the_published_layout(world: World) -> None:
     record = hydrate(CONFIG, world.options(), QUIET)
-    assert len(record.sets) == 10 and all(one.comparable and one.share == 1 for one in record.sets)
+    assert len(record.sets) == 10 and all(one.share == 1 for one in record.sets)
     s2s, p2p, ids = (
         world.table(kind) for kind in (Kind.CLUSTERING_S2S, Kind.CLUSTERING_P2P, Kind.CLUSTERING_IDS)
     )
@@ -47,7 +44,7 @@ def test_the_build_draws_the_very_sets_that_were_hydrated(world: World) -> None:
     path = "subreddit/clustering-ids/test.parquet"
     assert (world.release / path).read_bytes() == (world.out / path).read_bytes()
     assert lock.funnels[0].dropped == {"missing": 1} and lock.funnels[0].merged == 7
-    assert lock.sources[1].revision == lock.sources[1].files[0].sha256
+    assert lock.parameters["ledger"]["origins"] == {"stand-in": len(posts()) + 1}
 
 
 def test_duplicates_are_asked_once_and_a_second_run_asks_nothing(world: World) -> None:
@@ -64,7 +61,7 @@ def test_what_is_answered_needs_no_credentials(world: World, monkeypatch: pytest
     record = hydrate(CONFIG, world.options(), QUIET)
     for name in ("praw_client_id", "praw_client_secret"):
         monkeypatch.delenv(name)
-    assert hydrate(CONFIG, world.options(), QUIET) == record
+    assert hydrate(CONFIG, world.options(), QUIET) == record.model_copy(update={"compared": True})
 
 
 def test_published_ids_are_hydrated_with_a_ledger_of_ones_own(world: World, tmp_path: Path) -> None:
@@ -142,92 +139,6 @@ def test_the_ledger_with_texts_is_its_owners_alone_and_the_dated_one_has_none(wo
     assert b"schreiberin" not in world.private.read_bytes()
 
 
-def test_a_recheck_purges_texts_marks_sets_and_lists_ids_to_take_down(world: World) -> None:
-    hydrate(CONFIG, world.options(), QUIET)
-    world.build()
-    gone = [world.server.submissions[name] for name in GONE]
-    world.server.delete(GONE[:30])
-    world.server.remove(GONE[30:45])
-    world.server.vanish(GONE[45:])
-    found = recheck(CONFIG, world.options(), QUIET)
-
-    assert found.gone == {"deleted": 30, "missing": 5, "removed": 15}
-    ledger, texts = world.private.read_text(encoding="utf-8"), "\n".join(world.sentences())
-    for data in gone:
-        assert data["title"] not in ledger and data["title"] not in texts
-    assert all(world.known()[name].title == "" for name in GONE)
-    published = set(world.table(Kind.CLUSTERING_IDS)["submission_ids"].explode())
-    assert (world.out / TAKEDOWN).read_text(encoding="utf-8").split() == sorted(published & set(GONE))
-    assert found.takedown == tuple(sorted(published & set(GONE))) and len(found.takedown) == 50
-    record = json.loads((world.out / NAME).read_text(encoding="utf-8"))
-    assert not any(
-        one["comparable"] for one in record["sets"] if sum(one["gone"].values()) > 0.1 * one["published"]
-    )
-    assert record["sets"][0]["there"] == record["sets"][0]["published"] - 50
-
-    lock = world.build()
-    assert lock.funnels[0].dropped == {"deleted": 30, "missing": 6, "removed": 15}
-    assert not set(pl.read_parquet(world.release / "subreddit/clustering-ids/test.parquet")["submission_ids"]
-                   .explode()) & set(GONE)  # fmt: skip
-
-
-@pytest.mark.parametrize(("status", "error"), [(404, RemoteError), (403, UsageError)])
-def test_a_recheck_that_breaks_off_purges_what_it_found_until_then(
-    world: World, status: int, error: type[Exception]
-) -> None:
-    made = posts() | {f"q{number:04}": post(f"q{number:04}", "Thema03") for number in range(150)}
-    world.server.submissions = made
-    write_list(world.sources, made)
-    hydrate(CONFIG, world.options(), QUIET)
-    recheck(CONFIG, world.options(), QUIET)
-    first, last = (
-        batch[0] for batch in world.server.asked[-3:-1]
-    )  # a recheck asks in the same batches again
-    world.server.delete([first, last])
-    world.server.faults.extend([None, refuses(status), refuses(status)])
-    with pytest.raises(error):
-        recheck(CONFIG, world.options(), QUIET)
-    assert made[first]["title"] not in "\n".join(world.sentences())
-    assert made[last]["title"] in world.sentences_of(Kind.CLUSTERING_S2S)
-    world.server.faults.clear()
-    found = recheck(CONFIG, world.options(), QUIET)
-    assert made[last]["title"] not in world.sentences_of(Kind.CLUSTERING_S2S)
-    assert found.gone == {"deleted": 1} and found.takedown == tuple(sorted([first, last]))
-
-
-def test_an_edited_text_is_held_in_its_new_form(world: World) -> None:
-    hydrate(CONFIG, world.options(), QUIET)
-    world.server.submissions["p01x01"]["selftext"] = "Ganz anders."
-    found = recheck(CONFIG, world.options(), QUIET)
-    assert (found.edited, found.gone) == (1, {})
-    assert "Frage p01x01 zum Beet Ganz anders." in world.sentences()
-    assert "Im Beet p01x01" not in world.private.read_text(encoding="utf-8")
-
-
-def test_a_recheck_needs_something_to_check(world: World) -> None:
-    with pytest.raises(UsageError, match="no submission there") as error:
-        recheck(CONFIG, world.options(), QUIET)
-    assert "mteb-de hydrate subreddit" in error.value.hint
-    assert world.server.log == []
-
-
-def test_without_text_tables_a_recheck_still_purges_the_ledger(world: World, tmp_path: Path) -> None:
-    hydrate(CONFIG, world.options(), QUIET)
-    world.server.delete(GONE[:3])
-    found = recheck(CONFIG, world.options(out=tmp_path / "nirgends"), QUIET)
-    assert found.record is None and found.gone == {"deleted": 3}
-    assert not (tmp_path / "nirgends" / TAKEDOWN).exists()
-
-
-def dump(folder: Path, made: dict[str, dict[str, Any]]) -> Path:
-    import zstandard
-
-    lines = "".join(json.dumps(data) + "\n" for data in made.values())
-    path = folder / "RS_2026-01.zst"
-    path.write_bytes(zstandard.ZstdCompressor().compress(lines.encode()))
-    return path
-
-
 def test_a_dump_needs_no_network_and_what_it_lacks_is_asked_later(world: World, tmp_path: Path) -> None:
     made = posts()
     held = {name: made[name] for name in list(made)[:-10]}
@@ -277,3 +188,117 @@ def test_a_wrong_place_is_told_before_anything_is_asked(
     with pytest.raises(error, match=message):
         hydrate(CONFIG, world.options(origin=place), QUIET)
     assert world.server.log == []
+
+
+def test_sets_that_are_held_stay_the_measure(world: World) -> None:
+    first = hydrate(CONFIG, world.options(), QUIET)
+    assert not first.compared
+    before = world.table(Kind.CLUSTERING_IDS)
+    world.server.delete(GONE[:30])
+    world.server.vanish(GONE[30:])
+    marked = recheck(CONFIG, world.options(), QUIET)
+    assert marked.record is not None and not all(one.comparable for one in marked.record.sets)
+    again = hydrate(CONFIG, world.options(), QUIET)
+    assert again.compared and again.sets == marked.record.sets
+    assert world.table(Kind.CLUSTERING_IDS).equals(before)
+    last = recheck(CONFIG, world.options(), QUIET)
+    assert last.takedown == marked.takedown == tuple(sorted(GONE))
+    assert (world.out / TAKEDOWN).read_text(encoding="utf-8").split() == sorted(GONE)
+
+
+def test_new_sets_are_drawn_when_asked_for_and_no_id_leaves_the_takedown_list(world: World) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    world.server.delete(GONE)
+    recheck(CONFIG, world.options(), QUIET)
+    record = hydrate(CONFIG, world.options(new_sets=True), QUIET)
+    assert not record.compared and record.sets[0].published == len(posts()) - len(GONE)
+    assert not set(GONE) & set(world.table(Kind.CLUSTERING_IDS)["submission_ids"].explode())
+    assert recheck(CONFIG, world.options(), QUIET).takedown == tuple(sorted(GONE))
+    world.build()
+    hydrate(CONFIG, world.options(origin=str(world.release)), QUIET)
+    assert (world.out / TAKEDOWN).read_text(encoding="utf-8") == ""  # this release holds none of them
+
+
+def test_posts_that_went_before_the_first_run_are_told_by_published_sets_alone(world: World) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    world.build()
+    world.server.delete(GONE)
+    hers = world.options(out=world.dist / "hers", home=world.dist / "her home")
+    assert not hydrate(CONFIG, hers, QUIET).compared
+    record = hydrate(CONFIG, replace(hers, origin=str(world.release)), QUIET)
+    assert record.compared and record.sets[0].there == record.sets[0].published - len(GONE)
+    assert not record.sets[0].comparable
+
+
+def test_a_dump_brings_nothing_back_that_a_recheck_has_purged(world: World, tmp_path: Path) -> None:
+    made = posts()
+    hydrate(CONFIG, world.options(), QUIET)
+    world.server.delete(GONE[:20])
+    world.server.vanish(GONE[20:])
+    recheck(CONFIG, world.options(), QUIET)
+    whole = world.options(dumps=(dump(tmp_path, made),))
+    hydrate(CONFIG, whole, QUIET)
+    hydrate(CONFIG, replace(whole, dumps=(dump(tmp_path, {"q0001": post("q0001")}),)), QUIET)
+    for name in GONE:
+        assert world.known()[name].status is not Status.OK
+        assert not world.files_with(made[name]["title"])
+    assert recheck(CONFIG, world.options(), QUIET).takedown == tuple(sorted(GONE))
+
+
+@pytest.mark.parametrize("name", ["README.md", "notizen.txt", "subreddit/lock.json"])
+def test_a_folder_of_other_files_is_left_alone(world: World, tmp_path: Path, name: str) -> None:
+    foreign = tmp_path / "meins" / name
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("Mein eigenes", encoding="utf-8")
+    with pytest.raises(UsageError, match="not a folder for them"):
+        hydrate(CONFIG, world.options(out=tmp_path / "meins"), QUIET)
+    assert [path for path in (tmp_path / "meins").rglob("*") if path.is_file()] == [foreign]
+    assert foreign.read_text(encoding="utf-8") == "Mein eigenes" and world.server.log == []
+
+
+def test_a_link_into_a_release_or_a_releases_name_is_refused(world: World, tmp_path: Path) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    world.build()
+    before = sorted(world.release.rglob("*"))
+    (tmp_path / "link").symlink_to(world.release / "subreddit")
+    (tmp_path / "anders").mkdir()
+    (tmp_path / "tecb-de").mkdir()
+    (tmp_path / "anders/mteb-de").symlink_to(tmp_path / "tecb-de")
+    for place in ("link", "link/tief", "tecb-de", "anders/mteb-de"):
+        for verb in (hydrate, recheck):
+            with pytest.raises(UsageError, match="texts must never be published"):
+                verb(CONFIG, world.options(out=tmp_path / place), QUIET)
+    assert sorted(world.release.rglob("*")) == before and not list((tmp_path / "tecb-de").iterdir())
+
+
+def test_the_folder_of_texts_is_its_owners_alone(world: World) -> None:
+    world.out.mkdir(parents=True, mode=0o755)
+    hydrate(CONFIG, world.options(), QUIET)
+    assert world.out.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_ledger_of_a_stand_in_is_never_committed(world: World) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    lock = world.build()
+    listed, ledger = lock.sources
+    pinned = listed.model_copy(update={"kind": "http", "resolved": CONFIG.listed.sha256})
+    lock = lock.model_copy(update={"sources": (pinned, ledger)})
+    assert ledger.revision == "" and len(stand_ins(lock)) == 2
+    with pytest.raises(Refused, match="a stand-in for Reddit gave 71 answers"):
+        commit(world.dist, lock, world.dist / "none")
+    by_hash = ledger.model_copy(update={"revision": ledger.files[0].sha256})
+    real = {"ledger": {"origins": {"api": 71}}}
+    assert not stand_ins(lock.model_copy(update={"sources": (pinned, by_hash), "parameters": real}))
+
+
+def test_answers_of_reddit_and_of_a_stand_in_are_kept_apart(world: World, tmp_path: Path) -> None:
+    real = world.options(reddit=None)
+    hydrate(CONFIG, world.options(), QUIET)
+    for verb in (hydrate, recheck):
+        with pytest.raises(UsageError, match="holds answers of a stand-in, and Reddit would be asked"):
+            verb(CONFIG, real, QUIET)
+    other = tmp_path / "andere"
+    whole = replace(real, home=other, out=tmp_path / "texte", dumps=(dump(tmp_path, posts()),))
+    hydrate(CONFIG, whole, QUIET)
+    with pytest.raises(UsageError, match="holds answers of Reddit, and a stand-in would be asked"):
+        recheck(CONFIG, world.options(home=other, out=tmp_path / "texte"), QUIET)

@@ -96,6 +96,18 @@ def test_marks_go_and_words_stay(text: str, plain: str) -> None:
         (r"(u/foo\_bar)", "(<HANDLE>)"),
         ("[u/foo](/u/foo) in r/bahn und /r/bahn", "<HANDLE> in r/bahn und /r/bahn"),
         ("und/oder, u/a, a/u/b, Menü/Karte", "und/oder, u/a, a/u/b, Menü/Karte"),
+        ("/user/lok_fan und user/lok_fan/comments", "<HANDLE> und <HANDLE>/comments"),
+        ("Danke (/r/u_lok_fan), r/u_Lok-Fan/top", "Danke (<HANDLE>), <HANDLE>/top"),
+        (r"r/u\_lok\_fan und [hier](/r/u_lok_fan)", "<HANDLE> und hier"),
+        ("r/bahn/u/lok_fan, danke/u/lok_fan", "r/bahn/<HANDLE>, danke/<HANDLE>"),
+        ("u/lok_fan/u/zug_fan und u//lok_fan", "<HANDLE>/<HANDLE> und <HANDLE>"),
+        ("u\uff0flok_fan, \uff0fu\uff0flok_fan, u\u2215lok_fan", "<HANDLE>, <HANDLE>, <HANDLE>"),
+        ("alt.reddit.example/user/lok_fan da", "alt.reddit.example/<HANDLE> da"),
+        ("r/ulm, r/unterwegs, r/de_u_name, /r/uu_x", "r/ulm, r/unterwegs, r/de_u_name, /r/uu_x"),
+        (
+            "alle user/innen, jede user/in, Menu/Karte, Superuser/Gast",
+            "alle user/innen, jede user/in, Menu/Karte, Superuser/Gast",
+        ),
     ],
 )
 def test_user_names_go_and_subreddits_stay(text: str, plain: str) -> None:
@@ -108,7 +120,7 @@ def test_plain_text_stays(text: str) -> None:
 
 
 MARKS = "*_~`[]()#>|\\!<^-+.:/ \n\t&;"
-LONGER = "http://x.de/ www.a.de u/name ]( ** a ß 1 &#x200B; >! !< ``` |-| [a](u)".split()
+LONGER = "http://x.de/ www.a.de u/name user/ r/u_ ]( ** a ß 1 &#x200B; >! !< ``` |-| [a](u)".split()
 PIECES = st.sampled_from([*MARKS, *LONGER, "\u200b", "\r", "\u2028", "\xa0"])
 
 
@@ -166,7 +178,7 @@ def test_well_formed_posts_read_as_a_library_renders_them(text: str) -> None:
 HOSTILE = (
     r"( [ ] ]( [a]( [a](b( ![]( ((a) **** *a *a_b~~ ~~ \ ` >! > - # | |- u/ www.a( http:// https://x.de)))"
 )
-HOSTILE += " ^( &#x200B; [a]**(** [[a](u) <http://a =- &#x2&#x200B;00B; &#x2 a _("
+HOSTILE += " ^( &#x200B; [a]**(** [[a](u) <http://a =- &#x2&#x200B;00B; &#x2 a _( u// user/ r/u_"
 
 
 @pytest.mark.parametrize(

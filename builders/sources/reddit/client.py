@@ -9,6 +9,7 @@ variables praw_client_id, praw_client_secret, praw_user_agent, praw_site); no me
 from __future__ import annotations
 
 import configparser
+import datetime
 import ipaddress
 import time
 import warnings
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 
 from builders.errors import RemoteError, UsageError
 from builders.sources.patterns import shown
-from builders.sources.reddit.headers import repaired
+from builders.sources.reddit.headers import Pace, repaired
 
 if TYPE_CHECKING:
     import praw
@@ -29,7 +30,10 @@ MOST_IDS = 100
 """As many ids as Reddit answers in one request."""
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 900.0
+"""Seconds; who is told to wait longer is told when to come back."""
 _LONGEST_IN_ALL = 3600.0
+_LONG_PAUSE = 10.0
+"""From so many seconds on, a pause is told."""
 _UNTOLD_PAUSE = 60.0
 """Seconds to wait after a 429 that does not say how long."""
 _WORTH_ANOTHER = frozenset({408, 500, 502, 503, 504, 520, 522})
@@ -38,6 +42,16 @@ _CREDENTIALS = (
     "praw_user_agent (such as `linux:mteb-de:1.0 (by u/NAME)`), or write them into praw.ini."
 )
 _RESUME = "Run the same command again later; what has been answered is kept."
+_SENT = ("client_id", "client_secret", "user_agent")
+"""Settings that travel in headers, which hold no line break and nothing outside Latin-1."""
+
+
+class ComeBackLater(RemoteError):
+    """Reddit asks to wait for longer than a run waits; another request now would be against its word."""
+
+
+def _silent(line: str) -> None:
+    """Tell nobody."""
 
 
 class RedditClient:
@@ -46,15 +60,25 @@ class RedditClient:
     Args:
         reddit: PRAW's client.
         session: Its connections.
+        pace: What its last answer told.
         sleep: Waits the given seconds before a request is repeated.
+        say: Told of each pause that takes long.
     """
 
     def __init__(
-        self, reddit: praw.Reddit, session: requests.Session, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        reddit: praw.Reddit,
+        session: requests.Session,
+        pace: Pace,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        say: Callable[[str], None] = _silent,
     ) -> None:
         self._reddit = reddit
         self._session = session
+        self._pace = pace
         self._sleep = sleep
+        self._say = say
 
     def __enter__(self) -> Self:
         """Return the client."""
@@ -82,22 +106,35 @@ class RedditClient:
 
         Raises:
             UsageError: The credentials are wrong, or may not be used for this.
+            ComeBackLater: Reddit asks to wait for longer than 15 minutes, or an hour in all.
             RemoteError: Reddit could not be reached, failed several times, or answered something else.
         """
         if not 0 < len(ids) <= MOST_IDS:
             raise UsageError(f"{len(ids)} ids asked for at once, not 1 to {MOST_IDS}")
         waited = 0.0
         for attempt in range(_ATTEMPTS):
+            self._mind("no request is left in this window", self._pace.left(), 0.0)  # prawcore waits for it
             try:
                 return _children(self._ask(ids), frozenset(ids))
             except _Again as failure:
                 reason = failure.reason
-                pause = min(float(2**attempt) if failure.pause is None else failure.pause, _LONGEST_PAUSE)
-            waited += pause
-            if attempt == _ATTEMPTS - 1 or waited > _LONGEST_IN_ALL:
-                break
-            self._sleep(pause)
-        raise RemoteError(f"Reddit: gave up after {attempt + 1} attempts ({reason})", hint=_RESUME)
+                pause = float(2**attempt) if failure.pause is None else failure.pause
+            if attempt < _ATTEMPTS - 1:
+                self._mind(reason, pause, waited)
+                self._sleep(pause)
+                waited += pause
+        raise RemoteError(f"Reddit: gave up after {_ATTEMPTS} attempts ({reason})", hint=_RESUME)
+
+    def _mind(self, reason: str, pause: float, waited: float) -> None:
+        """Tell of a long pause, or end the run where it would be too long."""
+        if pause < _LONG_PAUSE:
+            return
+        then = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=pause + 1)
+        if pause > _LONGEST_PAUSE or waited + pause > _LONGEST_IN_ALL:
+            problem = f"Reddit asks to wait until {then:%Y-%m-%d %H:%M:%S} UTC ({reason})"
+            hint = "Run the same command again then; what has been answered is kept."
+            raise ComeBackLater(problem, hint=hint)
+        self._say(f"waiting {pause:,.0f} seconds, until {then:%H:%M:%S} UTC: {reason}")
 
     def _ask(self, ids: Sequence[str]) -> object:
         import praw.exceptions
@@ -128,7 +165,11 @@ class _Again(Exception):
 
 
 def connect(
-    *, url: str | None = None, timeout: float | None = None, sleep: Callable[[float], None] = time.sleep
+    *,
+    url: str | None = None,
+    timeout: float | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    say: Callable[[str], None] = _silent,
 ) -> RedditClient:
     """Return a client; nothing is asked yet.
 
@@ -136,9 +177,11 @@ def connect(
         url: What stands in for both of Reddit's addresses; https, or http on this machine.
         timeout: Seconds without an answer that count as a failure; None for PRAWCORE_TIMEOUT, or 16.
         sleep: Waits the given seconds before a request is repeated.
+        say: Told of each pause of 10 seconds and more.
 
     Raises:
-        UsageError: PRAW has no credentials, its settings cannot be read, or `url` is no address for them.
+        UsageError: PRAW has no credentials, one holds a character that cannot be sent, its settings cannot be
+            read, or `url` is no address for them.
     """
     import praw
     import praw.exceptions
@@ -151,7 +194,8 @@ def connect(
         "oauth_url": "https://oauth.reddit.com" if url is None else url.rstrip("/"),
         "reddit_url": "https://www.reddit.com" if url is None else url.rstrip("/"),
     }
-    session = _session(direct=url is not None)
+    pace = Pace()
+    session = _session(pace, direct=url is not None)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The praw.ini in the current working directory")
@@ -173,7 +217,17 @@ def connect(
         raise UsageError(problem, hint=_CREDENTIALS) from None
     except (prawcore.InvalidInvocation, ValueError):
         raise UsageError("PRAW does not accept a setting of praw.ini", hint=_CREDENTIALS) from None
-    return RedditClient(reddit, session, sleep=sleep)
+    _refuse_unsendable(reddit)
+    return RedditClient(reddit, session, pace, sleep=sleep, say=say)
+
+
+def _refuse_unsendable(reddit: praw.Reddit) -> None:
+    for name in _SENT:
+        value = str(getattr(reddit.config, name) or "")
+        latin = value.encode("latin-1", "ignore").decode("latin-1") == value
+        if not (latin and value.isprintable() and value == value.strip()):
+            problem = f"{name}: a line break, a blank at an end, or a character that cannot be sent"
+            raise UsageError(problem, hint=_CREDENTIALS)
 
 
 def _requestor(timeout: float | None) -> Any:  # noqa: ANN401  prawcore is imported late
@@ -190,12 +244,12 @@ def _requestor(timeout: float | None) -> Any:  # noqa: ANN401  prawcore is impor
     return Impatient
 
 
-def _session(*, direct: bool) -> requests.Session:
+def _session(pace: Pace, *, direct: bool) -> requests.Session:
     import requests
 
     session = requests.Session()
     session.trust_env = not direct  # a stand-in is reached without a proxy
-    session.hooks["response"].append(repaired)
+    session.hooks["response"] += [repaired, pace.note]
     return session
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.errors import SourceError, SourceMissing
 from builders.sources.reddit.model import Submission
 from builders.sources.reddit.reading import submission
 
@@ -16,6 +16,8 @@ _LONGEST_WINDOW = 1 << 31
 _CHUNK = 1 << 10
 """Small, since a hostile file unpacks each chunk to up to 32,000 times its size at once."""
 _LONGEST_LINE = 1 << 26
+_EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
+"""Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 
 
@@ -30,25 +32,35 @@ def read_dumps(
     Args:
         paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
         wanted: Ids without the prefix "t3_".
-        checked: The day that the answers get.
+        checked: The day of reading, which the answers get where a dump does not tell when it was made.
 
     Yields:
         The wanted ones that are there; one may come several times.
 
     Raises:
         SourceMissing: There is no such file.
-        SourceError: It is no Zstandard file, is cut off, or a line is not a submission: with its number.
+        SourceError: It is no Zstandard file, is cut off, holds nothing, or a line is no object of JSON with
+            an id: with its number.
     """
     names = frozenset(wanted)
     for path in paths:
+        number = 0
         for number, line in enumerate(_lines(path), start=1):
-            where = f"{path}, line {number}"
-            data = _parsed(line, where)
+            data = _parsed(line, f"{path}, line {number}")
             if data.get("id") in names:
-                try:
-                    yield submission(data, origin="dump", checked=checked)
-                except SourceSchema as error:
-                    raise SourceSchema(f"{where}: {error.message}", hint=_FETCH) from error
+                yield submission(data, origin="dump", checked=_day(data, checked))
+        if not number:
+            raise SourceError(f"{path}: holds no submission", hint=_FETCH)
+
+
+def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:
+    """Return the day on which a submission was fetched for a dump, which was before the dump is read."""
+    meta = data.get("_meta")
+    later = meta.get("retrieved_2nd_on") if isinstance(meta, Mapping) else None
+    for seconds in (later, data.get("retrieved_on"), data.get("retrieved_utc")):
+        if isinstance(seconds, int | float) and _EARLIEST <= seconds <= _LATEST:
+            return min(read, datetime.datetime.fromtimestamp(seconds, datetime.UTC).date())
+    return read
 
 
 def _parsed(line: bytes, where: str) -> dict[str, object]:

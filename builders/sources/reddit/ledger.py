@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from builders.errors import Busy, SourceSchema, StorageError
-from builders.files import unwritable
+from builders.files import remove, unwritable
 from builders.sources.reddit.model import Status, Submission
 from builders.sources.reddit.statuses import read_statuses, statuses, write_statuses
 
@@ -151,7 +151,7 @@ class Ledger:
 
     def _repair(self) -> None:
         """Take away a torn last line, and what a killed `rewrite` has left."""
-        self._temporary.unlink(missing_ok=True)
+        remove(self._temporary)
         try:
             with self.path.open("rb+") as file:
                 torn = _torn_bytes(file)

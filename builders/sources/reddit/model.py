@@ -17,7 +17,11 @@ SUBREDDIT = re.compile(r"[A-Za-z0-9_-]{2,21}", re.ASCII)
 
 
 class Status(StrEnum):
-    """What became of a submission. MISSING is no final word: the same id may be found another day."""
+    """What became of a submission.
+
+    MISSING is no final word: the same id may be found another day. So is what is there without a title that
+    can be read. ERROR is for requests that failed.
+    """
 
     OK = "ok"
     REMOVED = "removed"
@@ -37,6 +41,7 @@ class Submission(Frozen):
         subreddit: Where it stands, without "r/"; empty where that is not known.
         title: As written, entities unescaped once; empty unless the status is OK.
         body: As `title`; a link has none.
+        recheck_open: The answer was given to a recheck that was cut; the next one of its day passes it over.
     """
 
     id: str
@@ -46,10 +51,18 @@ class Submission(Frozen):
     subreddit: str = ""
     title: str = ""
     body: str = ""
+    recheck_open: bool = False
 
     @field_validator("id")
     @classmethod
     def _is_an_id(cls, value: str) -> str:
         if not SUBMISSION_ID.fullmatch(value):
             raise ValueError("not the id of a submission")
+        return value
+
+    @field_validator("subreddit")
+    @classmethod
+    def _is_a_subreddit(cls, value: str) -> str:
+        if value and not SUBREDDIT.fullmatch(value):
+            raise ValueError("not the name of a subreddit")
         return value

@@ -36,21 +36,23 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         checked: The day on which it was seen, UTC.
 
     Returns:
-        The submission; title and body are empty unless its status is OK. Its subreddit is empty where it is
-        not given, is not the name of one, or is the profile of a user, whose name it would tell.
+        The submission; title and body are empty unless its status is OK. One whose title is empty, or whose
+        title or body is no text, is MISSING: it can be read another day, and blocks nothing until then. Its
+        subreddit is empty where it is not given, is not the name of one, or is the profile of a user, whose
+        name it would tell.
 
     Raises:
-        SourceSchema: There is no id or, for one that is still there, no title, or a field has a wrong type.
+        SourceSchema: There is no id.
     """
     name = data.get("id")
     if not isinstance(name, str) or not SUBMISSION_ID.fullmatch(name):
         raise SourceSchema(f"a submission's id is {str(name)[:40]!r}")
-    title, body = _text(data, "title", name, origin), _text(data, "selftext", name, origin)
+    title, body = _text(data.get("title"), origin), _text(data.get("selftext"), origin)
     subreddit = data.get("subreddit")
     named = isinstance(subreddit, str) and SUBREDDIT.fullmatch(subreddit) and not _PROFILE.match(subreddit)
-    status = _status(data, title, body)
-    if status is Status.OK and not title.strip():
-        raise SourceSchema(f"submission {name} has no title")
+    status = _status(data, title or "", body or "")
+    if status is Status.OK and (body is None or not (title or "").strip()):
+        status = Status.MISSING
     there = status is Status.OK
     return Submission(
         id=name,
@@ -58,17 +60,17 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         checked=checked,
         origin=origin,
         subreddit=str(subreddit) if named else "",
-        title=title if there else "",
-        body=body if there else "",
+        title=title if there and title else "",
+        body=body if there and body else "",
     )
 
 
-def _text(data: Mapping[str, Any], field: str, name: str, origin: Origin) -> str:
-    value = data.get(field)
+def _text(value: object, origin: Origin) -> str | None:
+    """Return a field as a text; None where it is something else."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise SourceSchema(f"submission {name}: {field} is {type(value).__name__}, not text")
+        return None
     whole = value.encode("utf-8", "ignore").decode()  # a lone surrogate cannot be stored
     return _ESCAPED.sub(lambda entity: _CHARACTERS[entity[1]], whole) if origin == "dump" else whole
 

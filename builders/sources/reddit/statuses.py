@@ -1,11 +1,13 @@
 """The dated ledger: which submissions there were on a day, under which label, and not a word of them.
 
-It is the pinned source of labels and sets, since ids alone carry no label.
+It is the pinned source of labels and sets, since ids alone carry no label. Each line tells where its answer
+comes from, so that a ledger which did not come from Reddit, or from archives of it, can never be published.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 
 import polars as pl
@@ -14,8 +16,18 @@ from builders.errors import SourceMissing, SourceSchema, StorageError
 from builders.files import write_bytes
 from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
 
-COLUMNS = ("id", "status", "subreddit", "checked")
-SCHEMA = pl.Schema({"id": pl.String, "status": pl.String, "subreddit": pl.String, "checked": pl.String})
+COLUMNS = ("id", "status", "subreddit", "checked", "origin")
+SCHEMA = pl.Schema(dict.fromkeys(COLUMNS, pl.String))
+
+
+class Origin(StrEnum):
+    """Where an answer comes from: Reddit, an archive of submissions, or what stood in for either."""
+
+    API = "api"
+    DUMP = "dump"
+    STAND_IN = "stand-in"
+
+
 _HEADER = "\t".join(COLUMNS)
 _EXPECTED = f"The file has the columns {', '.join(COLUMNS)}, separated by tabs, and one submission a line."
 _RULES = {
@@ -23,20 +35,31 @@ _RULES = {
     "not a status": ("status", rf"\A(?:{'|'.join(Status)})\z"),
     "not the name of a subreddit": ("subreddit", rf"\A(?:{SUBREDDIT.pattern})?\z"),
     "not a date": ("checked", r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"),
+    "not an origin": ("origin", rf"\A(?:{'|'.join(Origin)})\z"),
 }
 
 
-def statuses(entries: Iterable[Submission]) -> pl.DataFrame:
+def statuses(entries: Iterable[Submission], *, stand_in: bool = False) -> pl.DataFrame:
     """Return the dated ledger of submissions.
 
     Args:
         entries: One for each id.
+        stand_in: Whether they come from a stand-in for Reddit, or are made up.
 
     Returns:
-        `id`, `status`, `subreddit` (empty where it is not known) and `checked` (an ISO date), all String,
-        sorted by id.
+        `id`, `status`, `subreddit` (empty where it is not known), `checked` (an ISO date: of the answer, or
+        the day on which an archive was read) and `origin`, all String, sorted by id.
     """
-    rows = [(entry.id, entry.status.value, entry.subreddit, entry.checked.isoformat()) for entry in entries]
+    rows = [
+        (
+            entry.id,
+            entry.status.value,
+            entry.subreddit,
+            entry.checked.isoformat(),
+            (Origin.STAND_IN if stand_in else Origin(entry.origin)).value,
+        )
+        for entry in entries
+    ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("id")
 
 
@@ -44,8 +67,10 @@ def write_statuses(path: Path, frame: pl.DataFrame) -> None:
     """Write the dated ledger, atomically; equal rows are equal bytes.
 
     Raises:
+        SourceSchema: A value has a wrong form, so that it could not be read again; nothing is written.
         StorageError: `path` cannot be written.
     """
+    _refuse_wrong(path, frame.select(COLUMNS).sort("id").with_row_index("number", offset=2))
     text = (
         frame.select(COLUMNS).sort("id").write_csv(separator="\t", quote_style="never", line_terminator="\n")
     )
@@ -75,12 +100,25 @@ def read_statuses(path: Path) -> pl.DataFrame:
     fields = frame.select(
         "number", *(parts.list.get(i, null_on_oob=True).alias(c) for i, c in enumerate(COLUMNS))
     )
+    _refuse_wrong(path, fields)
+    return fields.select(COLUMNS).sort("id")
+
+
+def is_stand_in(path: Path) -> bool:
+    """Say whether an answer of a dated ledger comes from a stand-in: such a ledger may be rehearsed only.
+
+    Raises:
+        As `read_statuses`.
+    """
+    return Origin.STAND_IN in read_statuses(path)["origin"]
+
+
+def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:
     for problem, (column, pattern) in _RULES.items():
         _refuse(path, fields.filter(~pl.col(column).str.contains(pattern)), column, problem)
     date = pl.col("checked").str.to_date("%Y-%m-%d", strict=False)
     _refuse(path, fields.filter(date.is_null()), "checked", "not a date")
     _refuse(path, fields.filter(~pl.col("id").is_first_distinct()), "id", "stands there twice")
-    return fields.select(COLUMNS).sort("id")
 
 
 def _lines(path: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 from builders.sources.reddit.client import RedditClient, connect
@@ -43,9 +44,15 @@ class Pauses(list[float]):
         self.append(seconds)
 
 
-def client(server: Server, *, sleep: Pauses | None = None, timeout: float | None = None) -> RedditClient:
+def client(
+    server: Server,
+    *,
+    sleep: Pauses | None = None,
+    timeout: float | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> RedditClient:
     """Connect; the variables of `server.environment()` are set."""
-    return connect(url=server.url, sleep=Pauses() if sleep is None else sleep, timeout=timeout)
+    return connect(url=server.url, sleep=Pauses() if sleep is None else sleep, timeout=timeout, say=say)
 
 
 def _base36(number: int) -> str:

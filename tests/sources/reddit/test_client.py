@@ -4,6 +4,7 @@ import datetime
 import email.utils
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, UsageError
-from builders.sources.reddit.client import MOST_IDS, connect
+from builders.sources.reddit.client import MOST_IDS, ComeBackLater, connect
 from tests import reddit_server
 from tests.reddit_server import CLIENT_SECRET, Fault, Server, serve
 from tests.sources.reddit import kit
@@ -78,15 +79,40 @@ def test_a_429_is_waited_for_in_both_forms(server: Server) -> None:
     assert pauses[2:] == [60, 1]
 
 
-def test_no_single_pause_and_no_sum_of_pauses_is_endless(server: Server) -> None:
-    server.faults += [reddit_server.too_many("100000")] * 20
+@pytest.mark.parametrize("told", ["901", "86400", "250000"])
+def test_who_is_told_to_wait_for_long_is_told_when_to_come_back(server: Server, told: str) -> None:
+    before = datetime.datetime.now(datetime.UTC)
+    server.faults += [reddit_server.too_many(told)]
     pauses = Pauses()
-    with pytest.raises(
-        RemoteError, match=r"gave up after 5 attempts \(too many requests \(429\)\)"
-    ) as caught:
+    with pytest.raises(ComeBackLater, match=r"too many requests \(429\)") as caught:
+        ask(server, pauses)
+    assert pauses == []
+    assert len(server.asked) == 1
+    (date,) = re.findall(r"until (\S+ \S+) UTC", caught.value.message)
+    then = datetime.datetime.fromisoformat(f"{date}+00:00")
+    assert 0 <= (then - before).total_seconds() - int(told) < 60  # never earlier than told
+    assert "Run the same command again then" in caught.value.hint
+
+
+def test_no_sum_of_pauses_is_endless_and_each_is_as_long_as_told(server: Server) -> None:
+    server.faults += [reddit_server.too_many("900")] * 20
+    pauses = Pauses()
+    with pytest.raises(ComeBackLater, match="asks to wait until"):
         ask(server, pauses)
     assert pauses == [900] * 4
-    assert "Run the same command again" in caught.value.hint
+
+
+def test_pauses_that_take_long_are_told(server: Server) -> None:
+    server.faults += [
+        reddit_server.too_many("600"),
+        reddit_server.too_many("9"),
+        reddit_server.too_many(None),
+    ]
+    said: list[str] = []
+    with kit.client(server, say=said.append) as client:
+        client.info(IDS)
+    assert [line.split(", until ")[0] for line in said] == ["waiting 600 seconds", "waiting 60 seconds"]
+    assert all(re.search(r"until \d\d:\d\d:\d\d UTC: too many requests", line) for line in said)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -180,10 +206,27 @@ def test_when_nothing_remains_praw_waits_for_the_reset(
     waited = Pauses()
     monkeypatch.setattr("prawcore.rate_limit.time.sleep", waited)
     server.limits = {"x-ratelimit-remaining": "0", "x-ratelimit-used": "100", "x-ratelimit-reset": "42"}
-    with kit.client(server) as client:
+    said: list[str] = []
+    with kit.client(server, say=said.append) as client:
         client.info(IDS)
+        assert said == []
         client.info(IDS)
     assert [41 < seconds <= 42 for seconds in waited] == [True]
+    assert [line.split(" UTC: ")[1] for line in said] == ["no request is left in this window"]
+
+
+def test_a_reset_that_is_far_away_ends_the_run_before_praw_sleeps(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = Pauses()
+    monkeypatch.setattr("prawcore.rate_limit.time.sleep", waited)
+    server.limits = {"x-ratelimit-remaining": "0", "x-ratelimit-used": "100", "x-ratelimit-reset": "3000"}
+    with kit.client(server) as client:
+        assert len(client.info(IDS)) == 3
+        with pytest.raises(ComeBackLater, match="no request is left in this window"):
+            client.info(IDS)
+    assert waited == []
+    assert len(server.asked) == 1
 
 
 @pytest.mark.usefixtures("at_once")
@@ -238,6 +281,19 @@ def test_missing_credentials_say_what_to_set(name: str, monkeypatch: pytest.Monk
     with pytest.raises(UsageError, match=f"{name} is missing") as caught:
         connect()
     assert "praw.ini" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["client_id", "client_secret", "user_agent"])
+@pytest.mark.parametrize("value", ["geheim€1234", "geheim\u200b1234", "geheim\nX-Kopf: 1", " geheim1234"])
+def test_credentials_that_cannot_be_sent_are_told_before_a_request(
+    server: Server, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"praw_{name}", value)
+    with pytest.raises(UsageError, match=f"^{name}: ") as caught:
+        connect(url=server.url)
+    assert "praw_client_secret" in caught.value.hint
+    assert "geheim" not in f"{caught.value}{caught.value.hint}"
+    assert server.log == []
 
 
 def test_a_section_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import tracemalloc
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.errors import SourceError, SourceMissing
 from builders.sources.reddit import dump
 from builders.sources.reddit.model import Status, Submission
 from tests.sources.reddit import kit
@@ -99,11 +100,40 @@ def test_a_bad_line_is_named_whether_it_is_wanted_or_not(tmp_path: Path, line: b
         read(path, IDS)
 
 
-def test_a_wanted_line_without_a_title_is_named(tmp_path: Path) -> None:
-    path = packed(tmp_path / "RS.zst", lines([umlauts(IDS[0]), {"id": IDS[1]}, {"id": "zzzzz"}]))
-    with pytest.raises(SourceSchema, match=r"RS\.zst, line 2: .* no title"):
-        read(path, IDS)
-    assert len(read(path, IDS[:1])) == 1
+def test_a_wanted_line_without_a_title_keeps_no_other_from_being_read(tmp_path: Path) -> None:
+    rows = [umlauts(IDS[0]), {"id": IDS[1]}, {"id": IDS[2], "title": 7}, umlauts(IDS[3]), {"id": "zzzzz"}]
+    found = read(packed(tmp_path / "RS.zst", lines(rows)), IDS)
+    assert [entry.id for entry in found] == IDS[:4]
+    assert [entry.status for entry in found] == [Status.OK, Status.MISSING, Status.MISSING, Status.OK]
+
+
+def test_a_dump_that_holds_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"RS\.zst: holds no submission"):
+        read(packed(tmp_path / "RS.zst", b""), IDS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "day"),
+    [
+        ({"retrieved_on": 1_700_000_000}, datetime.date(2023, 11, 14)),
+        ({"retrieved_utc": 1_700_000_000.5}, datetime.date(2023, 11, 14)),
+        (
+            {"retrieved_on": 1_600_000_000, "_meta": {"retrieved_2nd_on": 1_700_000_000}},
+            datetime.date(2023, 11, 14),
+        ),
+        ({"retrieved_on": 1_900_000_000}, kit.TODAY),
+        ({"retrieved_on": -5}, kit.TODAY),
+        ({"retrieved_on": 10**30}, kit.TODAY),
+        ({"retrieved_on": "gestern", "_meta": []}, kit.TODAY),
+        ({"retrieved_on": True}, kit.TODAY),
+        ({"created_utc": 1_700_000_000}, kit.TODAY),
+    ],
+)
+def test_a_submission_was_seen_on_the_day_of_the_dump_if_it_tells(
+    tmp_path: Path, fields: dict[str, Any], day: datetime.date
+) -> None:
+    (found,) = read(packed(tmp_path / "RS.zst", lines([kit.submission(IDS[0], **fields)])), IDS)
+    assert found.checked == day
 
 
 def test_old_lines_lack_fields_and_new_ones_tell_of_deletions(tmp_path: Path) -> None:

@@ -86,27 +86,70 @@ def test_what_was_missing_is_asked_again_only_on_demand(server: Server, ledger: 
     assert [sorted(batch) for batch in server.asked] == [sorted(IDS[:20])]
 
 
-def test_an_answer_without_any_is_believed_while_reddit_knows_another(server: Server, ledger: Ledger) -> None:
+def test_one_empty_answer_makes_nothing_missing(server: Server, ledger: Ledger) -> None:
+    server.faults += [None, reddit_server.empty()]
+    assert hydrate(server, ledger) == {OK: 250}
+    assert [len(batch) for batch in server.asked] == [84, 83, 83, 93]
+    again = Counter(server.answered)
+    assert [again[name] for name in server.asked[1]] == [1] * 83
+    assert len([name for name, times in again.items() if times == 2]) == 10  # the controls
+
+
+def test_an_empty_answer_at_the_very_start_makes_nothing_missing(server: Server, ledger: Ledger) -> None:
+    server.faults += [reddit_server.empty()]
+    assert hydrate(server, ledger) == {OK: 250}
+
+
+@pytest.mark.parametrize("number", [1, 3, 9])
+@pytest.mark.parametrize("known", [0, 100])
+def test_an_empty_answer_to_few_ids_is_not_believed_either(
+    server: Server, ledger: Ledger, number: int, known: int
+) -> None:
+    hydrate(server, ledger, IDS[:known])
+    server.faults += [reddit_server.empty()]
+    assert hydrate(server, ledger, IDS[100 : 100 + number]) == {OK: number}
+
+
+def test_a_batch_that_is_gone_is_believed_with_controls_in_the_same_request(
+    server: Server, ledger: Ledger
+) -> None:
     server.vanish(IDS[:150])
     hydrate(server, ledger)
     server.log.clear()
     assert hydrate(server, ledger, again=True) == {OK: 100, MISSING: 150}
     batches = server.asked
-    assert [len(batch) for batch in batches] == [75, 75, 10, 10]
-    assert set(batches[2]) | set(batches[3]) <= set(IDS[150:])
+    assert [len(batch) for batch in batches] == [75, 75, 85, 85]
+    assert [len(set(batch) & set(IDS[150:])) for batch in batches] == [0, 0, 10, 10]
+
+
+def test_two_empty_answers_to_the_same_ids_are_an_error(server: Server, ledger: Ledger) -> None:
+    server.faults += [None, reddit_server.empty(), None, reddit_server.empty()]
+    with pytest.raises(RemoteError, match=r"knows none of 93 ids.*; 83 ids are left"):
+        hydrate(server, ledger)
+    assert Counter(entry.status for entry in ledger.latest().values()) == {OK: 167, ERROR: 83}
+    assert hydrate(server, ledger) == {OK: 250}
 
 
 def test_an_answer_without_any_is_an_error_where_nothing_speaks_for_it(ledger: Ledger) -> None:
     with serve({}) as server, pytest.raises(RemoteError, match="not taken for an answer") as caught:
         hydrate(server, ledger)
     assert "250 ids are left without an answer" in caught.value.message
-    assert Counter(entry.status for entry in ledger.latest().values()) == {ERROR: 250}
+    assert set(entry.status for entry in ledger.latest().values()) == {ERROR}
+
+
+def test_who_is_told_to_come_back_later_asks_for_nothing_more(server: Server, ledger: Ledger) -> None:
+    server.faults += [None, reddit_server.too_many("5000")]
+    with pytest.raises(RemoteError, match=r"asks to wait until .* UTC .*; 166 ids are left") as caught:
+        hydrate(server, ledger)
+    assert "again then" in caught.value.hint
+    assert len(server.asked) == 2
+    assert Counter(entry.status for entry in ledger.latest().values()) == {OK: 84}
+    assert hydrate(server, ledger) == {OK: 250}
 
 
 def test_a_reddit_that_has_gone_blind_makes_nothing_missing(server: Server, ledger: Ledger) -> None:
     hydrate(server, ledger, IDS[:100])
-    empty = reddit_server.answers({"kind": "Listing", "data": {"children": []}})
-    server.faults += [empty] * 10
+    server.faults += [reddit_server.empty()] * 10
     with pytest.raises(RemoteError, match="not taken for an answer"):
         hydrate(server, ledger)
     assert Counter(entry.status for entry in ledger.latest().values()) == {OK: 100, ERROR: 150}
@@ -116,6 +159,8 @@ def test_a_reddit_that_has_gone_blind_makes_nothing_missing(server: Server, ledg
 
 def test_few_ids_may_all_be_missing(server: Server, ledger: Ledger) -> None:
     assert hydrate(server, ledger, ["zzzzz1", "zzzzz2"]) == {MISSING: 2}
+    hydrate(server, ledger)
+    assert hydrate(server, ledger, ["zzzzz3"]) == {MISSING: 1}
 
 
 def test_a_batch_that_fails_for_good_leaves_the_others_and_is_asked_again(
@@ -148,11 +193,18 @@ def test_what_failed_is_asked_last(server: Server, ledger: Ledger) -> None:
     assert sorted(server.asked[-1]) == sorted(IDS[:50])
 
 
-def test_one_that_cannot_be_read_blocks_no_other(server: Server, ledger: Ledger) -> None:
-    server.submissions[IDS[7]]["title"] = None
-    with pytest.raises(RemoteError, match=rf"{IDS[7]} has no title; 1 ids are left"):
-        hydrate(server, ledger)
-    assert Counter(entry.status for entry in ledger.latest().values()) == {OK: 249, ERROR: 1}
+@pytest.mark.parametrize("fields", [{"title": None}, {"title": ""}, {"selftext": 7}])
+def test_one_that_cannot_be_read_blocks_nothing_and_may_come_back(
+    server: Server, ledger: Ledger, fields: dict[str, Any]
+) -> None:
+    whole = server.submissions[IDS[7]]
+    server.submissions[IDS[7]] = whole | fields
+    assert hydrate(server, ledger) == {OK: 249, MISSING: 1}
+    server.log.clear()
+    assert hydrate(server, ledger) == {OK: 249, MISSING: 1}
+    assert server.log == []
+    server.submissions[IDS[7]] = whole
+    assert hydrate(server, ledger, again=True) == {OK: 250}
 
 
 def test_wrong_credentials_write_nothing(

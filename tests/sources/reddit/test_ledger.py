@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from builders.sources.reddit.model import Status, Submission
 from tests.sources.reddit import kit
 
 
-def entry(name: str, status: Status = Status.OK, **fields: str) -> Submission:
+def entry(name: str, status: Status = Status.OK, **fields: Any) -> Submission:
     return Submission(id=name, status=status, checked=kit.TODAY, origin="api", **fields)
 
 
@@ -81,6 +82,7 @@ def test_a_ledger_of_one_torn_line_is_empty(tmp_path: Path) -> None:
         b'{"id":"ABC12","status":"ok","checked":"2024-05-17","origin":"api"}',
         b'{"id":"abc12","status":"weg","checked":"2024-05-17","origin":"api"}',
         b'{"id":"abc12","status":"ok","checked":"gestern","origin":"api"}',
+        b'{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api","subreddit":"zwei worte"}',
         b'{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api","author":"x"}',
         b"\xff\xfe",
     ],
@@ -139,6 +141,18 @@ def test_a_folder_in_the_ledgers_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "ledger.jsonl").mkdir()
     with pytest.raises(StorageError, match="cannot be"):
         Ledger(tmp_path / "ledger.jsonl").append([A])
+
+
+def test_a_folder_in_the_place_of_what_is_written_anew_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".ledger.jsonl.tmp").mkdir()
+    with pytest.raises(StorageError, match="cannot be"):
+        Ledger(tmp_path / "ledger.jsonl").append([A])
+
+
+def test_a_ledger_without_the_newer_fields_is_read(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.path.write_text('{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api"}\n')
+    assert list(ledger.latest().values()) == [entry("abc12")]
 
 
 def test_the_lines_are_json_with_sorted_keys(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
-"""As many submissions as the original has, on a bad day."""
+"""As many submissions as the original has, on a bad day, by the command itself, which really waits."""
 
 from __future__ import annotations
 
-import datetime
-import email.utils
 import json
 import os
 import signal
@@ -12,10 +10,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
+
 from builders.sources.reddit.ids import read
 from builders.sources.reddit.ledger import Ledger
 from builders.sources.reddit.model import Status
+from builders.tables import Kind, published_path
 from tests import reddit_server
+from tests.fixtures.submissions import write_list
 from tests.reddit_server import Server, serve
 from tests.sources.reddit import kit
 
@@ -23,32 +25,38 @@ ROOT = Path(__file__).parents[3]
 UNIQUE = 40_759
 LINES = 47_794
 IDS = kit.names(UNIQUE)
+SUBREDDITS = 60
 
 
 def started(server: Server, folder: Path, *, time_out: float) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-W", "error", "-m", "tests.sources.reddit.process", server.url]
+    variables = server.environment() | {
+        "MTEB_DE_HOME": str(folder / "home"),
+        "MTEB_DE_SOURCES": str(folder),
+        "PRAWCORE_TIMEOUT": str(time_out),
+        "PYTHONPATH": str(ROOT),
+    }
     return subprocess.Popen(
-        [*command, str(folder / "ids.txt"), str(folder / "ledger.jsonl")],
-        cwd=ROOT,
-        env=os.environ | {"PRAWCORE_TIMEOUT": str(time_out)},
+        [sys.executable, "-m", "builders", "hydrate", "subreddit", "--offline", "--out", "texts"],
+        cwd=folder,
+        env=os.environ | variables,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
 
 
 def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(tmp_path: Path) -> None:
-    repeated = IDS + IDS[: LINES - UNIQUE]
-    (tmp_path / "ids.txt").write_text("id\n" + "\n".join(repeated) + "\n", encoding="utf-8")
-    assert (read(tmp_path / "ids.txt").lines, read(tmp_path / "ids.txt").unique) == (LINES, UNIQUE)
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=30)
-    with serve(kit.store(IDS)) as server:
+    path = write_list(tmp_path, IDS + IDS[: LINES - UNIQUE])
+    assert (read(path).lines, read(path).unique) == (LINES, UNIQUE)
+    ledger = Ledger(tmp_path / "home/reddit/subreddit.submissions.jsonl")
+    posts = {
+        name: kit.submission(name, subreddit=f"Thema{number % SUBREDDITS}") for number, name in enumerate(IDS)
+    }
+    with serve(posts) as server:
         server.vanish(IDS[-400:])
         server.delete(IDS[:40])
 
         server.faults += [None] * 50
-        server.faults += [reddit_server.too_many("2"), None]
-        server.faults += [reddit_server.too_many(email.utils.format_datetime(soon, usegmt=True)), None]
+        server.faults += [reddit_server.too_many("2"), None, reddit_server.too_many_until(3), None]
         server.faults += [
             reddit_server.unavailable(),
             None,
@@ -65,6 +73,7 @@ def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(tmp_path: Pat
             process.wait()
         before = ledger.latest()
         assert len(server.answered) == len(before) == 54 * 100
+        assert (server.refused, server.early) == (2, 0)
 
         torn = json.dumps({"id": IDS[-1], "status": "ok", "title": "Größe"}, ensure_ascii=False).encode()[:-3]
         ledger.path.write_bytes(ledger.path.read_bytes() + torn)  # as a kill within a write leaves it
@@ -82,6 +91,8 @@ def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(tmp_path: Pat
         }
         assert len(ledger.path.read_bytes().splitlines()) == len(latest) == UNIQUE
         assert {name: latest[name] for name in before} == before
+        sets = pl.read_parquet(tmp_path / "texts" / published_path("subreddit", Kind.CLUSTERING_IDS, "test"))
+        assert set(sets["submission_ids"].explode()) <= set(IDS[40:-400])
 
         requests = len(server.log)
         assert started(server, tmp_path, time_out=5).wait() == 0

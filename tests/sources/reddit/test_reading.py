@@ -3,9 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from builders.errors import SourceSchema
-from builders.sources.reddit.model import Status
+from builders.sources.reddit.model import Status, Submission
 from builders.sources.reddit.reading import submission
 from tests.sources.reddit import kit
 
@@ -24,6 +25,7 @@ def test_what_is_kept_of_a_submission() -> None:
         "subreddit": "fahrplan",
         "title": "Frage abc12 zur Straßenbahn",
         "body": "Fährt Linie abc12 & Co. auch nachts?",
+        "recheck_open": False,
     }
     assert "fahrgast" not in found.model_dump_json()
 
@@ -115,16 +117,30 @@ def test_a_lone_surrogate_goes_and_all_else_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "problem"),
+    "fields",
     [
-        ({"id": "ABC12"}, "id is 'ABC12'"),
-        ({"id": None}, "id is"),
-        ({"title": None}, "no title"),
-        ({"title": " "}, "no title"),
-        ({"selftext": 7}, "selftext is int"),
-        ({"title": ["x"]}, "title is list"),
+        {"title": None},
+        {"title": ""},
+        {"title": " \n"},
+        {"title": ["x"]},
+        {"selftext": 7},
+        {"title": "\ud800"},
     ],
 )
-def test_what_cannot_be_read_is_told(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(SourceSchema, match=problem):
-        read(**fields)
+@pytest.mark.parametrize("origin", ["api", "dump"])
+def test_what_cannot_be_read_is_missing_and_blocks_nothing(origin: str, fields: dict[str, Any]) -> None:
+    found = read(origin, **fields)
+    assert (found.status, found.title, found.body) == (Status.MISSING, "", "")
+    assert (found.subreddit, found.origin) == ("fahrplan", origin)
+
+
+@pytest.mark.parametrize("name", ["ABC12", None, 7, ""])
+def test_what_has_no_id_is_no_submission(name: Any) -> None:
+    with pytest.raises(SourceSchema, match="id is"):
+        read(id=name)
+
+
+@pytest.mark.parametrize("name", ["zwei worte", "a\tb", "ü" * 5, "x" * 22, "r/bahn"])
+def test_no_other_subreddit_can_be_noted(name: str) -> None:
+    with pytest.raises(ValidationError, match="not the name of a subreddit"):
+        Submission(id="abc12", status=Status.OK, checked=kit.TODAY, origin="api", subreddit=name)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -37,9 +39,13 @@ def ledger(tmp_path: Path, server: Server) -> Ledger:
     return found
 
 
-def recheck(server: Server, ledger: Ledger) -> Rechecked:
+def recheck(server: Server, ledger: Ledger, today: datetime.date = kit.TOMORROW, **options: Any) -> Rechecked:
     with kit.client(server) as client:
-        return hydration.recheck(IDS, ledger, client, today=kit.TOMORROW)
+        return hydration.recheck(IDS, ledger, client, today=today, **options)
+
+
+def counts(ledger: Ledger) -> Counter[Status]:
+    return Counter(entry.status for entry in ledger.latest().values())
 
 
 def held(ledger: Ledger) -> set[str]:
@@ -67,7 +73,7 @@ def test_the_texts_of_50_deletions_are_purged(server: Server, ledger: Ledger) ->
     assert {name: latest[name].status for name in gone} == gone
     assert {entry.subreddit for entry in latest.values()} == {"fahrplan"}
     assert {entry.checked for entry in latest.values()} == {kit.TOMORROW}
-    assert recheck(server, ledger).asked == 200
+    assert recheck(server, ledger).asked == 210  # what is missing may be found another day
     assert ledger.path.stat().st_mode & 0o777 == 0o600
 
 
@@ -79,24 +85,96 @@ def test_an_edit_replaces_the_text(server: Server, ledger: Ledger) -> None:
     assert f"Linie {IDS[0]} ".encode() not in ledger.path.read_bytes()
 
 
-def test_a_recheck_that_is_cut_purges_what_it_has_found(server: Server, ledger: Ledger) -> None:
-    server.delete(IDS)
+def test_what_was_missing_is_asked_again_and_comes_back(server: Server, ledger: Ledger) -> None:
+    back = {name: server.submissions.pop(name) for name in IDS[:20]}
+    assert len(recheck(server, ledger).gone) == 20
+    server.submissions |= dict(list(back.items())[:15])
+    found = recheck(server, ledger)
+    assert (found.asked, found.back, found.gone, found.edited) == (250, 15, {}, 0)
+    assert counts(ledger) == {OK: 245, MISSING: 5}
+    assert held(ledger) == set(IDS[:15] + IDS[20:])
+
+
+def test_one_empty_answer_purges_nothing(server: Server, ledger: Ledger) -> None:
+    server.faults += [None, reddit_server.empty()]
+    found = recheck(server, ledger)
+    assert (found.asked, found.gone, found.counts) == (250, {}, {OK: 250})
+    assert held(ledger) == set(IDS)
+
+
+def test_whole_batches_that_have_vanished_are_purged(server: Server, ledger: Ledger) -> None:
+    server.vanish([*IDS[1::3], *IDS[2::3]])  # what the first batch has shown to be there speaks for it
+    assert len(recheck(server, ledger).gone) == 166
+    assert held(ledger) == set(IDS[::3])
+    assert [len(batch) for batch in server.asked] == [84, 83, 83, 93, 93]
+
+
+def test_a_title_that_is_gone_takes_the_text_with_it(server: Server, ledger: Ledger) -> None:
+    server.submissions[IDS[0]] |= {"title": ""}
+    assert recheck(server, ledger).gone == {IDS[0]: MISSING}
+    assert held(ledger) == set(IDS[1:])
+
+
+def test_a_recheck_that_is_cut_purges_what_it_has_found_and_goes_on_there(
+    server: Server, ledger: Ledger
+) -> None:
+    server.delete(IDS[:120])
+    server.vanish(IDS[120:150])
     server.faults += [None, *[reddit_server.answers({})] * 6]
-    with pytest.raises(RemoteError, match="83 ids are left"):
+    with pytest.raises(RemoteError, match="83 ids are left") as caught:
         recheck(server, ledger)
-    counts = Counter(entry.status for entry in ledger.latest().values())
-    assert counts == {DELETED: 167, OK: 83}  # nothing is known of the others, so they stay
-    assert len(held(ledger)) == 83
+    assert "only what is left is asked" in caught.value.hint
+    left = set(server.asked[1])
+    assert len(left) == 83
+    assert held(ledger) == set(IDS[150:]) | left  # nothing is known of the others, so they stay
+    server.log.clear()
     assert recheck(server, ledger).asked == 83
+    assert {name for batch in server.asked for name in batch} == left
+    assert held(ledger) == set(IDS[150:])
+    assert recheck(server, ledger).asked == 130  # one that was not cut looks at all again
+
+
+def test_a_cut_of_another_day_is_forgotten(server: Server, ledger: Ledger) -> None:
+    server.faults += [None, *[reddit_server.answers({})] * 6]
+    with pytest.raises(RemoteError):
+        recheck(server, ledger)
+    assert recheck(server, ledger, kit.TOMORROW + datetime.timedelta(days=1)).asked == 250
+
+
+def test_a_recheck_on_the_day_of_the_hydration_looks_at_all(server: Server, ledger: Ledger) -> None:
+    assert recheck(server, ledger, kit.TODAY).asked == 250
+
+
+def test_an_interrupt_purges_what_was_found_and_is_gone_on_from(server: Server, ledger: Ledger) -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    server.delete(IDS)
+    with pytest.raises(KeyboardInterrupt):
+        recheck(server, ledger, progress=interrupt)
+    assert counts(ledger) == {DELETED: 84, OK: 166}
+    assert len(held(ledger)) == 166
+    assert recheck(server, ledger).asked == 166
     assert not held(ledger)
 
 
+def test_after_a_kill_only_what_is_left_is_asked(server: Server, ledger: Ledger) -> None:
+    answered = [
+        entry.model_copy(update={"checked": kit.TOMORROW, "recheck_open": True})
+        for entry in list(ledger.latest().values())[:100]
+    ]
+    ledger.append(answered)  # as the killed run had
+    assert recheck(server, ledger).asked == 150
+    assert not any(entry.recheck_open for entry in ledger.latest().values())
+
+
 def test_a_reddit_that_has_gone_blind_purges_nothing(server: Server, ledger: Ledger) -> None:
-    server.faults += [reddit_server.answers({"kind": "Listing", "data": {"children": []}})] * 10
-    with pytest.raises(RemoteError, match="not taken for an answer"):
+    server.faults += [reddit_server.empty()] * 10
+    with pytest.raises(RemoteError, match=r"not taken for an answer.*; 250 ids are left") as caught:
         recheck(server, ledger)
+    assert str(ledger.path) in caught.value.hint
     assert held(ledger) == set(IDS)
-    assert Counter(entry.status for entry in ledger.latest().values()) == {OK: 250}
+    assert counts(ledger) == {OK: 250}
 
 
 def dump(path: Path, ids: list[str], **fields: object) -> Path:
@@ -114,11 +192,11 @@ def test_dumps_fill_what_has_no_final_answer(tmp_path: Path) -> None:
     second = dump(tmp_path / "RS_2.zst", IDS[90:110], selftext="[removed]")
     third = dump(tmp_path / "RS_3.zst", IDS[90:110])
     counts = hydration.from_dumps(IDS, ledger, [first, second, third], today=kit.TOMORROW)
-    assert counts == {DELETED: 20, OK: 70, REMOVED: 20, MISSING: 140}
+    assert counts == {DELETED: 20, OK: 60, REMOVED: 20, MISSING: 150}
     latest = ledger.latest()
-    assert not held(ledger) & set(IDS[:20])  # what Reddit says is deleted does not come back
-    assert latest[IDS[20]].body == f"Fährt Linie {IDS[20]} & Co. auch nachts?"
-    assert {entry.origin for name, entry in latest.items() if name not in IDS[:20]} == {"dump"}
+    assert held(ledger) == set(IDS[30:90])  # what Reddit says is deleted, or does not know, stays away
+    assert latest[IDS[30]].body == f"Fährt Linie {IDS[30]} & Co. auch nachts?"
+    assert {entry.origin for name, entry in latest.items() if name not in IDS[:30]} == {"dump"}
 
 
 def test_a_dump_that_is_cut_off_changes_nothing(tmp_path: Path) -> None:
@@ -128,3 +206,28 @@ def test_a_dump_that_is_cut_off_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cut off"):
         hydration.from_dumps(IDS, ledger, [path], today=kit.TODAY)
     assert ledger.latest() == {}
+
+
+def test_no_dump_brings_back_what_a_recheck_has_purged(
+    tmp_path: Path, server: Server, ledger: Ledger
+) -> None:
+    server.vanish(IDS[:30])
+    server.delete(IDS[30:40])
+    server.remove(IDS[40:50])
+    recheck(server, ledger)
+    before = ledger.latest()
+    whole, empty = dump(tmp_path / "RS_1.zst", IDS), dump(tmp_path / "RS_2.zst", ["zzzzz1"])
+    for path in (whole, empty):
+        found = hydration.from_dumps(IDS, ledger, [path], today=kit.TOMORROW)
+        assert found == {OK: 200, MISSING: 30, DELETED: 10, REMOVED: 10}
+        assert ledger.latest() == before
+    assert held(ledger) == set(IDS[50:])
+
+
+def test_of_dumps_that_differ_one_with_the_text_fills_what_another_cannot_tell(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    broken = dump(tmp_path / "RS_1.zst", IDS[:20], title="")
+    whole = dump(tmp_path / "RS_2.zst", IDS[:30])
+    for paths in ([broken, whole], [whole, broken]):
+        ledger.rewrite([])
+        assert hydration.from_dumps(IDS[:30], ledger, paths, today=kit.TODAY) == {OK: 30}

@@ -8,10 +8,11 @@ import pytest
 from builders.errors import SourceMissing, SourceSchema
 from builders.sources.reddit.ledger import read_statuses, statuses, write_statuses
 from builders.sources.reddit.model import Status, Submission
+from builders.sources.reddit.statuses import is_stand_in
 from tests.sources.reddit import kit
 
-HEADER = "id\tstatus\tsubreddit\tchecked\n"
-GOOD = "abc12\tok\tbahn\t2024-05-17\n"
+HEADER = "id\tstatus\tsubreddit\tchecked\torigin\n"
+GOOD = "abc12\tok\tbahn\t2024-05-17\tapi\n"
 
 
 def frame() -> pl.DataFrame:
@@ -33,9 +34,8 @@ def frame() -> pl.DataFrame:
 def test_a_dated_ledger_has_no_word_of_a_text(tmp_path: Path) -> None:
     path = tmp_path / "ledger.tsv"
     write_statuses(path, frame())
-    assert (
-        path.read_bytes() == HEADER.encode() + b"abc12\tok\tbahn\t2024-05-18\nzz1aa\tmissing\t\t2024-05-17\n"
-    )
+    rows = b"abc12\tok\tbahn\t2024-05-18\tdump\nzz1aa\tmissing\t\t2024-05-17\tapi\n"
+    assert path.read_bytes() == HEADER.encode() + rows
     assert read_statuses(path).equals(frame())
 
 
@@ -57,19 +57,21 @@ def test_an_empty_ledger_has_its_header_alone(tmp_path: Path) -> None:
         ("", "line 1: not the header"),
         ('{"abc12": "ok"}\n', "line 1: not the header"),
         ("id\tstatus\tchecked\nabc12\tok\t2024-05-17\n", "line 1: not the header"),
-        (HEADER + GOOD + "abc13\tok\tbahn\n", "line 3: .*not 4 fields"),
-        (HEADER + GOOD + "abc13\tok\tbahn\t2024-05-17\tmehr\n", "line 3: .*not 4 fields"),
-        (HEADER + GOOD + "\n" + GOOD, "line 3: .*not 4 fields"),
-        (HEADER + GOOD + '{"id": "abc13"}\n', "line 3: .*not 4 fields"),
-        (HEADER + GOOD + "ABC13\tok\tbahn\t2024-05-17\n", r"line 3: 'ABC13' \(id\)"),
-        (HEADER + "abc13 \tok\tbahn\t2024-05-17\n", r"line 2: 'abc13 ' \(id\)"),
-        (HEADER + "abc13\tweg\tbahn\t2024-05-17\n", r"line 2: 'weg' \(status\)"),
-        (HEADER + "abc13\tok\tzwei worte\t2024-05-17\n", r"line 2: 'zwei worte' \(subreddit\)"),
-        (HEADER + "abc13\tok\tbahn\t17.5.2024\n", r"line 2: '17.5.2024' \(checked\)"),
-        (HEADER + "abc13\tok\tbahn\t2024-02-30\n", r"line 2: '2024-02-30' \(checked\)"),
+        (HEADER + GOOD + "abc13\tok\tbahn\n", "line 3: .*not 5 fields"),
+        (HEADER + GOOD + "abc13\tok\tbahn\t2024-05-17\tapi\tmehr\n", "line 3: .*not 5 fields"),
+        (HEADER + GOOD + "\n" + GOOD, "line 3: .*not 5 fields"),
+        (HEADER + GOOD + '{"id": "abc13"}\n', "line 3: .*not 5 fields"),
+        (HEADER + GOOD + "ABC13\tok\tbahn\t2024-05-17\tapi\n", r"line 3: 'ABC13' \(id\)"),
+        (HEADER + "abc13 \tok\tbahn\t2024-05-17\tapi\n", r"line 2: 'abc13 ' \(id\)"),
+        (HEADER + "abc13\tweg\tbahn\t2024-05-17\tapi\n", r"line 2: 'weg' \(status\)"),
+        (HEADER + "abc13\tok\tzwei worte\t2024-05-17\tapi\n", r"line 2: 'zwei worte' \(subreddit\)"),
+        (HEADER + "abc13\tok\tbahn\t17.5.2024\tapi\n", r"line 2: '17.5.2024' \(checked\)"),
+        (HEADER + "abc13\tok\tbahn\t2024-02-30\tapi\n", r"line 2: '2024-02-30' \(checked\)"),
         (HEADER + GOOD + GOOD, r"line 3: 'abc12' \(id\): stands there twice"),
         (HEADER + GOOD.strip(), "cut off"),
-        (HEADER + GOOD.replace("\n", "\r\n"), "line 2: .*checked"),
+        (HEADER + GOOD.replace("\n", "\r\n"), "line 2: .*origin"),
+        (HEADER + "abc13\tok\tbahn\t2024-05-17\tirgendwoher\n", r"line 2: 'irgendwoher' \(origin\)"),
+        (HEADER + "abc13\tok\tbahn\t2024-05-17\t\n", r"line 2: '' \(origin\)"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, problem: str) -> None:
@@ -90,3 +92,22 @@ def test_a_missing_ledger_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing) as caught:
         read_statuses(tmp_path / "ledger.tsv")
     assert "mteb-de hydrate subreddit" in caught.value.hint
+
+
+def test_what_comes_from_a_stand_in_is_marked_line_by_line(tmp_path: Path) -> None:
+    entries = [Submission(id="abc12", status=Status.MISSING, checked=kit.TODAY, origin="api")]
+    made_up = statuses(entries, stand_in=True)
+    assert made_up["origin"].to_list() == ["stand-in"]
+    write_statuses(tmp_path / "a.tsv", frame())
+    assert not is_stand_in(tmp_path / "a.tsv")
+    write_statuses(tmp_path / "a.tsv", pl.concat([frame(), made_up.with_columns(id=pl.lit("qq1qq"))]))
+    assert is_stand_in(tmp_path / "a.tsv")
+
+
+def test_what_could_not_be_read_again_is_never_written(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.tsv"
+    write_statuses(path, frame())
+    before = path.read_bytes()
+    with pytest.raises(SourceSchema, match=r"line 2: 'zwei worte' \(subreddit\)"):
+        write_statuses(path, frame().with_columns(subreddit=pl.lit("zwei worte")))
+    assert path.read_bytes() == before
