@@ -1,4 +1,5 @@
 import itertools
+import math
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.plots import charts, style
+from builders.plots.layout import count_axis, figure_of, percent
 from builders.plots.style import is_plot, plot_path, style_sheet
 from builders.plots.svg import inline, label, svg
 
@@ -43,13 +45,17 @@ CHARTS: dict[str, Callable[[], "Figure"]] = {
     "lines": partial(
         charts.scatter, [charts.Panel("length", {"x": [(1.0, 0.1), (5.0, 0.9)]})], up="nDCG@10", lines=True
     ),
-    "bars": partial(charts.bars, [charts.Bars("x", list("01"), {"a": [0.5, 0.5], "b": [1, 0]})], up="share"),
-    "panels": partial(
-        charts.bars,
+    "bars": partial(charts.bars, charts.Bars("x", list("01"), {"a": [0.5, 0.5], "b": [1, 0]}), up="share"),
+    "many": partial(
+        charts.bars, charts.Bars("c", [str(n) for n in range(30)], {"a": [1 / 30] * 30}), up="share"
+    ),
+    "histograms": partial(
+        charts.histograms,
         [
-            charts.Bars("c", [str(n) for n in range(30)], {"a": [1 / 30] * 30}, "A"),
-            charts.Bars("c", ["1"], {"b": [1]}, "B"),
+            charts.Histogram("c", [(0.5, 1, 0.1), (1, 2, 0.4), (2, 3, 0.5)], "A"),
+            charts.Histogram("c", [(5000, 6300, 1.0)], "B"),
         ],
+        step=2,
         up="share",
     ),
 }  # fmt: skip
@@ -207,6 +213,54 @@ def test_parts_of_a_bar_are_as_wide_as_their_shares() -> None:
     assert widths[style.NONE][0] == pytest.approx(whole / 4, rel=0.01)
     assert widths[style.RAMP[0]][0] == pytest.approx(whole / 2, rel=0.01)
     assert widths[style.RAMP[1]][0] == pytest.approx(whole / 4, rel=0.01)
+
+
+def test_a_histogram_has_no_spike_where_bands_are_uneven() -> None:
+    """Lengths spread evenly over the axis give bars of one height, however wide their bands are."""
+    edges = [10, 13, 16, 20, 30, 40, 80]
+    shares = [math.log(end / begin) / math.log(8) for begin, end in itertools.pairwise(edges)]
+    bands = [(*ends, share) for ends, share in zip(itertools.pairwise(edges), shares, strict=True)]
+    draw = partial(charts.histograms, [charts.Histogram("x", bands, "t")], step=2, up="share")
+    root = ET.fromstring(svg(draw, name="x", title="t"))
+    corners = [
+        [float(value) for value in re.findall(r"-?[\d.]+", path.get("d", ""))]
+        for path in root.iter(f"{SVG}path")
+        if path.get("fill") == style.SERIES[0]
+    ]
+    heights = [max(corner[1::2]) - min(corner[1::2]) for corner in corners]
+    widths = [max(corner[0::2]) - min(corner[0::2]) for corner in corners]
+
+    assert len(heights) == len(bands)
+    assert heights == pytest.approx([heights[0]] * len(bands), abs=0.05)
+    scaled = [width / share for width, share in zip(widths, shares, strict=True)]
+    assert scaled == pytest.approx([scaled[0]] * len(bands), rel=0.01)
+
+
+def test_the_height_of_a_bar_is_what_its_axis_says() -> None:
+    """A third in a step and a half more stands at two ninths for each step."""
+    bands = [(10, 10 * 2**1.5, 1 / 3), (10 * 2**1.5, 10 * 2**3.5, 2 / 3)]
+    from matplotlib.patches import Rectangle
+
+    figure = charts.histograms([charts.Histogram("x", bands, "t")], step=2, up="share")
+    heights = [patch.get_height() for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+    assert heights == pytest.approx([2 / 9, 1 / 3])
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.075, "7.5 %"), (0.15000000000000002, "15 %"), (0.0, "0 %")])
+def test_a_tick_says_the_share_that_it_stands_for(value: float, told: str) -> None:
+    assert percent(value, 0) == told
+
+
+@given(st.floats(1, 1e5), st.floats(1, 1e4))
+def test_labels_of_an_axis_by_ratio_never_meet_and_never_lack(low: float, ratio: float) -> None:
+    axes = figure_of(100).subplots()
+    count_axis(axes, [low, low * ratio], by_ratio=True)
+    ticks = [float(tick) for tick in axes.xaxis.get_majorticklocs()]
+
+    assert len(ticks) > 1 or ratio == 1
+    for one, other in itertools.pairwise(ticks):
+        characters = len(f"{one:,.0f}{other:,.0f}") / 2
+        assert math.log(other / one) / math.log(ratio) * 340 > characters * 6
 
 
 def test_a_legend_names_every_series() -> None:

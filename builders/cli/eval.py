@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +13,19 @@ from builders.cli.output import Lines, emit, say, say_table
 from builders.errors import Refused, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from builders.checks.model import Finding
     from builders.evaluation.compare import Compared
+    from builders.evaluation.places import TextFolder
+    from builders.evaluation.report import ReportContent
     from builders.evaluation.run import Evaluation
     from builders.evaluation.scoreboard import Scoreboard
     from builders.lock.model import Lock
     from builders.spec import ConfigSpec
+
+
+_WIDEST = 200
 
 
 @click.command("eval")
@@ -56,7 +62,16 @@ if TYPE_CHECKING:
 )
 @click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
 @click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
-@click.option("--report", type=click.Path(path_type=Path), help="Folder for the HTML and Markdown report.")
+@click.option(
+    "--hydrated",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Folder of hydrated texts.  [default: OUT/hydrated, where it is there]",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the HTML and Markdown report.",
+)
 @click.option("--cite", is_flag=True, help="Have the card of the next build cite these scores.")
 @click.option(
     "--locks",
@@ -74,6 +89,7 @@ def command(
     pipelines: tuple[str, ...],
     offline: bool,
     workers: int | None,
+    hydrated: Path | None,
     report: Path | None,
     cite: bool,
     locks: Path | None,
@@ -83,41 +99,51 @@ def command(
 ) -> None:
     """Score encoders on built configs (default: all), and hold the scores against published ones.
 
+    Texts of subreddit are evaluated once `mteb-de hydrate` has written them.
+
     \b
     Examples:
       mteb-de eval
       mteb-de eval jobs --encoder offline --encoder bm25
-      mteb-de eval germandpr --split all --encoder intfloat/multilingual-e5-small@fd1525a9fd
+      mteb-de eval germandpr --split all --encoder minishlab/potion-multilingual-128M@38ebd7f1
+      mteb-de eval blurbs --encoder intfloat/multilingual-e5-small@fd1525a9fd
       mteb-de eval blurbs --encoder my-model/ --pipeline all --report report/
+      mteb-de eval subreddit --hydrated dist/hydrated
+
+    A published score is comparable where the build is of the whole real upstream, the model was asked for as
+    OWNER/NAME@COMMIT at the revision that was scored, and mteb prompts it as we do (no instructions);
+    germandpr only with --split all and on the same revision of the dataset; clustering only by
+    minibatch-kmeans. A folder, offline, hashing and bm25 never compare.
 
     Exit codes: 0 fine; 1 a score lies outside its tolerance, or a rule about scores found an error; 2 could
-    not run.
+    not run, or something could not be scored: the rest is shown all the same.
     """
+    from builders.cli.texts import hydrated_texts
     from builders.evaluation.candidates import candidate, default_names
+    from builders.evaluation.cite import require_citable
     from builders.evaluation.compare import compare
     from builders.evaluation.pipelines import PIPELINES
-    from builders.evaluation.run import Options, evaluate
+    from builders.evaluation.run import Options, evaluate, failed
     from builders.evaluation.sanity import check
     from builders.evaluation.scoreboard import scoreboards
 
     if as_json and as_markdown:
         raise UsageError("--json and --markdown contradict each other", hint="Pass one of them.")
+    if report is not None:
+        _require_writable(report)
     lines = Lines(quiet=quiet or as_json)
-    specs = _specs(configs, out, lines)
-    names = encoders or default_names(_locks(specs, out))
+    texts = hydrated_texts(out, hydrated, _locks(out))
+    specs = _specs(configs, out, texts, lines)
+    names = encoders or default_names(_locks(out))
+    if cite:
+        require_citable(names)
+        _refuse_stand_ins(specs, out)
     candidates = [candidate(name, offline=offline, workers=workers) for name in dict.fromkeys(names)]
     chosen = tuple(PIPELINES) if "all" in pipelines else pipelines or ("minibatch-kmeans",)
-    if cite:
-        _refuse_stand_ins(specs, out)
-    evaluation = evaluate(specs, candidates, Options(out=out, split=split, pipelines=chosen), lines)
+    options = Options(out=out, split=split, pipelines=chosen, texts=texts)
+    evaluation = evaluate(specs, candidates, options, lines)
     compared = compare(evaluation.results, evaluation.locks)
     findings = check(evaluation.results, evaluation.baselines, evaluation.chances)
-    if report is not None:
-        lines.step("report", *map(str, _report(report, specs, out, evaluation, compared, findings)))
-    bad = any(one.verdict == "differs" for one in compared) or any(f.severity == "error" for f in findings)
-    if cite:
-        told = ["nothing: the scores are not sound"] if bad else map(str, _cite(evaluation, locks))
-        lines.step("cite", *told)
     if as_json:
         emit({
             "results": [result.model_dump(mode="json") for result in evaluation.results],
@@ -125,9 +151,25 @@ def command(
             "chances": {place: dict(scores) for place, scores in evaluation.chances.items()},
             "compared": [line.model_dump(mode="json") for line in compared],
             "findings": [asdict(finding) for finding in findings],
+            "failures": [
+                {"encoder": one.encoder, "message": one.error.message, "hint": one.error.hint}
+                for one in evaluation.failures
+            ],
         })
     else:
         _show(scoreboards(evaluation.results, compared), findings, compared, as_markdown=as_markdown)
+    if report is not None:
+        from builders.evaluation.report import write_report
+
+        content = _content(specs, out, texts, evaluation, compared, findings)
+        lines.step("report", *map(str, write_report(content, report)))
+    bad = any(one.verdict == "differs" for one in compared) or any(f.severity == "error" for f in findings)
+    if cite:
+        unsound = "the scores are not sound" if bad else "not all was scored" if evaluation.failures else ""
+        told = [f"nothing: {unsound}"] if unsound else map(str, _cite(evaluation, locks))
+        lines.step("cite", *told)
+    if evaluation.failures:
+        raise failed(evaluation.failures)
     if bad:
         raise click.exceptions.Exit(1)
 
@@ -140,6 +182,7 @@ def _show(
     as_markdown: bool,
 ) -> None:
     from builders.describe.markdown import escape, table
+    from builders.evaluation.compare import closing
 
     for board in boards:
         if as_markdown:
@@ -150,60 +193,73 @@ def _show(
             say("")
     for finding in findings:
         line = f"{finding.severity} {finding.code}: {finding.message} ({'; '.join(finding.examples)})"
-        say(f"- {escape(line)}" if as_markdown else line)
-        if finding.hint and not as_markdown:
+        if as_markdown:
+            say(f"- {escape(line)}{f' → {escape(finding.hint)}' if finding.hint else ''}")
+            continue
+        say(line)
+        if finding.hint:
             say(f"      → {finding.hint}")
-    comparable = [one for one in compared if one.verdict != "not comparable"]
-    outside = [one for one in comparable if one.verdict == "differs"]
-    for one in outside:
-        where = "/".join(filter(None, (one.config, one.split)))
-        told = (
-            f"{where}: {one.encoder} {one.metric} {one.ours:.5f}, published {one.published:.5f} "
-            f"({one.difference:+.5f}, tolerance {one.tolerance:.3f})"
-        )
-        say(f"- {escape(told)}" if as_markdown else told)
-    say(
-        f"{len(compared)} published scores beside ours, {len(comparable)} comparable, {len(outside)} outside "
-        f"the tolerance; {len(findings)} findings"
+    for one in compared:
+        if one.verdict == "differs":
+            say(f"- {escape(_outside(one))}" if as_markdown else _outside(one))
+    last = f"{closing(compared)}; {len(findings)} findings"
+    say(escape(last) if as_markdown else last)
+
+
+def _outside(one: Compared) -> str:
+    from builders.plots.svg import label
+
+    where = "/".join(filter(None, (one.config, one.split)))
+    why = f"; {label(one.why, _WIDEST)}" if one.why else ""
+    return (
+        f"{where}: {label(one.encoder)} {one.metric} {one.ours:.5f}, published {one.published:.5f} "
+        f"({one.difference:+.5f}, tolerance {one.tolerance:.3f}{why})"
     )
 
 
-def _specs(configs: tuple[str, ...], out: Path, lines: Lines) -> list[ConfigSpec]:
-    """Return the configs asked for, or all that were built and whose texts are published."""
+def _require_writable(folder: Path) -> None:
+    """Make sure, before hours of work, that a report can be written; the folder is made when it is there."""
+    place = folder.absolute()
+    nearest = next(one for one in (place, *place.parents) if one.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        hint = "Choose another folder with --report."
+        raise StorageError(f"{folder}: {nearest} is no folder that can be written", hint=hint)
+
+
+def _specs(
+    configs: tuple[str, ...], out: Path, texts: Mapping[str, TextFolder], lines: Lines
+) -> list[ConfigSpec]:
+    """Return the configs asked for, or all that were built or hydrated."""
     from builders import registry
     from builders.lock.manifest import work_folder
-    from builders.spec import Clustering, Retrieval
+    from builders.spec import Ids
 
-    asked = [registry.load(name) for name in dict.fromkeys(configs)]
-    for spec in asked:
-        if not isinstance(spec, Retrieval | Clustering):
-            raise UsageError(
-                f"{spec.name} publishes no texts to evaluate", hint="Run mteb-de hydrate, then its mteb task."
-            )
-    if asked:
-        return asked
-    known = map(registry.load, registry.names())
-    built = [spec for spec in known if (work_folder(out, spec.name) / "lock.json").exists()]
-    if not built:
+    if configs:
+        return [registry.load(name) for name in dict.fromkeys(configs)]
+    found = []
+    for spec in map(registry.load, registry.names()):
+        built = (work_folder(out, spec.name) / "lock.json").exists()
+        if spec.name in texts or (built and not isinstance(spec, Ids)):
+            found.append(spec)
+        elif built:
+            lines.step(spec.name, "no hydrated texts: left out")
+    if not found:
         raise StorageError(f"{out}: nothing was built there", hint=f"Run: mteb-de build --out {out}")
-    for spec in built:
-        if not isinstance(spec, Retrieval | Clustering):
-            lines.step(spec.name, "publishes no texts: left out")
-    return [spec for spec in built if isinstance(spec, Retrieval | Clustering)]
+    return found
 
 
-def _locks(specs: Sequence[ConfigSpec], out: Path) -> list[Lock]:
-    from builders.lock.manifest import work_folder
+def _locks(out: Path) -> list[Lock]:
+    """Return the locks of all that was built, by config."""
     from builders.lock.model import read_lock
 
-    paths = (work_folder(out, spec.name) / "lock.json" for spec in specs)
-    return [read_lock(path) for path in paths if path.exists()]
+    return [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
 
 
 def _refuse_stand_ins(specs: Sequence[ConfigSpec], out: Path) -> None:
     from builders.lock.committed import stand_ins
 
-    reasons = [reason for lock in _locks(specs, out) for reason in stand_ins(lock)]
+    asked = {spec.name for spec in specs}
+    reasons = [reason for lock in _locks(out) if lock.config in asked for reason in stand_ins(lock)]
     if reasons:
         raise Refused(
             "--cite is for builds that may be published:\n" + "\n".join(reasons),
@@ -212,33 +268,33 @@ def _refuse_stand_ins(specs: Sequence[ConfigSpec], out: Path) -> None:
 
 
 def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
-    from builders.evaluation.citation import scores_path, write_citation
+    from builders.evaluation.citation import merged, read_citation, scores_path, write_citation
     from builders.evaluation.cite import citations
     from builders.lock.committed import FOLDER
 
     paths = []
     for config, citation in citations(evaluation.results, evaluation.locks).items():
         path = scores_path(locks or FOLDER, config)
-        write_citation(path, citation)
+        write_citation(path, merged(read_citation(path), citation))
         paths.append(path)
     return paths
 
 
-def _report(
-    folder: Path,
+def _content(
     specs: Sequence[ConfigSpec],
     out: Path,
+    texts: Mapping[str, TextFolder],
     evaluation: Evaluation,
     compared: Sequence[Compared],
     findings: Sequence[Finding],
-) -> list[Path]:
+) -> ReportContent:
     from builders.evaluation.figures import read_figures
-    from builders.evaluation.report import ReportContent, write_report
+    from builders.evaluation.report import ReportContent
 
-    content = ReportContent(
+    hydrated = next((one.folder for one in texts.values()), None)
+    return ReportContent(
         results=evaluation.results,
         compared=tuple(compared),
         findings=tuple(findings),
-        figures=read_figures(out, specs),
+        figures=read_figures(out, specs, hydrated=hydrated),
     )
-    return write_report(content, folder)

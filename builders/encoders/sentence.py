@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Use = Literal["search", "clustering"]
 _TOOLS = ("sentence-transformers", "tokenizers", "torch", "transformers")
 _READ = (".json", ".safetensors", ".txt", ".model")
+_BY_COSINE = ("cosine", "cos_sim")
 _E5 = {"query": "query: ", "document": "passage: "}
 _E5_MODELS = tuple(
     f"intfloat/{name}{size}"
@@ -127,6 +128,20 @@ class SentenceModel:
         modules = _settings(self.place[0] / "modules.json")
         return bool(modules) and str(modules[-1].get("type", "")).endswith("Normalize")
 
+    def require_cosine(self) -> None:
+        """Refuse to search by another similarity than the model's own, as mteb would not.
+
+        Raises:
+            EncoderError: The model's settings name another one, and its vectors have lengths that count.
+        """
+        settings = _settings(self.place[0] / "config_sentence_transformers.json")
+        named = settings.get("similarity_fn_name") or _BY_COSINE[0]
+        if named not in _BY_COSINE and not self.normalised:
+            raise EncoderError(
+                f"{self._source}: its settings compare vectors by {named!r}, and search here is by cosine",
+                hint="Add a normalising module if cosine is what you want, or evaluate it by mteb.",
+            )
+
     @cached_property
     def dimensions(self) -> int:
         """Of its vectors: as its files say, or where they do not, as the loaded model does."""
@@ -139,7 +154,7 @@ class SentenceModel:
         Raises:
             EncoderError: It cannot be loaded.
         """
-        folder, name, _ = self.place
+        folder, _, _ = self.place
         try:
             with no_progress_bars():
                 from sentence_transformers import SentenceTransformer
@@ -153,7 +168,7 @@ class SentenceModel:
                 )
         except Exception as error:  # the libraries raise all kinds for a folder that is not a model
             raise EncoderError(
-                f"{name}: the model cannot be loaded: {type(error).__name__}: {error}",
+                f"{self._source}: the model cannot be loaded: {type(error).__name__}: {error}",
                 hint="It must be a sentence-transformers model with weights in safetensors and no code.",
             ) from error
         return model.eval()
@@ -176,7 +191,7 @@ class SentenceModel:
         for row, vector in enumerate(_each_alone(self.loaded, inputs, self._threads)):
             if vector.shape != (self.dimensions,):
                 raise EncoderError(
-                    f"{self.place[1]} gives {vector.shape[0]} dimensions; its files say {self.dimensions}"
+                    f"{self._source}: {vector.shape[0]} dimensions, and its files say {self.dimensions}"
                 )
             vectors[row] = vector
         return vectors
@@ -219,10 +234,13 @@ class SentenceEncoder:
         """Everything that determines a vector; `max_length` is 0 where the model's files do not say it.
 
         Raises:
-            EncoderError: It is no sentence-transformers model, or its revision no commit.
+            EncoderError: It is no sentence-transformers model, its revision no commit, or it is to search by
+                another similarity than cosine.
             RemoteError: The Hub is not reachable, or refuses.
             SourceMissing: Offline, and not cached.
         """
+        if self._use == "search":
+            self._model.require_cosine()
         return self._model.identity(self._prompt("query"), self._prompt("passage"))
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -272,9 +290,21 @@ def _require_model(folder: Path, name: str) -> None:
 def _hash_of(folder: Path) -> str:
     """Hash names and bytes of what is loaded, so that a model trained on is another model."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in _READ and path.is_file()):
+    for path in _loaded(folder):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{files.sha256(path)}\0".encode())
     return digest.hexdigest()[:40]
+
+
+def _loaded(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Yield files by name, also those in linked folders; a link to a folder above leads nowhere new."""
+    real = folder.resolve()
+    if real in above:
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            yield from _loaded(path, (*above, real))
+        elif path.suffix in _READ and path.is_file():
+            yield path
 
 
 def _settings(path: Path) -> Any:  # noqa: ANN401  any JSON value
@@ -292,6 +322,8 @@ def _stated_dimensions(folder: Path) -> int:
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return 0
     pooling = _settings(folder / "1_Pooling" / "config.json")
+    if not isinstance(pooling.get("pooling_mode", ""), str):  # several, whose vectors are joined
+        return 0
     modes = [name for name, on in pooling.items() if name.startswith("pooling_mode_") and on]
     if len(modes) > 1:
         return 0

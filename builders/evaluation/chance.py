@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -12,69 +12,86 @@ from numpy.typing import NDArray
 
 from builders.errors import UsageError
 from builders.evaluation import pipelines as ways
-from builders.evaluation.clustering import score_sets, summed_up, unique_texts, v_measure
+from builders.evaluation.clustering import NumberedSet, numbered, summed_up, unique_texts, v_measure
 from builders.evaluation.model import ClusteringResult, EncoderFacts, SetScore
 from builders.steps import SEED, Progress
 
 Rule = Literal["random", "constant", "oracle"]
 RULES: tuple[Rule, ...] = ("random", "constant", "oracle")
 
-DIMENSIONS = 64
-"""Of the vectors of rules that know no label."""
+DIMENSIONS = 16
+"""Of random vectors. In more dimensions k-means makes more uneven clusters of them, and chance is smaller:
+few are cheap, and hold an encoder against the larger chance."""
 EXACT = "k-means"
 """The pipeline of the oracle, see `rule_scores`."""
-_FITS = 2
+_MTEB: Final = "minibatch-kmeans"
 _DEALS = 10
 
 
-def random_v_measure(
-    labels: Sequence[str],
+def simulate(
+    sets: pl.DataFrame,
     *,
+    config: str,
     seed: int = SEED,
     dimensions: int = DIMENSIONS,
-    sentences: Sequence[str] | None = None,
-) -> tuple[float, float]:
-    """Return what clusters of random vectors score by chance, with mteb's k-means.
+    progress: Progress | None = None,
+) -> tuple[ClusteringResult, float, float]:
+    """Score a random encoder, and say what it scores by chance, from one fit of mteb's k-means per set.
 
-    That is not what clusters drawn evenly would score: k-means makes a few large clusters of random vectors
-    and many small ones, the more so the more dimensions there are, and these score less. So random vectors
-    are clustered, and the clusters then dealt to the texts at random.
+    The random encoder gives each text a vector of its own, drawn from a normal distribution. Chance is not
+    what clusters drawn evenly would score: k-means makes a few large clusters of random vectors and many
+    small ones, and these score less. So the clusters that it found are dealt anew to the texts of the set, at
+    random and several times: a permutation test (Good 2005, Permutation, Parametric and Bootstrap Tests of
+    Hypotheses), where the score of the random encoder is one more deal. Rows of equal text stay together, as
+    they have one vector.
 
     Args:
-        labels: Of a set, one per row.
-        seed: Of vectors and dealing.
+        sets: As `clustering.read_sets` returns them.
+        config: As published.
+        seed: Of vectors, of k-means and of dealing.
         dimensions: Of the vectors.
-        sentences: Of the set: rows of equal text have one vector, which scores a little more than chance does
-            otherwise. None where no text repeats.
+        progress: Told of each set that is scored.
 
     Returns:
-        Mean and standard deviation of V-measure over the deals. A set with one label has (1.0, 0.0).
+        The result of the rule "random"; the mean V-measure over the sets that chance gives; its standard
+        error, where the sets are taken as independent. A set with one label scores 1.0 without error.
     """
-    codes, count = _coded(labels)
-    if count == 1:
-        return 1.0, 0.0
-    rows, texts = (np.arange(len(codes)), len(codes)) if sentences is None else _coded(sentences)
+    texts = unique_texts([sets])
     rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(_FITS):
-        vectors = rng.standard_normal((texts, dimensions), dtype=np.float32)
-        of_text = np.empty(texts, dtype=np.int64)
-        of_text[rows] = ways.cluster(vectors[rows], "minibatch-kmeans", count, seed=seed)
-        found += [v_measure(codes, rng.permutation(of_text)[rows]) for _ in range(_DEALS)]
-    return float(np.mean(found)), float(np.std(found))
+    vectors = rng.standard_normal((len(texts), dimensions), dtype=np.float32)
+    scores, means, errors = [], [], []
+    for number, one in enumerate(numbered(sets, texts, vectors, config), 1):
+        value, mean, error = _dealt(one, vectors, rng, seed)
+        scores.append(SetScore(level=one.level, rows=len(one.rows), labels=one.count, v_measure=value))
+        means.append(mean)
+        errors.append(error)
+        if progress is not None:
+            progress.tick(f"cluster {config}", number, sets.height)
+    facts = EncoderFacts(name="random", kind="rule", dimensions=dimensions)
+    result = summed_up(config, facts, _MTEB, scores)
+    return result, float(np.mean(means)), math.hypot(*errors) / len(errors)
+
+
+def _dealt(
+    one: NumberedSet, vectors: ways.Vectors, rng: np.random.Generator, seed: int
+) -> tuple[float, float, float]:
+    """Return V-measure of the clusters of a set; mean and standard deviation where they are dealt anew."""
+    if one.count == 1:
+        return 1.0, 1.0, 0.0
+    clusters = ways.cluster(vectors[one.rows], _MTEB, one.count, seed=seed)
+    _, first, text = np.unique(one.rows, return_index=True, return_inverse=True)
+    of_text = clusters[first]
+    deals = [v_measure(one.labels, rng.permutation(of_text)[text]) for _ in range(_DEALS)]
+    return v_measure(one.labels, clusters), float(np.mean(deals)), float(np.std(deals, ddof=1))
 
 
 def chance(sets: pl.DataFrame, *, seed: int = SEED, dimensions: int = DIMENSIONS) -> tuple[float, float]:
-    """Return the mean V-measure over the sets of a config that chance gives, and its standard deviation.
+    """Return the mean V-measure over the sets of a config that chance gives, and its standard error.
 
-    The sets are simulated one by one, see `random_v_measure`, and taken as independent.
+    See `simulate`, which tells the score of the random encoder too, from the same fits.
     """
-    found = [
-        random_v_measure(labels, seed=seed + number, dimensions=dimensions, sentences=sentences)
-        for number, (sentences, labels) in enumerate(sets.select("sentences", "labels").iter_rows())
-    ]
-    means, spreads = zip(*found, strict=True)
-    return float(np.mean(means)), math.hypot(*spreads) / len(found)
+    _, mean, error = simulate(sets, config="chance", seed=seed, dimensions=dimensions)
+    return mean, error
 
 
 def rule_scores(
@@ -82,11 +99,11 @@ def rule_scores(
 ) -> ClusteringResult:
     """Score an encoder that needs no model.
 
-    "random" gives each text a vector of its own, drawn from a normal distribution: it must score near
-    `chance`. "constant" gives all texts the same vector: all rows are one cluster, 0.0 in every set with
-    several labels. "oracle" gives each row a vector that stands for its label: 1.0, up to rounding. It is
-    clustered by k-means over all rows: mteb's takes its first centres from a sample of 1,500, which misses
-    rare labels, and so keeps even an oracle a little below 1.0 (see `ceiling`).
+    "random" must score near `chance`, see `simulate`. "constant" gives all texts the same vector: k-means
+    finds one cluster, up to rounding, which scores 0.0 in every set with several labels. "oracle" gives each row a vector
+    that stands for its label: k-means over all rows finds the labels, 1.0. Neither of these two needs a fit.
+    mteb's k-means takes its first centres from a sample of 1,500 rows, which misses rare labels, and so keeps
+    even an oracle a little below 1.0 (see `ceiling`).
 
     Args:
         sets: As `clustering.read_sets` returns them.
@@ -101,61 +118,45 @@ def rule_scores(
     Raises:
         UsageError: There is no such rule.
     """
-    if rule == "oracle":
-        return _oracle(sets, config, exact=True, seed=seed, progress=progress)
-    texts = unique_texts([sets])
     match rule:
         case "random":
-            rng = np.random.default_rng(seed)
-            vectors = rng.standard_normal((len(texts), DIMENSIONS), dtype=np.float32)
+            return simulate(sets, config=config, seed=seed, progress=progress)[0]
         case "constant":
-            vectors = np.full((len(texts), DIMENSIONS), DIMENSIONS**-0.5, dtype=np.float32)
+            facts = EncoderFacts(name=rule, kind="rule", dimensions=1)
+            return summed_up(config, facts, _MTEB, [_scored(one, np.zeros_like) for one in _labelled(sets)])
+        case "oracle":
+            return summed_up(config, _oracle(sets), EXACT, [_scored(one, np.copy) for one in _labelled(sets)])
         case _:
             raise UsageError(f"no rule {rule}", hint=f"There are {', '.join(RULES)}.")
-    facts = EncoderFacts(name=rule, kind="rule", dimensions=DIMENSIONS)
-    return score_sets(sets, texts, vectors, facts, config=config, seed=seed, progress=progress)
 
 
-def ceiling(
-    sets: pl.DataFrame, *, config: str, seed: int = SEED, progress: Progress | None = None
-) -> ClusteringResult:
+def ceiling(sets: pl.DataFrame, *, config: str, seed: int = SEED) -> ClusteringResult:
     """Return what the oracle scores with mteb's k-means: the most that an encoder can hope for.
 
     The arguments are those of `rule_scores`.
     """
-    return _oracle(sets, config, exact=False, seed=seed, progress=progress)
+
+    def clustered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        count = int(codes.max()) + 1
+        return ways.cluster(np.eye(count, dtype=np.float32)[codes], _MTEB, count, seed=seed)
+
+    return summed_up(config, _oracle(sets), _MTEB, [_scored(one, clustered) for one in _labelled(sets)])
 
 
-def _oracle(
-    sets: pl.DataFrame, config: str, *, exact: bool, seed: int, progress: Progress | None
-) -> ClusteringResult:
-    scores = []
-    most = 0
-    for number, (level, labels) in enumerate(sets.select("level", "labels").iter_rows(), 1):
-        codes, count = _coded(labels)
-        vectors = np.eye(count, dtype=np.float32)[codes]
-        if exact:
-            clusters = _kmeans(vectors, count, seed)
-        else:
-            clusters = ways.cluster(vectors, "minibatch-kmeans", count, seed=seed)
-        scores.append(
-            SetScore(level=level, rows=len(codes), labels=count, v_measure=v_measure(codes, clusters))
-        )
-        most = max(most, count)
-        if progress is not None:
-            progress.tick(f"cluster {config}", number, sets.height)
-    facts = EncoderFacts(name="oracle", kind="rule", dimensions=most)
-    return summed_up(config, facts, EXACT if exact else "minibatch-kmeans", scores)
+def _oracle(sets: pl.DataFrame) -> EncoderFacts:
+    most = sets.select(pl.col("labels").list.n_unique().max()).item()
+    return EncoderFacts(name="oracle", kind="rule", dimensions=most)
 
 
-def _kmeans(vectors: ways.Vectors, clusters: int, seed: int) -> ways.Assignment:
-    from sklearn.cluster import KMeans
+def _labelled(sets: pl.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield level and labels of each set, these as whole numbers from 0."""
+    for level, labels in zip(sets["level"], sets["labels"], strict=True):
+        yield level, labels.rank("dense").cast(pl.Int64).to_numpy() - 1
 
-    model = KMeans(n_clusters=clusters, n_init=1, random_state=seed).fit(vectors)
-    return np.asarray(model.labels_, dtype=np.int64)
 
-
-def _coded(values: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    """Return values as whole numbers from 0 in their sorted order, and how many there are."""
-    codes = pl.Series(values, dtype=pl.String).rank("dense").cast(pl.Int64).to_numpy() - 1
-    return codes, int(codes.max()) + 1
+def _scored(
+    one: tuple[str, NDArray[np.int64]], clusters_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+) -> SetScore:
+    level, codes = one
+    value = v_measure(codes, clusters_of(codes))
+    return SetScore(level=level, rows=len(codes), labels=int(codes.max()) + 1, v_measure=value)

@@ -64,6 +64,18 @@ def write_citation(path: Path, citation: Citation) -> None:
     files.write_json(path, citation.model_dump(mode="json"))
 
 
+def merged(old: Citation | None, new: Citation) -> Citation:
+    """Return new scores beside those that were cited before.
+
+    A new score replaces an old one of the same config, model and metric, in its place; others come behind.
+    Scores of other rows are left out.
+    """
+    if old is None or old.rows != new.rows:
+        return new
+    scores = {(one.config, one.model, one.metric): one for one in (*old.scores, *new.scores)}
+    return Citation(rows=new.rows, scores=tuple(scores.values()))
+
+
 def scores_for(citation: Citation | None, published: Iterable[FileLock]) -> tuple[ScoreLock, ...]:
     """Return the cited scores of a build; none where they were computed from other rows."""
     if citation is None or citation.rows != rows_id(published):

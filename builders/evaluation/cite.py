@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from builders.errors import UsageError
+from builders.evaluation.candidates import NAMES
 from builders.evaluation.citation import Citation, rows_id
 from builders.evaluation.model import Result, RetrievalResult
+from builders.evaluation.places import is_hydrated
 from builders.evaluation.run import builder_of
 from builders.evaluation.sanity import place_of
 from builders.lock.model import Lock, ScoreLock
 
 
+def require_citable(names: Iterable[str]) -> None:
+    """Refuse encoders that a reader of the card could not get: a folder of this machine.
+
+    Args:
+        names: Of candidates, as they were asked for.
+
+    Raises:
+        UsageError: One is a folder.
+    """
+    for name in names:
+        if name not in NAMES and Path(name).is_dir():
+            raise UsageError(
+                f"{name!r} is a folder, and a card cites only what its readers can get",
+                hint="Cite a model as OWNER/NAME@COMMIT.",
+            )
+
+
 def citations(results: Iterable[Result], locks: Mapping[str, Lock]) -> dict[str, Citation]:
     """Return what is cited, by the builder's name of a config.
 
-    Of an encoder that searches its nDCG@10, of vectors that mteb's k-means clustered their V-measure; rules
-    are left out.
+    Of an encoder that searches its nDCG@10, of vectors that mteb's k-means clustered their V-measure. Rules
+    are left out, and so are hydrated texts, whose rows are not published.
 
     Args:
         results: What was scored.
@@ -23,6 +44,8 @@ def citations(results: Iterable[Result], locks: Mapping[str, Lock]) -> dict[str,
     """
     scores: dict[str, list[ScoreLock]] = {}
     for result in results:
+        if is_hydrated(locks[builder_of(result)]):
+            continue
         scores.setdefault(builder_of(result), []).extend(_scores(result))
     return {
         config: Citation(rows=rows_id(locks[config].files), scores=tuple(found))

@@ -9,60 +9,18 @@ from pathlib import Path
 import polars as pl
 from pydantic import Field
 
+from builders import files
+from builders.errors import StorageError
+from builders.evaluation.lengths import Lengths, lengths
+from builders.evaluation.overlap import Overlap, overlap
 from builders.lock.manifest import work_folder
 from builders.lock.model import Frozen, Lock, read_lock
 from builders.parquet import read_frame
-from builders.spec import ConfigSpec
+from builders.spec import ConfigSpec, Ids
 from builders.tables import CLUSTERING, SPLITS, Kind, published_path
 
-COMPARED_QUERIES = 2_000
-"""Most queries of a config whose words are compared with passages."""
-_STEPS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
-_EDGES = (*range(1, 10, 2), *(step * 10**power for power in range(7) for step in _STEPS))
 _POSITIVES = {"0": 0, "1": 1, "2": 2, "3–5": 5, "6–10": 10, "11–20": 20}
 _MORE_POSITIVES = "21+"
-_TENTHS = 10
-_WORD = r"[\p{L}\p{N}]+"
-
-
-class Lengths(Frozen):
-    """Lengths of texts in characters.
-
-    Attributes:
-        what: "queries", "passages", "sentences of s2s"; the distinct ones of clustering sets.
-        texts: How many.
-        shortest: In characters.
-        median: In characters.
-        longest: In characters.
-        bands: First and last length of each band, both included, and the texts in it; no gaps.
-    """
-
-    what: str
-    texts: int
-    shortest: int
-    median: int
-    longest: int
-    bands: tuple[tuple[int, int, int], ...]
-
-
-class Overlap(Frozen):
-    """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
-
-    Attributes:
-        queries: How many were compared.
-        of: Out of how many.
-        positive: Mean share in the positive.
-        random: Mean share in the other passage.
-        positive_tenths: Queries by tenth of the share, the last with 1.
-        random_tenths: The same for the other passage.
-    """
-
-    queries: int
-    of: int
-    positive: float
-    random: float
-    positive_tenths: tuple[int, ...]
-    random_tenths: tuple[int, ...]
 
 
 class SetBalance(Frozen):
@@ -109,33 +67,39 @@ class ConfigFigures(Frozen):
     sets: tuple[SetBalance, ...] = ()
 
 
-def read_figures(out: Path, specs: Iterable[ConfigSpec], *, seed: int = 42) -> tuple[ConfigFigures, ...]:
+def read_figures(
+    out: Path, specs: Iterable[ConfigSpec], *, hydrated: Path | None = None, seed: int = 42
+) -> tuple[ConfigFigures, ...]:
     """Read the figures of built configs.
 
     Args:
         out: The folder that was built into.
         specs: The configs.
+        hydrated: Folder of the texts that a release must not hold: where it has those of a config of ids, the
+            figures are theirs, and the config need not be built.
         seed: Of the choice of queries and passages whose words are compared.
 
     Returns:
         One a config, in the order asked for. A table that was not published gives no figure.
 
     Raises:
-        StorageError: A config was not built there, or a table cannot be read.
+        StorageError: A config was not built there, a table cannot be read, or is not the one that was built.
     """
-    return tuple(_read(out, spec.name, seed) for spec in specs)
+    return tuple(_read(out, spec, hydrated, seed) for spec in specs)
 
 
-def _read(out: Path, config: str, seed: int) -> ConfigFigures:
-    lock = read_lock(work_folder(out, config) / "lock.json")
-    tables = _Tables(out / lock.release, lock)
+def _read(out: Path, spec: ConfigSpec, hydrated: Path | None, seed: int) -> ConfigFigures:
+    config = spec.name
+    if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated, config)):
+        return clustering_figures(config, texts)
+    tables = _Tables(out, read_lock(work_folder(out, config) / "lock.json"))
     if tables.has(Kind.QUERIES):
         return retrieval_figures(
             config,
             {split: tables.frame(Kind.QUERIES, split) for split in SPLITS if tables.has(Kind.QUERIES, split)},
             tables.all(Kind.QRELS),
             tables.frame(Kind.CORPUS, "corpus"),
-            mined=lock.mining.report["by_count"] if lock.mining else {},
+            mined=tables.lock.mining.report["by_count"] if tables.lock.mining else {},
             seed=seed,
         )
     if tables.has(Kind.CLUSTERING_IDS):
@@ -147,19 +111,30 @@ def _read(out: Path, config: str, seed: int) -> ConfigFigures:
     )
 
 
-class _Tables:
-    """The published tables of a lock, as they lie on disk."""
+def _hydrated(folder: Path, config: str) -> dict[str, pl.DataFrame]:
+    paths = {name: folder / published_path(config, kind, "test") for name, kind in CLUSTERING.items()}
+    return {variant: read_frame(path) for variant, path in paths.items() if path.is_file()}
 
-    def __init__(self, folder: Path, lock: Lock) -> None:
-        self._folder, self._config = folder, lock.config
-        self._paths = {file.path for file in lock.files}
+
+class _Tables:
+    """The published tables of a lock, as they lie on disk; each must be the file that was built."""
+
+    def __init__(self, out: Path, lock: Lock) -> None:
+        self.lock = lock
+        self._out = out
+        self._sums = {file.path: file.sha256 for file in lock.files}
 
     def has(self, kind: Kind, split: str | None = None) -> bool:
         splits = (split,) if split else (*SPLITS, "corpus")
-        return any(published_path(self._config, kind, one) in self._paths for one in splits)
+        return any(published_path(self.lock.config, kind, one) in self._sums for one in splits)
 
     def frame(self, kind: Kind, split: str) -> pl.DataFrame:
-        return read_frame(self._folder / published_path(self._config, kind, split))
+        name = published_path(self.lock.config, kind, split)
+        path = self._out / self.lock.release / name
+        if files.sha256(path) != self._sums[name]:
+            hint = f"Run: mteb-de build {self.lock.config} --out {self._out}"
+            raise StorageError(f"{path}: not the file that was built", hint=hint)
+        return read_frame(path)
 
     def all(self, kind: Kind) -> pl.DataFrame:
         return pl.concat([self.frame(kind, split) for split in SPLITS if self.has(kind, split)])
@@ -212,99 +187,6 @@ def clustering_figures(config: str, variants: Mapping[str, pl.DataFrame]) -> Con
     return ConfigFigures(config=config, lengths=_some(*told), sets=balance)
 
 
-def lengths(what: str, texts: pl.Series) -> Lengths | None:
-    """Return the lengths of texts, None where there are none. Pure."""
-    counted = texts.drop_nulls().str.len_chars().cast(pl.Int64)
-    if counted.is_empty():
-        return None
-    ordered = counted.sort()
-    shortest, longest = int(ordered[0]), int(ordered[-1])
-    edges = [edge for edge in (0, *_EDGES) if edge <= longest]
-    first = max(place for place, edge in enumerate(edges) if edge <= shortest)
-    edges = edges[first:]
-    ends = [edge - 1 for edge in (*edges[1:], _next_edge(longest))]
-    counts = [int(counted.is_between(low, high).sum()) for low, high in zip(edges, ends, strict=True)]
-    return Lengths(
-        what=what,
-        texts=len(counted),
-        shortest=shortest,
-        median=int(ordered[(len(ordered) - 1) // 2]),
-        longest=longest,
-        bands=tuple(zip(edges, ends, counts, strict=True)),
-    )
-
-
-def overlap(
-    queries: pl.DataFrame, passages: pl.DataFrame, qrels: pl.DataFrame, *, seed: int
-) -> Overlap | None:
-    """Return how many of a query's words its positive has, and a random other passage. Pure.
-
-    A word is a run of letters and digits in lower case. Each query is compared with one of its positives and
-    with one passage that is none of them, both drawn with the seed; of many queries, `COMPARED_QUERIES` are.
-
-    Args:
-        queries: ``_id``, ``text``.
-        passages: ``_id``, ``text``.
-        qrels: ``query-id``, ``corpus-id``.
-        seed: Of the draws.
-    """
-    keys = ["query-id", "corpus-id"]
-    chosen = (
-        qrels
-        .select(keys)
-        .join(queries, left_on="query-id", right_on="_id", how="semi")
-        .sort(keys)
-        .sample(fraction=1.0, shuffle=True, seed=seed)
-        .unique("query-id", keep="first", maintain_order=True)
-    )
-    of = chosen.height
-    chosen = chosen.head(COMPARED_QUERIES)
-    drawn = passages["_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1) if of else None
-    if drawn is None or passages.is_empty():
-        return None
-    others = chosen.select("query-id", pl.Series("corpus-id", drawn)).join(
-        qrels.select(keys), on=keys, how="anti", maintain_order="left"
-    )
-    words = passages.select("_id", words=_words())
-    asked = queries.select("_id", asked=_words())
-    near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))
-    if near.is_empty():
-        return None
-    return Overlap(
-        queries=len(near),
-        of=of,
-        positive=_mean(near),
-        random=_mean(far),
-        positive_tenths=_tenths(near),
-        random_tenths=_tenths(far),
-    )
-
-
-def _words() -> pl.Expr:
-    return pl.col("text").str.to_lowercase().str.extract_all(_WORD).list.unique()
-
-
-def _shares(pairs: pl.DataFrame, asked: pl.DataFrame, words: pl.DataFrame) -> pl.Series:
-    shared = pl.col("asked").list.set_intersection("words").list.len()
-    return (
-        pairs
-        .join(asked, left_on="query-id", right_on="_id")
-        .join(words, left_on="corpus-id", right_on="_id")
-        .filter(pl.col("asked").list.len() > 0)
-        .sort("query-id")
-        .select(share=shared / pl.col("asked").list.len())["share"]
-    )
-
-
-def _tenths(shares: pl.Series) -> tuple[int, ...]:
-    place = (shares * _TENTHS + 1e-9).floor().clip(0, _TENTHS - 1).cast(pl.Int64)
-    return tuple(int((place == tenth).sum()) for tenth in range(_TENTHS))
-
-
-def _mean(shares: pl.Series) -> float:
-    return round(sum(shares.to_list()) / len(shares), 6) if len(shares) else 0.0
-
-
 def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
     counts = qrels.group_by("query-id").agg(positives=pl.len())
     number = (
@@ -333,6 +215,8 @@ def _balance(sets: pl.DataFrame) -> tuple[SetBalance, ...]:
 
 def _set_balance(level: str, counts: Sequence[int]) -> SetBalance:
     rows = sum(counts)
+    if not rows:  # a hydrated set of which no text is left
+        return SetBalance(level=level, rows=0, labels=0, largest=0.0, rarest=0, evenness=1.0)
     entropy = -sum(count / rows * log(count / rows) for count in counts)
     return SetBalance(
         level=level,
@@ -342,10 +226,6 @@ def _set_balance(level: str, counts: Sequence[int]) -> SetBalance:
         rarest=counts[0],
         evenness=round(entropy / log(len(counts)), 6) if len(counts) > 1 else 1.0,
     )
-
-
-def _next_edge(length: int) -> int:
-    return next((edge for edge in _EDGES if edge > length), length + 1)
 
 
 def _some(*found: Lengths | None) -> tuple[Lengths, ...]:

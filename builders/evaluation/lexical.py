@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -44,12 +44,39 @@ def bm25(judged: Judged, k: int = 1000) -> pl.DataFrame:
     Raises:
         UsageError: k is smaller than 1.
     """
+    runs = [run for _, run in bm25_parts(judged, k)]
+    return pl.concat(runs) if runs else _run(judged, [])
+
+
+def bm25_parts(
+    judged: Judged, k: int = 1000, *, block: int | None = None
+) -> Iterator[tuple[Judged, pl.DataFrame]]:
+    """Rank passages by BM25 as `bm25` does, some queries at a time.
+
+    Args:
+        judged: What is searched.
+        k: The most passages per query, at least 1.
+        block: Queries at a time; None for `pairs.BLOCK`.
+
+    Yields:
+        A part of `judged`, and its run.
+
+    Raises:
+        UsageError: k is smaller than 1.
+    """
     if k < 1:
         raise UsageError(f"k is {k}", hint="Give a k of at least 1.")
-    words, asked = _stems(judged.passage_texts()), _stems(judged.query_texts())
-    found = list(_found(_index(words), asked, k)) if any(words) else []
-    counts = [len(indices) for indices, _ in found] or [0] * len(asked)
-    queries = judged.queries.get_column("_id").gather(np.repeat(np.arange(len(asked)), counts))
+    words = _stems(judged.passage_texts())
+    index = _index(words) if any(words) else None
+    for part in judged.parts(block):
+        yield part, _run(part, list(_found(index, _stems(part.query_texts()), k)) if index else [])
+
+
+def _run(judged: Judged, found: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> pl.DataFrame:
+    """Return a run of what was found by query; nothing at all was for any where `found` is empty."""
+    asked = judged.queries.height
+    counts = [len(indices) for indices, _ in found] or [0] * asked
+    queries = judged.queries.get_column("_id").gather(np.repeat(np.arange(asked), counts))
     indices = np.concatenate([np.empty(0, np.int64), *(indices for indices, _ in found)])
     scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found)])
     ids = judged.corpus.get_column("_id").gather(indices)

@@ -20,6 +20,8 @@ Nested = dict[str, dict[str, Any]]
 DEPTH = 100
 """How far down the deepest metric looks; R-precision looks further where a query has more positives."""
 
+_CORES = 10
+
 
 def ranked(run: pl.DataFrame) -> pl.DataFrame:
     """Rank the passages of each query as mteb does.
@@ -85,7 +87,8 @@ def measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
 def core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
     """Measure nDCG@10 of cores: passages with the same classes count as one, at the best of their ranks.
 
-    A core is relevant to a query if it holds a positive. A passage without classes is a core of its own.
+    A core is relevant to a query if it holds a positive. A passage without classes is a core of its own. Of
+    each query the ten best cores are measured, as no other counts.
 
     Args:
         ranking: ``query-id``, ``corpus-id``, ``rank``, as `ranked` returns it.
@@ -106,9 +109,10 @@ def core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame)
         return pairs.join(cores, on="corpus-id", how="left").group_by("query-id", core).agg(value)
 
     judged = _nested(by_core(qrels, pl.col("score").max()), "score")
-    run = _run(by_core(ranking, pl.col("rank").min()))
-    found = pytrec_eval.evaluator([nDCG @ 10], judged).iter_calc(run)
-    return _table(found, {nDCG @ 10: "core_ndcg_at_10"})
+    found = by_core(ranking, pl.col("rank").min())
+    run = _run(found.filter(pl.col("rank").rank("ordinal").over("query-id") <= _CORES))
+    scores = pytrec_eval.evaluator([nDCG @ _CORES], judged).iter_calc(run)
+    return _table(scores, {nDCG @ _CORES: "core_ndcg_at_10"})
 
 
 def _run(ranking: pl.DataFrame) -> Nested:

@@ -17,7 +17,7 @@ from builders import files
 from builders.checks.model import Finding
 from builders.describe.markdown import escape
 from builders.describe.markdown import table as markdown_table
-from builders.evaluation import score_blocks, table_blocks
+from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks
 from builders.evaluation.blocks import NOTHING, Block, Section, Table, table
 from builders.evaluation.compare import Compared
 from builders.evaluation.figures import ConfigFigures, read_figures
@@ -71,11 +71,11 @@ def sections(content: ReportContent) -> tuple[Section, ...]:
     results, figures = content.results, content.figures
     found = (
         table_blocks.evaluated(results, figures),
-        score_blocks.retrieval_scores(results, content.compared),
-        score_blocks.clustering_scores(results, content.compared),
+        search_blocks.retrieval_scores(results, content.compared),
+        cluster_blocks.clustering_scores(results, content.compared),
         score_blocks.published(content.compared),
-        score_blocks.by_set(results),
-        score_blocks.by_length(results),
+        cluster_blocks.by_set(results),
+        search_blocks.by_length(results),
         table_blocks.mining(figures),
         table_blocks.text_lengths(figures),
         table_blocks.balance(figures),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -11,10 +13,11 @@ from builders.evaluation.intervals import bootstrap
 from builders.evaluation.metrics import core_ndcg, measured, ranked
 from builders.evaluation.model import Band, EncoderFacts, RetrievalResult, Score
 from builders.evaluation.pairs import Judged
-from builders.mining.topk import Progress, exact_topk
+from builders.mining.topk import Progress, TopK, exact_topk
 
 DIGITS = 5
 """Scores are rounded to as many digits as mteb rounds them."""
+_NO_HITS = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32})
 _BANDS = 10
 _PER_BAND = 10
 
@@ -29,18 +32,55 @@ def search(
 ) -> pl.DataFrame:
     """Find the k most similar passages of each query, exactly.
 
-    mteb multiplies in float32, whose last digit depends on the machine; here scores are computed in float64
-    and rounded to float32 once. Passages of equal float64 scores are taken by id, descending.
+    All of the run is in memory, about 60 bytes a row; see `searched` for less.
 
     Args:
         judged: What is searched.
         queries: float32 (q, d) of length 1, in the order of `Judged.query_texts`.
         passages: float32 (n, d) of length 1, in the order of `Judged.passage_texts`.
         k: How many, at least 1; mteb keeps 1000.
-        progress: Called with products done and products in all.
+        progress: Called with queries done and queries in all.
 
     Returns:
         A run: ``query-id`` str, ``corpus-id`` str, ``score`` float32; best first, query by query.
+
+    Raises:
+        UsageError: There are not as many vectors as texts, or k is smaller than 1.
+        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
+    """
+    whole = max(1, judged.queries.height)
+    parts = list(searched(judged, queries, passages, k, block=whole, progress=progress))
+    return pl.concat([run for _, run in parts]) if parts else _run(judged, exact_topk(queries, passages, k))
+
+
+def searched(
+    judged: Judged,
+    queries: NDArray[np.float32],
+    passages: NDArray[np.float32],
+    k: int = 1000,
+    *,
+    block: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Judged, pl.DataFrame]]:
+    """Find the k most similar passages of each query, exactly, some queries at a time.
+
+    mteb multiplies in float32, whose last digit depends on the machine; here scores are computed in float64
+    and rounded to float32 once. Passages of equal float64 scores, and those whose scores round to the same
+    float32, are taken by id, descending. So scores are mteb's wherever passages near the top differ by more
+    than float32's error, about 1e-6. Passages of nearly equal vectors (the same text twice, the same words in
+    another order under a bag of words) are tied here, and in mteb the error of its product orders them: then
+    both metrics may differ, here they do not depend on the machine.
+
+    Args:
+        judged: What is searched.
+        queries: float32 (q, d) of length 1, in the order of `Judged.query_texts`.
+        passages: float32 (n, d) of length 1, in the order of `Judged.passage_texts`.
+        k: How many, at least 1; mteb keeps 1000.
+        block: Queries at a time; None for `pairs.BLOCK`. It changes memory alone.
+        progress: Called with queries done and queries in all.
+
+    Yields:
+        A part of `judged`, and its run, as `search` returns it.
 
     Raises:
         UsageError: There are not as many vectors as texts, or k is smaller than 1.
@@ -52,8 +92,19 @@ def search(
                 f"{judged.config}, split {judged.split}: {texts.height:,} {name}, {len(vectors):,} vectors",
                 hint="Encode the texts that the judged split gives.",
             )
-    # `exact_topk` breaks ties by index, ascending; ids descend in the reversed passages.
-    rows, _, indices, scores = exact_topk(queries, passages[::-1], k, progress=progress).flat()
+    done = 0
+    for part in judged.parts(block):
+        rows = slice(done, done + part.queries.height)
+        # `exact_topk` breaks ties by index, ascending; ids descend in the reversed passages.
+        yield part, _run(part, exact_topk(queries[rows], passages[::-1], k))
+        done = rows.stop
+        if progress is not None:
+            progress(done, judged.queries.height)
+
+
+def _run(judged: Judged, top: TopK) -> pl.DataFrame:
+    """Return the top-k in the reversed passages as a run."""
+    rows, _, indices, scores = top.flat()
     ids = judged.corpus.get_column("_id").reverse()
     return pl.DataFrame({
         "query-id": judged.queries.get_column("_id").gather(rows),
@@ -96,6 +147,30 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
 def score_run(
     judged: Judged, run: pl.DataFrame, encoder: EncoderFacts, *, seed: int = 42, resamples: int = 1000
 ) -> RetrievalResult:
+    """Score a whole run; see `score_parts`. It is measured part by part.
+
+    Args:
+        judged: The queries that are scored.
+        run: As for `per_query`.
+        encoder: What made the run.
+        seed: Of the bootstrap.
+        resamples: Of the bootstrap.
+
+    Raises:
+        UsageError: As for `per_query`.
+    """
+    parts = ((part, run) for part in judged.parts())
+    return score_parts(judged, parts, encoder, seed=seed, resamples=resamples)
+
+
+def score_parts(
+    judged: Judged,
+    parts: Iterable[tuple[Judged, pl.DataFrame]],
+    encoder: EncoderFacts,
+    *,
+    seed: int = 42,
+    resamples: int = 1000,
+) -> RetrievalResult:
     """Score a run: means over queries with bootstrap intervals, and nDCG@10 by length of the query.
 
     The bands hold about equally many queries, at most ten bands and about ten queries in each at least;
@@ -105,7 +180,8 @@ def score_run(
 
     Args:
         judged: The queries that are scored.
-        run: As for `per_query`.
+        parts: Parts of `judged` in its order, each with a run that holds its queries, as `searched` and
+            `lexical.bm25_parts` yield them: one at a time is in memory.
         encoder: What made the run.
         seed: Of the bootstrap.
         resamples: Of the bootstrap.
@@ -116,7 +192,8 @@ def score_run(
     Raises:
         UsageError: As for `per_query`.
     """
-    found = per_query(judged, run)
+    tables = [per_query(part, run) for part, run in parts]
+    found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
     names = found.columns[1:]
     values = found.select(names).to_numpy()
     ends = bootstrap(values, seed=seed, resamples=resamples)

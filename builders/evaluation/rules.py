@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -33,22 +35,53 @@ def rule_run(judged: Judged, rule: str, *, seed: int = 42, k: int = 1000) -> pl.
     Raises:
         UsageError: There is no such rule, or k is smaller than 1.
     """
+    _require(rule, k)
+    return _ranked(judged, rule, np.random.default_rng(seed), k)
+
+
+def rule_parts(
+    judged: Judged, rule: str, *, seed: int = 42, k: int = 1000, block: int | None = None
+) -> Iterator[tuple[Judged, pl.DataFrame]]:
+    """Rank passages by a rule as `rule_run` does, some queries at a time.
+
+    Args:
+        judged: What is searched.
+        rule: One of `RULES`.
+        seed: Of the random order.
+        k: The most passages per query, at least 1.
+        block: Queries at a time; None for `pairs.BLOCK`.
+
+    Yields:
+        A part of `judged`, and its run.
+
+    Raises:
+        UsageError: As for `rule_run`.
+    """
+    _require(rule, k)
+    rng = np.random.default_rng(seed)
+    for part in judged.parts(block):
+        yield part, _ranked(part, rule, rng, k)
+
+
+def _require(rule: str, k: int) -> None:
     if k < 1:
         raise UsageError(f"k is {k}", hint="Give a k of at least 1.")
+    if rule not in RULES:
+        raise UsageError(f"no rule {rule!r}", hint=f"Choose one of {', '.join(RULES)}.")
+
+
+def _ranked(judged: Judged, rule: str, rng: np.random.Generator, k: int) -> pl.DataFrame:
     if rule == "oracle":
         return _oracle(judged, k)
     queries, passages = judged.queries.height, judged.corpus.height
     width = min(k, passages)
     if rule == "random":
-        rng = np.random.default_rng(seed)
         drawn = [rng.choice(passages, width, replace=False) for _ in range(queries)]
         indices = np.concatenate([np.empty(0, np.int64), *drawn])
         scores = np.tile(np.arange(width, 0, -1, dtype=np.float32), queries)
-    elif rule == "constant":
+    else:
         indices = np.tile(np.arange(passages - 1, passages - 1 - width, -1), queries)
         scores = np.ones(queries * width, np.float32)
-    else:
-        raise UsageError(f"no rule {rule!r}", hint=f"Choose one of {', '.join(RULES)}.")
     return pl.DataFrame({
         "query-id": judged.queries.get_column("_id").gather(np.repeat(np.arange(queries), width)),
         "corpus-id": judged.corpus.get_column("_id").gather(indices),

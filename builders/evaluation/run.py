@@ -1,60 +1,55 @@
-"""Evaluating candidates on built configs: what was scored before is taken, texts are encoded once."""
+"""Evaluating candidates on built configs: what was scored before is taken, and what fails fails alone."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders import files
-from builders.encoders import Encoder, Role, encode_cached
-from builders.errors import Refused, StorageError
+from builders.encoders import Encoder
+from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError, UsageError
+from builders.evaluation import clustered
 from builders.evaluation import pipelines as ways
-from builders.evaluation.candidates import BM25, RULES, Candidate, facts_of, pinned_encoder
-from builders.evaluation.chance import chance as chance_of_sets
-from builders.evaluation.chance import rule_scores
-from builders.evaluation.clustering import read_sets, score_pipelines, unique_texts
-from builders.evaluation.lexical import BM25_FACTS, bm25
-from builders.evaluation.model import ClusteringResult, EncoderFacts, Result, RetrievalResult
-from builders.evaluation.pairs import Judged, read_judged
-from builders.evaluation.retrieval import score_run, search
-from builders.evaluation.rules import chance, rule_run
-from builders.evaluation.store import keep_chance, keep_result, kept_path, read_chance, read_result
-from builders.lock.manifest import work_folder
-from builders.lock.model import EncoderLock, Lock, read_lock
-from builders.spec import Clustering, ConfigSpec, Retrieval
-from builders.steps import SEED, Progress
-from builders.tables import CLUSTERING, Kind, config_name
+from builders.evaluation.candidates import BM25, RULES, Candidate, facts_of, naming, pinned_encoder
+from builders.evaluation.lexical import BM25_FACTS, bm25_parts
+from builders.evaluation.model import EncoderFacts, Result, RetrievalResult
+from builders.evaluation.pairs import ALL, Judged
+from builders.evaluation.places import find_place
+from builders.evaluation.retrieval import score_parts, searched
+from builders.evaluation.rules import chance, rule_parts
+from builders.evaluation.store import SearchChance, read_chance, read_result
+from builders.evaluation.work import SEARCHED, Options, Table
+from builders.lock.model import EncoderLock, Lock
+from builders.plots.svg import label
+from builders.spec import ConfigSpec, Retrieval
+from builders.steps import Progress
+from builders.tables import CLUSTERING, SPLITS, kind_of
 
-_READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS)
+__all__ = ["Evaluation", "Failure", "Options", "builder_of", "evaluate", "failed"]
+
+_FAILS = (EncoderError, SourceError, RemoteError, UsageError)
+"""What keeps one encoder or one config from being scored, and no other."""
+_BASELINES = (*(Candidate(rule, "rule") for rule in RULES), Candidate(BM25, "lexical"))
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How to evaluate.
+class Failure:
+    """What could not be scored.
 
     Attributes:
-        out: The folder that was built into.
-        split: Of the queries: one of `SPLITS`, or "all" for their union.
-        pipelines: Names in `pipelines.PIPELINES`: how vectors are clustered.
-        seed: Of bootstraps, of rules and of what clusters.
-        resamples: Of a bootstrap.
-        vectors: Folder of the cached vectors; None for the default.
+        encoder: The candidate's name; empty where the fault is the config's.
+        error: Why.
     """
 
-    out: Path
-    split: str = "test"
-    pipelines: tuple[str, ...] = ("minibatch-kmeans",)
-    seed: int = SEED
-    resamples: int = 1000
-    vectors: Path | None = None
+    encoder: str
+    error: MtebDeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +57,19 @@ class Evaluation:
     """What came of it.
 
     Attributes:
-        results: Of the candidates, by config in the order asked.
+        results: Of the candidates, by config in the order asked, then by candidate.
         baselines: Of what needs no model, on every config: the rules, and BM25 where there is a search.
         chances: Expected scores of a random encoder with their standard errors, by "jobs/test" or
             "blurbs-clustering-s2s"; see `rules.chance`; for clustering "v_measure" and "v_measure_error".
-        locks: Of the configs, by name.
+        locks: Of the configs, by name; of hydrated texts see `places.Place`.
+        failures: What could not be scored; the rest is there all the same.
     """
 
     results: tuple[Result, ...]
     baselines: tuple[Result, ...]
     chances: Mapping[str, Mapping[str, float]]
     locks: Mapping[str, Lock]
+    failures: tuple[Failure, ...] = ()
 
 
 def evaluate(
@@ -84,35 +81,35 @@ def evaluate(
     second one computes nothing. BM25 ranks and is left out of clustering.
 
     Raises:
-        StorageError: A config was not built, or something cannot be read or written.
+        StorageError: A config was not built, its tables are not those that were built, or something cannot
+            be read or written.
         UsageError: There is no such split or pipeline, or a library is missing.
-        EncoderError: An encoder cannot be loaded, or gave vectors that are not usable.
+        EncoderError: No encoder could be scored; as other errors that are the reason for it.
         Refused: Another build wrote over a config meanwhile.
     """
     names = tuple(pipeline.name for pipeline in ways.choose(options.pipelines))
-    tables = [_Table(options, spec, lock, progress) for spec, lock in _locked(options.out, specs)]
-    searched = [table for table in tables if isinstance(table.spec, Retrieval)]
-    clustered = [table for table in tables if isinstance(table.spec, Clustering)]
-    results: list[Result] = []
+    if options.split not in {*SPLITS, ALL}:
+        raise UsageError(f"no split {options.split!r}", hint=f"Choose one of {', '.join(SPLITS)}, {ALL}.")
+    tables = [
+        Table(options, find_place(options.out, spec, options.texts.get(spec.name)), progress)
+        for spec in specs
+    ]
+    to_search = [table for table in tables if isinstance(table.place.spec, Retrieval)]
+    to_cluster = [table for table in tables if not isinstance(table.place.spec, Retrieval)]
+    asked = _Gathered(progress)
     for one in candidates:
-        results += [_searched(table, one) for table in searched]
-        if one.kind == "dense":
-            results += _clustered(clustered, one, names)
-        elif one.kind == "rule":
-            results += _clustered_by_rule(clustered, one.name)
-        elif clustered:
-            progress.step(one.name, "ranks and has no vectors: left out of clustering")
-    baselines: list[Result] = []
-    for name in (*RULES, BM25):
-        one = Candidate(name, "rule" if name in RULES else "lexical")
-        baselines += [_searched(table, one) for table in searched]
-        baselines += _clustered_by_rule(clustered, name) if name in RULES else []
-    places = {place: number for number, place in enumerate(table.spec.name for table in tables)}
+        _score(asked, one, to_search, to_cluster, names)
+    if asked.failures and not asked.results:
+        raise failed(asked.failures)
+    beside = _Gathered(progress, asked.failures)
+    chances = _score_baselines(beside, to_search, to_cluster)
+    order = _order([table.name for table in tables], [one.name for one in candidates], names)
     return Evaluation(
-        results=tuple(sorted(results, key=lambda result: places[builder_of(result)])),
-        baselines=tuple(baselines),
-        chances=dict(itertools.chain(map(_chance, searched), *map(_set_chances, clustered))),
-        locks={table.spec.name: table.lock for table in tables},
+        results=tuple(sorted(asked.results, key=order)),
+        baselines=tuple(beside.results),
+        chances=chances,
+        locks={table.name: table.lock for table in tables},
+        failures=tuple(beside.failures),
     )
 
 
@@ -121,182 +118,131 @@ def builder_of(result: Result) -> str:
     return result.config.partition("-")[0]
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A config on the table: its rows are read when something has to be computed."""
+def failed(failures: Sequence[Failure]) -> MtebDeError:
+    """Return one error that tells all failures: itself where there is one."""
+    if len(failures) == 1:
+        return failures[0].error
+    told = "\n".join(failure.error.message for failure in failures)
+    hints = dict.fromkeys(failure.error.hint for failure in failures if failure.error.hint)
+    return EncoderError(f"{len(failures)} things could not be scored:\n{told}", hint=" ".join(hints))
 
-    options: Options
-    spec: ConfigSpec
-    lock: Lock
+
+@dataclass
+class _Gathered:
+    """Results as they come; a fault ends the work that it belongs to and is told once."""
+
     progress: Progress
-    _sets: dict[str, pl.DataFrame] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
 
-    @functools.cached_property
-    def judged(self) -> Judged:
-        assert isinstance(self.spec, Retrieval)
-        _require_as_locked(self.options.out, self.lock, _READ)
-        return read_judged(self.options.out, self.spec, self.options.split)
-
-    def sets(self, variant: str) -> pl.DataFrame:
-        assert isinstance(self.spec, Clustering)
-        if variant not in self._sets:
-            _require_as_locked(self.options.out, self.lock, (CLUSTERING[variant],))
-            self._sets[variant] = read_sets(self.options.out, self.spec, variant)
-        return self._sets[variant]
-
-    def path(self, kinds: Sequence[Kind], **asked: Any) -> Path:  # noqa: ANN401  any JSON value
-        return kept_path(self.options.out, self.lock, kinds, asked | {"seed": self.options.seed})
-
-    def keep(self, path: Path, result: Result) -> None:
-        _require_unchanged(self.options.out, self.lock)
-        keep_result(path, result)
+    def take(self, one: Candidate | None, work: Callable[[], Iterable[Result]]) -> bool:
+        """Take what a piece of work gives, up to its fault; say whether there was none."""
+        try:
+            with naming(one) if one else contextlib.nullcontext():
+                for result in work():
+                    self.results.append(result)
+        except _FAILS as error:
+            if all(error.message != told.error.message for told in self.failures):
+                self.failures.append(Failure(one.name if one else "", error))
+                self.progress.step("failed", error.message)
+            return False
+        return True
 
 
-def _searched(table: _Table, one: Candidate) -> RetrievalResult:
+def _score(
+    found: _Gathered,
+    one: Candidate,
+    to_search: Sequence[Table],
+    to_cluster: Sequence[Table],
+    pipelines: Sequence[str],
+) -> None:
+    for table in to_search:
+        found.take(one, partial(_searched, table, one))
+    if one.kind == "dense":
+        by_table = partial(found.take, one)
+        found.take(one, partial(clustered.by_encoder, to_cluster, one, pipelines, by_table))
+    elif one.kind == "rule":
+        found.take(one, partial(clustered.by_rule, to_cluster, one.name))
+    elif to_cluster:
+        found.progress.step(label(one.name), "ranks and has no vectors: left out of clustering")
+
+
+def _score_baselines(
+    found: _Gathered, to_search: Sequence[Table], to_cluster: Sequence[Table]
+) -> dict[str, dict[str, float]]:
+    """Score what needs no model, and return what chance scores; a table that cannot be searched has none."""
+    chances: dict[str, dict[str, float]] = {}
+    for table in to_search:
+        works: list[Callable[[], Iterable[Result]]] = [partial(_searched, table, one) for one in _BASELINES]
+        works.append(partial(_chance, table, chances))
+        for work in works:
+            if not found.take(None, work):
+                break
+    for rule in RULES:
+        found.take(None, partial(clustered.by_rule, to_cluster, rule))
+    for table, variant in itertools.product(to_cluster, CLUSTERING):
+        chances[table.config(variant)] = clustered.by_chance(table, variant)[1].model_dump()
+    return chances
+
+
+def _order(
+    configs: Sequence[str], encoders: Sequence[str], pipelines: Sequence[str]
+) -> Callable[[Result], tuple[int, ...]]:
+    kinds = list(CLUSTERING.values())
+
+    def place(result: Result) -> tuple[int, ...]:
+        first = (configs.index(builder_of(result)), encoders.index(result.encoder.name))
+        if isinstance(result, RetrievalResult):
+            return first
+        pipeline = pipelines.index(result.pipeline) if result.pipeline in pipelines else -1  # an oracle's own
+        return (*first, kinds.index(kind_of(result.config)), pipeline)
+
+    return place
+
+
+def _searched(table: Table, one: Candidate) -> Iterator[RetrievalResult]:
     options, progress = table.options, table.progress
-    encoder = one.searching(pinned_encoder([table.spec])) if one.searching else None
+    encoder = one.searching(pinned_encoder([table.place.spec])) if one.searching else None
     facts = (
         BM25_FACTS if one.name == BM25 else facts_of(one, encoder.identity if encoder else None, table.lock)
     )
     path = table.path(
-        _READ, split=options.split, resamples=options.resamples, encoder=_identity(encoder, facts)
+        SEARCHED, split=options.split, resamples=options.resamples, encoder=_identity(encoder, facts)
     )
-    where = f"{table.spec.name}/{options.split}"
     kept = read_result(path)
     if isinstance(kept, RetrievalResult):
-        progress.step(where, f"{one.name} kept")
-        return kept.model_copy(update={"encoder": facts})
+        progress.step(table.searched, f"{label(one.name)} kept")
+        yield kept.model_copy(update={"encoder": facts})
+        return
+    parts = _parts(table, one, encoder)
+    result = score_parts(table.judged, parts, facts, seed=options.seed, resamples=options.resamples)
+    kept = table.keep(path, result)
+    told = f"{label(one.name)} nDCG@10 {result.scores['ndcg_at_10'].value:.5f}"
+    progress.step(table.searched, told)
+    yield kept
+
+
+def _parts(table: Table, one: Candidate, encoder: Encoder | None) -> Iterable[tuple[Judged, pl.DataFrame]]:
     judged = table.judged
-    if encoder is not None:
-        queries = _vectors(one, encoder, judged.query_texts(), "query", table)
-        passages = _vectors(one, encoder, judged.passage_texts(), "passage", table)
-        run = search(judged, _unit(queries, encoder), _unit(passages, encoder))
-    else:
-        run = bm25(judged) if one.name == BM25 else rule_run(judged, one.name, seed=options.seed)
-    result = score_run(judged, run, facts, seed=options.seed, resamples=options.resamples)
-    table.keep(path, result)
-    progress.step(where, f"{one.name} nDCG@10 {result.scores['ndcg_at_10'].value:.5f}")
-    return result
-
-
-def _clustered(tables: Sequence[_Table], one: Candidate, names: Sequence[str]) -> list[Result]:
-    """Cluster all configs that were asked for: their texts are encoded together, each once."""
-    if not tables or one.clustering is None:
-        return []
-    encoder = one.clustering()
-    identity = encoder.identity
-    asked = list(itertools.product(tables, CLUSTERING, names))
-    paths = {
-        (table.spec.name, variant, name): table.path(
-            (CLUSTERING[variant],), pipeline=name, role=one.role, encoder=identity.model_dump(mode="json")
-        )
-        for table, variant, name in asked
-    }
-    found = {key: result for key, path in paths.items() if (result := read_result(path)) is not None}
-    lacking = {key: path for key, path in paths.items() if key not in found}
-    if lacking:
-        pairs = [(table, variant) for table, variant in itertools.product(tables, CLUSTERING)]
-        wanted = [(t, v) for t, v in pairs if any(key[:2] == (t.spec.name, v) for key in lacking)]
-        texts = unique_texts([table.sets(variant) for table, variant in wanted])
-        vectors = _vectors(one, encoder, texts, one.role, tables[0])
-        for table, variant in wanted:
-            left = [name for config, v, name in lacking if (config, v) == (table.spec.name, variant)]
-            for result in _by_reduction(
-                table, variant, left, texts, vectors, facts_of(one, identity, table.lock)
-            ):
-                key = (table.spec.name, variant, result.pipeline)
-                table.keep(lacking[key], result)
-                found[key] = result
-                table.progress.step(result.config, f"{one.name} {result.pipeline} V {result.v_measure:.6f}")
-    for table, variant, name in asked:
-        if (table.spec.name, variant, name) not in lacking:
-            table.progress.step(config_name(table.spec.name, CLUSTERING[variant]), f"{one.name} {name} kept")
-    return [
-        found[table.spec.name, variant, name].model_copy(
-            update={"encoder": facts_of(one, identity, table.lock)}
-        )
-        for table, variant, name in asked
-    ]
-
-
-def _by_reduction(
-    table: _Table,
-    variant: str,
-    names: Sequence[str],
-    texts: pl.Series,
-    vectors: NDArray[np.float32],
-    facts: EncoderFacts,
-) -> Iterable[ClusteringResult]:
-    """Score pipelines that share a reduction together, so that each group is kept when it is there."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(ways.PIPELINES[name].reduction, []).append(name)
-    for group in groups.values():
-        yield from score_pipelines(
-            table.sets(variant),
-            texts,
-            vectors,
-            facts,
-            config=config_name(table.spec.name, CLUSTERING[variant]),
-            pipelines=group,
-            seed=table.options.seed,
-            progress=table.progress,
-        )
-
-
-def _clustered_by_rule(tables: Sequence[_Table], rule: str) -> list[Result]:
-    results: list[Result] = []
-    for table, variant in itertools.product(tables, CLUSTERING):
-        path = table.path((CLUSTERING[variant],), rule=rule)
-        result = read_result(path)
-        if result is None:
-            config = config_name(table.spec.name, CLUSTERING[variant])
-            result = rule_scores(
-                table.sets(variant), rule, config=config, seed=table.options.seed, progress=table.progress
-            )
-            table.keep(path, result)
-        results.append(result)
-    return results
-
-
-def _chance(table: _Table) -> tuple[str, dict[str, float]]:
-    path = table.path(_READ, split=table.options.split, chance=True)
-    return f"{table.spec.name}/{table.options.split}", _kept_chance(path, lambda: chance(table.judged))
-
-
-def _set_chances(table: _Table) -> Iterable[tuple[str, dict[str, float]]]:
-    for variant, kind in CLUSTERING.items():
-
-        def simulated(variant: str = variant) -> dict[str, float]:
-            mean, error = chance_of_sets(table.sets(variant), seed=table.options.seed)
-            return {"v_measure": mean, "v_measure_error": error}
-
-        yield config_name(table.spec.name, kind), _kept_chance(table.path((kind,), chance=True), simulated)
-
-
-def _kept_chance(path: Path, compute: Callable[[], dict[str, float]]) -> dict[str, float]:
-    if (kept := read_chance(path)) is not None:
-        return kept
-    found = compute()
-    keep_chance(path, found)
-    return found
-
-
-def _vectors(
-    one: Candidate, encoder: Encoder, texts: pl.Series, role: Role, table: _Table
-) -> NDArray[np.float32]:
-    if not one.cached:
-        return encoder.encode(encoder.truncate(texts.to_list(), role), role)
+    if encoder is None:
+        lexical = one.name == BM25
+        return bm25_parts(judged) if lexical else rule_parts(judged, one.name, seed=table.options.seed)
+    queries = table.vectors(one, encoder, judged.query_texts(), "query")
+    passages = table.vectors(one, encoder, judged.passage_texts(), "passage")
 
     def tick(done: int, total: int) -> None:
-        table.progress.tick(f"encode {role}", done, total)
+        table.progress.tick(f"search {table.searched}", done, total)
 
-    encoded = encode_cached(encoder, texts, role, root=table.options.vectors, progress=tick)
-    cut = f", {encoded.truncated:,} cut to what it takes" if encoded.truncated else ""
-    table.progress.step(
-        f"encode {role}", f"{one.name} {encoded.encoded:,} encoded, {encoded.cached:,} from the cache{cut}"
-    )
-    return encoded.vectors
+    return searched(judged, _unit(queries, encoder), _unit(passages, encoder), progress=tick)
+
+
+def _chance(table: Table, chances: dict[str, dict[str, float]]) -> Iterator[Result]:
+    path = table.path(SEARCHED, split=table.options.split, rule="chance")
+    kept = read_chance(path, SearchChance)
+    if kept is None:
+        kept = table.keep_chance(path, SearchChance.model_validate(chance(table.judged)))
+    chances[table.searched] = kept.model_dump()
+    yield from ()
 
 
 def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]:
@@ -311,30 +257,3 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
 def _identity(encoder: Encoder | None, facts: EncoderFacts) -> dict[str, Any]:
     identity: EncoderLock | EncoderFacts = encoder.identity if encoder is not None else facts
     return identity.model_dump(mode="json")
-
-
-def _locked(out: Path, specs: Sequence[ConfigSpec]) -> list[tuple[ConfigSpec, Lock]]:
-    for spec in specs:
-        if not (work_folder(out, spec.name) / "lock.json").exists():
-            hint = f"Run: mteb-de build {spec.name} --out {out}"
-            raise StorageError(f"{out}: {spec.name} was not built there", hint=hint)
-    return [(spec, read_lock(work_folder(out, spec.name) / "lock.json")) for spec in specs]
-
-
-def _require_as_locked(out: Path, lock: Lock, kinds: Sequence[Kind]) -> None:
-    """Make sure that the rows are those that the lock names, since results are kept under its name."""
-    for file in lock.files:
-        path = out / lock.release / file.path
-        if (
-            file.config in {config_name(lock.config, kind) for kind in kinds}
-            and files.sha256(path) != file.sha256
-        ):
-            raise StorageError(
-                f"{path}: not the file that was built", hint=f"Run: mteb-de build {lock.config}"
-            )
-
-
-def _require_unchanged(out: Path, lock: Lock) -> None:
-    work = work_folder(out, lock.config)
-    if not (work / "lock.json").exists() or read_lock(work / "lock.json").files != lock.files:
-        raise Refused(f"{work}: another build has been there since", hint="Run the evaluation again.")

@@ -8,6 +8,7 @@ from builders.checks.findings import Code, ordered
 from builders.checks.model import Finding, Severity
 from builders.evaluation.candidates import BM25
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult
+from builders.plots.svg import label
 
 ERRORS_WIDE = 6.0
 """Standard errors within which a random score may lie. Six, and not two or three: with few positives random
@@ -18,6 +19,8 @@ SOLVED = 0.95
 one query in seven has something above its positive. The best published score on GermanDPR is .84."""
 AT_CHANCE = 0.01
 """What an encoder must score above chance, beside the random spread, to have found anything at all."""
+UNTOLD = 0.5
+"""Where chance alone may reach as much, no score tells an encoder from a random one."""
 _ROUNDED = 1e-5
 _TOUCHED = 1e-9
 
@@ -57,7 +60,13 @@ ENCODER = Code(
     "encoders at chance where another is not",
     "Its weights or its prompts may be wrong: try it on another config.",
 )
-CODES = (RANDOM, CONSTANT, ORACLE, LEXICAL, NOTHING, ENCODER)
+FEW = Code(
+    "eval-too-small-to-tell",
+    Severity.NOTE,
+    "tables too small to tell an encoder from chance",
+    "Evaluate another split, or build without --limit.",
+)
+CODES = (RANDOM, CONSTANT, ORACLE, LEXICAL, NOTHING, ENCODER, FEW)
 
 
 def check(
@@ -68,7 +77,8 @@ def check(
     Args:
         results: Of the encoders that were asked for.
         baselines: Of the rules and BM25; each stands for one table and split.
-        chances: Scores of chance with their standard errors, as `run.Evaluation` has them.
+        chances: Scores of chance with their standard errors, as `run.Evaluation` has them; a table that has
+            none is held against no rule that needs them.
 
     Returns:
         Findings, errors first; each code at most once, with the scores as examples.
@@ -108,6 +118,8 @@ def _metric(result: Result) -> str:
 
 def _off_chance(results: Iterable[Result], chances: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     for one in results:
+        if place_of(one) not in chances:
+            continue
         chance, metric, value = chances[place_of(one)], _metric(one), main_score(one)
         if abs(value - chance[metric]) > ERRORS_WIDE * chance[f"{metric}_error"] + _ROUNDED:
             yield _beside(one, value, chance[metric])
@@ -117,6 +129,8 @@ def _constant_above(results: Iterable[Result], chances: Mapping[str, Mapping[str
     """Search breaks ties by id, so that chance is what is left; of equal vectors no cluster can be made."""
     for one in results:
         if isinstance(one, RetrievalResult):
+            if place_of(one) not in chances:
+                continue
             chance = chances[place_of(one)]
             allowed = chance["ndcg_at_10"] + ERRORS_WIDE * chance["ndcg_at_10_shared_error"] + _ROUNDED
             if main_score(one) > allowed:
@@ -140,17 +154,20 @@ def _solved(results: Iterable[Result]) -> Iterator[str]:
 
 
 def _encoders(results: Sequence[Result], chances: Mapping[str, Mapping[str, float]]) -> Iterator[Finding]:
-    """Tell tables that no encoder can do, and encoders that can do nothing where another can.
+    """Tell tables that no encoder can do or that tell nothing, and encoders at chance where another is not.
 
     Only mteb's own clustering is held against chance: that of the others is not known.
     """
     places: dict[str, list[Result]] = {}
     for one in results:
         usual = not isinstance(one, ClusteringResult) or one.pipeline == "minibatch-kmeans"
-        if one.encoder.kind != "rule" and usual:
+        if one.encoder.kind != "rule" and usual and place_of(one) in chances:
             places.setdefault(place_of(one), []).append(one)
-    nothing, single = [], []
+    nothing, single, few = [], [], []
     for place, asked in places.items():
+        if (ceiling := _by_chance(asked[0], chances[place])) > UNTOLD:
+            few.append(f"{place}: chance alone may reach {min(ceiling, 1.0):.2f}")
+            continue
         low = [one for one in asked if _at_chance(one, chances[place])]
         if len(low) == len(asked):
             best = max(map(main_score, asked))
@@ -159,12 +176,18 @@ def _encoders(results: Sequence[Result], chances: Mapping[str, Mapping[str, floa
             single += [_beside(one, main_score(one), chances[place][_metric(one)]) for one in low]
     yield from _told(NOTHING, nothing)
     yield from _told(ENCODER, dict.fromkeys(single))
+    yield from _told(FEW, few)
 
 
 def _at_chance(result: Result, chance: Mapping[str, float]) -> bool:
+    return main_score(result) <= _by_chance(result, chance)
+
+
+def _by_chance(result: Result, chance: Mapping[str, float]) -> float:
+    """Return what an encoder that found nothing may score."""
     metric = _metric(result)
-    return main_score(result) <= chance[metric] + max(AT_CHANCE, ERRORS_WIDE * chance[f"{metric}_error"])
+    return chance[metric] + max(AT_CHANCE, ERRORS_WIDE * chance[f"{metric}_error"])
 
 
 def _beside(result: Result, value: float, chance: float) -> str:
-    return f"{place_of(result)}: {result.encoder.name} {value:.5f}, chance {chance:.5f}"
+    return f"{place_of(result)}: {label(result.encoder.name)} {value:.5f}, chance {chance:.5f}"

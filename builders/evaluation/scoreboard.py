@@ -7,16 +7,11 @@ from dataclasses import dataclass
 
 from builders.evaluation.compare import Compared
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, Score
+from builders.evaluation.order import SCORES, by_level
+from builders.plots.svg import label
 
 _NOTHING = "–"
-_SCORES = {
-    "ndcg_at_10": "nDCG@10",
-    "mrr_at_10": "MRR@10",
-    "recall_at_10": "recall@10",
-    "recall_at_100": "recall@100",
-    "r_precision": "R-precision",
-    "core_ndcg_at_10": "core nDCG@10",
-}
+_WIDEST = 100
 _PUBLISHED = ("published", "difference", "tolerance", "verdict")
 _VERDICTS = ("differs", "agrees", "not comparable")
 
@@ -32,6 +27,8 @@ class Scoreboard:
 
 def scoreboards(results: Sequence[Result], compared: Sequence[Compared]) -> list[Scoreboard]:
     """Return results as tables, in their order; columns that nothing fills are left out.
+
+    What a user or another's file named is one line of printable characters, and shortened where it is long.
 
     Args:
         results: What was scored.
@@ -49,22 +46,22 @@ def scoreboards(results: Sequence[Result], compared: Sequence[Compared]) -> list
 
 
 def _retrieval(results: Sequence[RetrievalResult], compared: Sequence[Compared]) -> Scoreboard:
-    names = [name for name in _SCORES if any(name in one.scores for one in results)]
+    names = [name for name in SCORES if any(name in one.scores for one in results)]
     rows = []
     for one in results:
         scores = (_shown(one.scores.get(name), interval=name == "ndcg_at_10") for name in names)
-        rows.append((one.config, one.split, one.encoder.name, *scores, *_published(one, compared)))
-    headings = ("config", "split", "encoder", *(_SCORES[name] for name in names), *_PUBLISHED)
+        rows.append((one.config, one.split, label(one.encoder.name), *scores, *_published(one, compared)))
+    headings = ("config", "split", "encoder", *(SCORES[name] for name in names), *_PUBLISHED)
     return Scoreboard("Retrieval", headings, tuple(rows))
 
 
 def _clustering(results: Sequence[ClusteringResult], compared: Sequence[Compared]) -> Scoreboard:
-    levels = list(dict.fromkeys(level for one in results for level in one.levels))
+    levels = by_level(level for one in results for level in one.levels)
     rows = []
     for one in results:
         means = (f"{one.levels[level].mean:.4f}" if level in one.levels else _NOTHING for level in levels)
         overall = (f"{one.v_measure:.6f}", f"{one.spread:.4f}", *means)
-        rows.append((one.config, one.encoder.name, one.pipeline, *overall, *_published(one, compared)))
+        rows.append((one.config, label(one.encoder.name), one.pipeline, *overall, *_published(one, compared)))
     headings = ("config", "encoder", "pipeline", "V-measure", "spread", *levels, *_PUBLISHED)
     return Scoreboard("Clustering", headings, tuple(rows))
 
@@ -92,4 +89,4 @@ def _published(result: Result, compared: Sequence[Compared]) -> tuple[str, str, 
     one = min(beside, key=lambda line: _VERDICTS.index(line.verdict))
     allowed = _NOTHING if one.tolerance is None else f"{one.tolerance:.3f}"
     verdict = f"{one.verdict}: {one.why}" if one.why else one.verdict
-    return f"{one.published:.5f}", f"{one.difference:+.5f}", allowed, verdict
+    return f"{one.published:.5f}", f"{one.difference:+.5f}", allowed, label(verdict, _WIDEST)

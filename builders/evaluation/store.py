@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import logging
@@ -9,21 +10,66 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from builders import files
 from builders.errors import StorageError
-from builders.evaluation.model import Result
+from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, SetScore
+from builders.evaluation.order import by_level, by_score
 from builders.lock.manifest import work_folder
-from builders.lock.model import Lock
+from builders.lock.model import Frozen, Lock
 
-METRICS = 1
+METRICS = 2
 """Raise it when a score of equal rows and equal vectors changes: what was kept is then computed again."""
-_DECIDE = ("bm25s", "ir-measures", "numpy", "pystemmer", "river", "scikit-learn", "scipy", "umap-learn")
+_DECIDE = (
+    "bm25s",
+    "ir-measures",
+    "numba",
+    "numpy",
+    "pynndescent",
+    "pystemmer",
+    "pytrec-eval-terrier",
+    "river",
+    "scikit-learn",
+    "scipy",
+    "umap-learn",
+)
+_SEARCHED = {"ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"}
 _results: TypeAdapter[Result] = TypeAdapter(Result)
-_chances: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
+_scored_sets: TypeAdapter[tuple[SetScore, ...]] = TypeAdapter(tuple[SetScore, ...])
 Kept = TypeVar("Kept")
 _log = logging.getLogger(__name__)
+
+
+class _Finite(Frozen):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class SearchChance(_Finite):
+    """What a random ranking scores, with its standard errors; see `rules.chance`."""
+
+    ndcg_at_10: float
+    ndcg_at_10_error: float
+    ndcg_at_10_shared_error: float
+    mrr_at_10: float
+    mrr_at_10_error: float
+    recall_at_10: float
+    recall_at_10_error: float
+    recall_at_10_shared_error: float
+    recall_at_100: float
+    recall_at_100_error: float
+    recall_at_100_shared_error: float
+
+
+class SetChance(_Finite):
+    """What clusters of random vectors score, with its standard error; see `chance.chance`."""
+
+    v_measure: float
+    v_measure_error: float
+
+
+Chance = TypeVar("Chance", SearchChance, SetChance)
+AnyResult = TypeVar("AnyResult", bound=RetrievalResult | ClusteringResult)
 
 
 def kept_path(out: Path, lock: Lock, kinds: Sequence[str], asked: Mapping[str, Any]) -> Path:
@@ -46,45 +92,92 @@ def kept_path(out: Path, lock: Lock, kinds: Sequence[str], asked: Mapping[str, A
         "rows": rows,
         "classes": files.sha256(classes) if classes.exists() else None,
         "asked": dict(asked),
-        "tools": _versions(),
+        "tools": dict(versions()),
     }
     return work / "eval" / f"{hashlib.sha256(files.json_bytes(described)).hexdigest()[:32]}.json"
 
 
 def read_result(path: Path) -> Result | None:
-    """Return a kept result; None where there is none, or it is damaged, which the log tells.
+    """Return a kept result; None where there is none, or it is damaged or incomplete, which the log tells.
 
     Raises:
         StorageError: It is there and cannot be read.
     """
-    return _read(path, _results)
+    found = _read(path, _results)
+    if found is None or _is_whole(found):
+        return found and in_order(found)
+    _log.warning("%s is incomplete and is computed again", path)
+    return None
 
 
 def keep_result(path: Path, result: Result) -> None:
-    """Keep a result, whole or not at all.
+    """Keep a result, whole or not at all; what was kept of its sets goes.
 
     Raises:
         StorageError: It cannot be written.
     """
     files.write_json(path, result.model_dump(mode="json"))
+    files.remove(_sets_path(path))
 
 
-def read_chance(path: Path) -> dict[str, float] | None:
+def in_order(result: AnyResult) -> AnyResult:
+    """Return a result whose scores and levels stand in the order of `order`, which JSON does not keep."""
+    if isinstance(result, RetrievalResult):
+        return result.model_copy(
+            update={"scores": {name: result.scores[name] for name in by_score(result.scores)}}
+        )
+    return result.model_copy(
+        update={"levels": {name: result.levels[name] for name in by_level(result.levels)}}
+    )
+
+
+def read_sets(path: Path) -> tuple[SetScore, ...]:
+    """Return the first sets of a clustering result that a run kept before it was cut; none as a rule.
+
+    Args:
+        path: Of the result.
+
+    Raises:
+        StorageError: They are there and cannot be read.
+    """
+    return _read(_sets_path(path), _scored_sets) or ()
+
+
+def keep_sets(path: Path, scores: Sequence[SetScore]) -> None:
+    """Keep the first sets of a clustering result until all of them are there.
+
+    Raises:
+        StorageError: They cannot be written.
+    """
+    files.write_json(_sets_path(path), [score.model_dump(mode="json") for score in scores])
+
+
+def read_chance(path: Path, kind: type[Chance]) -> Chance | None:
     """Return kept scores of chance; None as for `read_result`.
 
     Raises:
         StorageError: They are there and cannot be read.
     """
-    return _read(path, _chances)
+    return _read(path, TypeAdapter(kind))
 
 
-def keep_chance(path: Path, scores: dict[str, float]) -> None:
+def keep_chance(path: Path, scores: SearchChance | SetChance) -> None:
     """Keep scores of chance, whole or not at all.
 
     Raises:
         StorageError: They cannot be written.
     """
-    files.write_json(path, scores)
+    files.write_json(path, scores.model_dump(mode="json"))
+
+
+def _is_whole(result: Result) -> bool:
+    if isinstance(result, RetrievalResult):
+        return result.scores.keys() >= _SEARCHED
+    return bool(result.sets) and sum(level.sets for level in result.levels.values()) == len(result.sets)
+
+
+def _sets_path(path: Path) -> Path:
+    return path.with_suffix(".sets.json")
 
 
 def _read(path: Path, kind: TypeAdapter[Kept]) -> Kept | None:
@@ -100,11 +193,13 @@ def _read(path: Path, kind: TypeAdapter[Kept]) -> Kept | None:
         return None
 
 
-def _versions() -> dict[str, str]:
+@functools.cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of the installed libraries that decide scores."""
     found = {}
     for name in _DECIDE:
         try:
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:  # an extra that is not installed decides nothing
+        except importlib.metadata.PackageNotFoundError:
             continue
     return found

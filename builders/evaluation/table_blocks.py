@@ -7,12 +7,17 @@ from functools import partial
 from statistics import median
 
 from builders.describe.markdown import share
-from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, names, span, table
-from builders.evaluation.figures import ConfigFigures, Lengths, Overlap, SetBalance
+from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, filled, names, span, table
+from builders.evaluation.figures import ConfigFigures, SetBalance
+from builders.evaluation.lengths import STEP, Lengths
 from builders.evaluation.model import EncoderFacts, Result
+from builders.evaluation.order import by_level
+from builders.evaluation.overlap import Overlap
 from builders.plots import charts
 from builders.tables import SPLITS
 
+_NO_CHARACTER = 0.5
+"""Where the band of empty texts begins on an axis of ratios."""
 _TENTHS = tuple(f"{10 * tenth}–{10 * tenth + 10}" for tenth in range(10))
 
 
@@ -36,13 +41,13 @@ def evaluated(results: Sequence[Result], figures: Sequence[ConfigFigures]) -> Se
     ]
     header = ("Encoder", "Kind", "Model", "Revision", "Dimensions", "Mined for")
     blocks = (
-        Block("Tables", "", None, table(("Config", "Queries", *SPLITS, "Passages", "Sets"), tables)),
+        Block("Tables", "", None, filled(table(("Config", "Queries", *SPLITS, "Passages", "Sets"), tables))),
         Block(
             "Encoders",
             "Dense encoders turn texts into vectors, lexical ones rank by words, and rules know no text. One "
             "that mined the hard negatives of a config is never to be the only one there.",
             None,
-            table(header, rows),
+            filled(table(header, rows)),
         ),
     )
     return Section(
@@ -84,9 +89,10 @@ def text_lengths(figures: Sequence[ConfigFigures]) -> Section:
     """Return histograms of text lengths."""
     return Section(
         "Lengths of texts",
-        "In characters. A bar begins at the length below it, and the next one ends it; bands grow with the "
-        "length. Of clustering sets, the distinct texts.",
+        "In characters; of clustering sets, the distinct texts.",
         tuple(_length_block(one) for one in figures if one.lengths),
+        legend="Ten steps lead to ten times the length. Whole characters make steps uneven, so equal areas "
+        "are equal shares of the texts, and a height is the share of an even step.",
     )
 
 
@@ -98,9 +104,9 @@ def balance(figures: Sequence[ConfigFigures]) -> Section:
     ]
     return Section(
         "Balance of labels",
-        "Of retrieval, how many positives a query has. Of clustering sets, the share of the most frequent "
-        "label: on the dashed line all labels are equally frequent.",
+        "Of retrieval, how many positives a query has. Of clustering sets, how frequent labels are.",
         tuple(blocks),
+        legend="On the dashed line all labels are equally frequent." if any(o.sets for o in figures) else "",
     )
 
 
@@ -129,13 +135,12 @@ def _encoders(results: Sequence[Result]) -> dict[EncoderFacts, list[str]]:
 
 def _length_block(one: ConfigFigures) -> Block:
     panels = [
-        charts.Bars(
+        charts.Histogram(
             "characters",
-            [f"{low:,}" for low, _, _ in lengths.bands],
-            {lengths.what: [count / lengths.texts for _, _, count in lengths.bands]},
-            f"{lengths.what} ({lengths.texts:,})",
+            [(max(low, _NO_CHARACTER), high + 1, count / of.texts) for low, high, count in of.bands],
+            f"{of.what} ({of.texts:,})",
         )
-        for lengths in one.lengths
+        for of in one.lengths
     ]
     header = ("Texts", "Number", "Shortest", "Median", "Longest")
     rows = [(of.what, of.texts, of.shortest, of.median, of.longest) for of in one.lengths]
@@ -145,7 +150,10 @@ def _length_block(one: ConfigFigures) -> Block:
     return Block(
         one.config,
         "",
-        Plot(partial(charts.bars, panels, up="share"), f"Lengths of texts in {one.config}. {told}."),
+        Plot(
+            partial(charts.histograms, panels, step=STEP, up="share"),
+            f"Lengths of texts in {one.config}. {told}.",
+        ),
         table(header, rows),
         ("Every band", table(("Characters", *(of.what for of in one.lengths)), _bands(one.lengths))),
     )
@@ -174,7 +182,7 @@ def _positives_block(one: ConfigFigures) -> Block:
         one.config,
         "",
         Plot(
-            partial(charts.bars, (panel,), up="queries"),
+            partial(charts.bars, panel, up="queries"),
             f"Queries of {one.config} by number of positives. "
             + "; ".join(f"{number}: {part}" for number, _, part in rows)
             + ".",
@@ -189,6 +197,7 @@ def _balance_block(one: ConfigFigures) -> Block:
     groups: dict[str, list[SetBalance]] = {}
     for each in one.sets:
         groups.setdefault(each.level.partition(":")[0], []).append(each)
+    groups = {level: groups[level] for level in by_level(groups)}
     most = max(each.labels for each in one.sets)
     panel = charts.Panel(
         "labels in the set",
@@ -237,6 +246,6 @@ def _overlap_block(config: str, found: Overlap) -> Block:
     return Block(
         config,
         f"Of the words of {which}, {told}.",
-        Plot(partial(charts.bars, (panel,), up="queries"), f"Of a query's words in {config}, {told}."),
+        Plot(partial(charts.bars, panel, up="queries"), f"Of a query's words in {config}, {told}."),
         table(("Words, %", *sides), zip(_TENTHS, *sides.values(), strict=True)),
     )

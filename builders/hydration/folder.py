@@ -50,6 +50,7 @@ class Hydrated(Frozen):
         date: The day on which the texts were written.
         compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
             there, say nothing.
+        stand_in: Whether a stand-in for Reddit gave the texts.
         sets: What is left of each published set.
         gone: How many published ids have no text, by reason.
         personal: What was replaced in the texts.
@@ -60,6 +61,7 @@ class Hydrated(Frozen):
     origin: str
     date: datetime.date
     compared: bool = True
+    stand_in: bool = False
     sets: tuple[SetShare, ...]
     gone: dict[str, int]
     personal: PersonalReport

@@ -27,6 +27,15 @@ def private_ledger(spec: Ids, root: Path | None) -> Path:
     return (root or home()) / spec.ledger.folder / f"{spec.name}.submissions.jsonl"
 
 
+def is_made_up(spec: Ids, root: Path | None) -> bool:
+    """Tell whether the ledger with texts holds answers of a stand-in for Reddit."""
+    return _mark(private_ledger(spec, root)).exists()
+
+
+def _mark(ledger: Path) -> Path:
+    return ledger.with_suffix(".stand-in")
+
+
 def keep_apart(ledger: Ledger, *, stand_in: bool) -> None:
     """Make sure that answers of Reddit and of a stand-in never stand in one ledger; called by who holds it.
 
@@ -38,7 +47,7 @@ def keep_apart(ledger: Ledger, *, stand_in: bool) -> None:
         UsageError: The ledger holds the others.
         StorageError: The mark cannot be written.
     """
-    mark = ledger.path.with_suffix(".stand-in")
+    mark = _mark(ledger.path)
     if not ledger.path.exists():
         if stand_in:
             files.write_bytes(mark, b"These answers are of a stand-in for Reddit.\n")

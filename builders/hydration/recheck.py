@@ -70,9 +70,7 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
             with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
                 found = ask_again(ids, ledger, reddit, progress=ticking(progress), today=options.today)
         except BaseException as error:
-            failure = (
-                error  # also an interrupt: what was found gone until then must go from the texts as well
-            )
+            failure = error  # an interrupt too: what was found gone until then must go from the texts
         entries = ledger.latest()
         progress.step("ledger", counted(entries.values()))
         dated = dated_ledger(spec, options.home)

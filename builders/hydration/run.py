@@ -24,7 +24,7 @@ from builders.hydration.folder import (
     write_folder,
     write_takedown,
 )
-from builders.hydration.ledgers import counted, dated_ledger, keep_apart, private_ledger
+from builders.hydration.ledgers import counted, dated_ledger, is_made_up, keep_apart, private_ledger
 from builders.hydration.published import read_published
 from builders.hydration.shares import fill_sets
 from builders.hydration.texts import texts_of
@@ -189,6 +189,7 @@ def fill(
         origin=sets.origin,
         date=options.today,
         compared=sets.compared,
+        stand_in=is_made_up(spec, options.home),
         sets=filled.shares,
         gone=dict(sorted(Counter(lost.values()).items())),
         personal=texts.personal,

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import log
 from typing import TYPE_CHECKING
 
-from builders.plots.style import GROUND, INK, MARKERS, NONE, RAMP, SERIES, SOFT, WIDTH
+from builders.plots.layout import (
+    FOOT,
+    MOST_TICKS,
+    PANEL,
+    ROW,
+    add_legend,
+    count_axis,
+    entry,
+    figure_of,
+    legend_height,
+    marker_of,
+    name_rows,
+    percent,
+)
+from builders.plots.style import GROUND, INK, NONE, RAMP, SERIES, SOFT
 from builders.plots.svg import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROW = 30.0
-_PANEL = 170.0
-_FOOT = 74.0
-_LEGEND_LINE = 18.0
-_MOST_TICKS = 9
-_LONGEST_ROW = 26
 _MARGIN = 0.03
 _PUBLISHED = "published"
 
@@ -69,13 +78,26 @@ class Bars:
         across: What the categories are.
         categories: Their names, in order.
         series: One share a category, by series.
-        title: Said above; empty where the chart has one panel.
     """
 
     across: str
     categories: Sequence[str]
     series: Mapping[str, Sequence[float]]
-    title: str = field(default="")
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Shares of values by band.
+
+    Attributes:
+        across: What the values are.
+        bands: Where a band begins, where the next one does, and its share, from 0 to 1.
+        title: Said above.
+    """
+
+    across: str
+    bands: Sequence[tuple[float, float, float]]
+    title: str
 
 
 def dots(values: Sequence[Dot], *, across: str, low: float = 0.0, high: float = 1.0) -> Figure:
@@ -90,7 +112,7 @@ def dots(values: Sequence[Dot], *, across: str, low: float = 0.0, high: float = 
     rows = list(dict.fromkeys(dot.row for dot in values))
     series = list(dict.fromkeys(dot.series for dot in values))
     told = [*series, *([_PUBLISHED] if any(dot.published for dot in values) else [])]
-    figure = _figure(len(rows) * max(_ROW, len(series) * 11) + _legend_height(told))
+    figure = figure_of(len(rows) * max(ROW, len(series) * 11) + legend_height(told))
     axes = figure.subplots()
     step = 0.6 / len(series)
     for number, name in enumerate(series):
@@ -101,20 +123,20 @@ def dots(values: Sequence[Dot], *, across: str, low: float = 0.0, high: float = 
             if dot.low is not None and dot.high is not None:
                 axes.plot([dot.low, dot.high], [height, height], color=colour, linewidth=1.4)
         _marks(
-            axes, [(dot.value, y) for dot, y in mine if not dot.published], _marker(number), colour, colour
+            axes, [(dot.value, y) for dot, y in mine if not dot.published], marker_of(number), colour, colour
         )
         _marks(axes, [(dot.value, y) for dot, y in mine if dot.published], "d", colour, GROUND)
         axes.plot(
-            [], [], linestyle="none", marker=_marker(number), markersize=6, color=colour, label=_entry(name)
+            [], [], linestyle="none", marker=marker_of(number), markersize=6, color=colour, label=entry(name)
         )
     if len(told) > len(series):
         axes.plot([], [], linestyle="none", marker="d", color=INK, markerfacecolor=GROUND, label=_PUBLISHED)
     ends = [end for dot in values for end in (dot.value, dot.low, dot.high) if end is not None]
     low, high = min(low, *ends), max(high, *ends)
     axes.set_xlim(low - _MARGIN * (high - low), high + _MARGIN * (high - low))
-    _rows(axes, rows)
+    name_rows(axes, rows)
     axes.set_xlabel(label(across))
-    _legend(figure, axes, told)
+    add_legend(figure, axes, told)
     return figure
 
 
@@ -137,7 +159,7 @@ def stacked(
             the others have colours of their own.
     """
     colours = (NONE, *RAMP) if ramp else (SERIES[0], SERIES[4], SERIES[1])
-    figure = _figure(len(rows) * (_ROW + 4) + _legend_height(parts))
+    figure = figure_of(len(rows) * (ROW + 4) + legend_height(parts))
     axes = figure.subplots()
     for place, amounts in enumerate(rows.values()):
         whole, left = sum(amounts) or 1.0, 0.0
@@ -150,15 +172,15 @@ def stacked(
                 color=colours[min(number, len(colours) - 1)],
                 edgecolor=GROUND,
                 linewidth=0.8,
-                label=_entry(parts[number]) if place == 0 else None,
+                label=entry(parts[number]) if place == 0 else None,
             )
             left += amount / whole
     axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter(_percent)
+    axes.xaxis.set_major_formatter(percent)
     axes.grid(visible=False)
-    _rows(axes, list(rows))
+    name_rows(axes, list(rows))
     axes.set_xlabel(label(across))
-    _legend(figure, axes, parts)
+    add_legend(figure, axes, parts)
     return figure
 
 
@@ -172,7 +194,7 @@ def scatter(panels: Sequence[Panel], *, up: str, top: float | None = 1.0, lines:
         lines: Whether the points of a series hang together.
     """
     series = list(dict.fromkeys(name for panel in panels for name in panel.points))
-    figure = _figure(len(panels) * (_PANEL + 30) + _legend_height(series))
+    figure = figure_of(len(panels) * (PANEL + 30) + legend_height(series))
     grid = figure.subplots(len(panels), 1, squeeze=False)
     for axes, panel in zip(grid[:, 0], panels, strict=True):
         if panel.curve:
@@ -183,121 +205,66 @@ def scatter(panels: Sequence[Panel], *, up: str, top: float | None = 1.0, lines:
                 [y for _, y in points],
                 linestyle="solid" if lines else "none",
                 linewidth=1.6,
-                marker=_marker(number),
+                marker=marker_of(number),
                 markersize=6,
                 color=SERIES[number % len(SERIES)],
-                label=_entry(name),
+                label=entry(name),
             )
-        _scale(axes, panel)
+        every = (*panel.points.values(), panel.curve)
+        count_axis(axes, [x for points in every for x, _ in points], by_ratio=panel.log)
         if top is None:
             axes.set_ylim(bottom=0)
         else:
             axes.set_ylim(-_MARGIN * top, (1 + _MARGIN) * top)  # so that no marker at an end is cut
         axes.set_xlabel(label(panel.across))
         axes.set_ylabel(label(up))
-    _legend(figure, grid[0, 0], series)
+    add_legend(figure, grid[0, 0], series)
     return figure
 
 
-def bars(panels: Sequence[Bars], *, up: str) -> Figure:
-    """Draw shares by category as bars, one panel below the other; series stand side by side."""
-    series = list(dict.fromkeys(name for panel in panels for name in panel.series))
-    named = len(series) > 1 and not any(panel.title for panel in panels)
-    figure = _figure(len(panels) * (_PANEL + 20) + (_legend_height(series) if named else _FOOT / 2))
+def bars(panel: Bars, *, up: str) -> Figure:
+    """Draw shares by category as bars; series stand side by side."""
+    series = list(panel.series)
+    figure = figure_of(PANEL + 20 + legend_height(series))
+    axes = figure.subplots()
+    width = 0.86 / len(series)
+    for number, (name, shares) in enumerate(panel.series.items()):
+        left = [place - 0.43 + (number + 0.5) * width for place in range(len(shares))]
+        axes.bar(left, shares, width=width, color=SERIES[number % len(SERIES)], label=entry(name))
+    every = -(-len(panel.categories) // MOST_TICKS)
+    shown = range(0, len(panel.categories), every)
+    axes.set_xticks(list(shown), [label(panel.categories[place]) for place in shown])
+    axes.set_xlim(-0.6, len(panel.categories) - 0.4)
+    axes.grid(visible=False, axis="x")
+    axes.yaxis.set_major_formatter(percent)
+    axes.set_xlabel(label(panel.across))
+    axes.set_ylabel(label(up))
+    add_legend(figure, axes, series)
+    return figure
+
+
+def histograms(panels: Sequence[Histogram], *, step: float, up: str) -> Figure:
+    """Draw shares by band over a logarithmic axis, one panel below the other.
+
+    A band is as wide as it is. Its height is the share that a step would have if the band's were spread
+    evenly over it: equal areas are equal shares, however uneven the bands.
+
+    Args:
+        panels: Panels; bands of values above zero, without gaps.
+        step: Ratio of the ends of a step, above 1.
+        up: What the height is.
+    """
+    figure = figure_of(len(panels) * (PANEL + 20) + FOOT / 2)
     grid = figure.subplots(len(panels), 1, squeeze=False)
     for axes, panel in zip(grid[:, 0], panels, strict=True):
-        width = 0.86 / len(panel.series)
-        for number, (name, shares) in enumerate(panel.series.items()):
-            left = [place - 0.43 + (number + 0.5) * width for place in range(len(shares))]
-            axes.bar(left, shares, width=width, color=SERIES[number % len(SERIES)], label=_entry(name))
-        every = -(-len(panel.categories) // _MOST_TICKS)
-        shown = range(0, len(panel.categories), every)
-        axes.set_xticks(list(shown), [label(panel.categories[place]) for place in shown])
-        axes.set_xlim(-0.6, len(panel.categories) - 0.4)
+        left = [begin for begin, _, _ in panel.bands]
+        width = [end - begin for begin, end, _ in panel.bands]
+        height = [share * log(step) / log(end / begin) for begin, end, share in panel.bands]
+        count_axis(axes, [*left, panel.bands[-1][1]], by_ratio=True)
+        axes.bar(left, height, width=width, align="edge", color=SERIES[0], edgecolor=GROUND, linewidth=0.8)
         axes.grid(visible=False, axis="x")
-        axes.yaxis.set_major_formatter(_percent)
+        axes.yaxis.set_major_formatter(percent)
         axes.set_xlabel(label(panel.across))
         axes.set_ylabel(label(up))
-        if panel.title:
-            axes.set_title(label(panel.title))
-    if named:
-        _legend(figure, grid[0, 0], series)
+        axes.set_title(label(panel.title))
     return figure
-
-
-def _figure(height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
-
-
-def _rows(axes: Axes, rows: Sequence[str]) -> None:
-    axes.set_yticks(range(len(rows)), [label(row, _LONGEST_ROW) for row in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-
-
-def _scale(axes: Axes, panel: Panel) -> None:
-    from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
-
-    places = [x for points in (*panel.points.values(), panel.curve) for x, _ in points]
-    if panel.log and places and min(places) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(FixedLocator(_log_ticks(min(places), max(places))))
-        axes.xaxis.set_minor_locator(NullLocator())
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    if places and min(places) == max(places):
-        axes.set_xlim(min(places) * 0.5, max(places) * 1.5 + 1)
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    steps = [factor * 10.0**power for power in range(9) for factor in (1, 2, 3, 5, 7)]
-    inside = [step for step in steps if low * 0.9 <= step <= high * 1.1]
-    for leading in ("12357", "125", "1"):
-        ticks = [step for step in inside if f"{step:.0f}"[0] in leading]
-        if len(ticks) <= _MOST_TICKS:
-            break
-    return ticks
-
-
-def _legend(figure: Figure, axes: Axes, series: Sequence[str]) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    if len(series) > 1 and handles:
-        figure.legend(
-            handles,
-            names,
-            loc="outside upper left",
-            ncols=_columns(series),
-            handlelength=1.2,
-            columnspacing=1.4,
-            handletextpad=0.5,
-            borderaxespad=0.2,
-        )
-
-
-def _entry(name: str) -> str:
-    """Return a label of a legend; the library hides those that begin with an underscore."""
-    return label(name).lstrip("_") or "–"
-
-
-def _columns(series: Sequence[str]) -> int:
-    longest = max((len(label(name)) for name in series), default=1)
-    return max(1, min(len(series), int((WIDTH - 20) / (longest * 7 + 40))))
-
-
-def _legend_height(series: Sequence[str]) -> float:
-    lines = -(-len(series) // _columns(series)) if len(series) > 1 else 0
-    return _FOOT + lines * _LEGEND_LINE
-
-
-def _marker(number: int) -> str:
-    """Return a marker that meets the same colour only after all others have."""
-    return MARKERS[(number + number // len(SERIES)) % len(MARKERS)]
-
-
-def _percent(value: float, _: float) -> str:
-    return f"{100 * value:.0f} %"

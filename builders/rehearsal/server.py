@@ -151,7 +151,8 @@ def serve(store: Store | None = None, *, port: int = 0) -> Iterator[Hub]:
         from builders.rehearsal.routes import application
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"a Hub on loopback needs {error.name}", hint="pip install 'mteb-de[rehearsal]'"
+            f"a Hub on loopback needs {error.name}",
+            hint="From a checkout: pip install -c constraints.txt '.[rehearsal]'",
         ) from error
     store = store or Store()
     listener = _listen(port)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from builders import registry
 from builders.files import write_bytes
+from builders.lock.model import FileLock
 from builders.parquet import encode
 from builders.sets import DrawnSet, draw, fill
 from builders.spec import Clustering
@@ -57,6 +58,7 @@ class Subject:
     Attributes:
         config: As published.
         path: Of its file.
+        file: What a lock says of it.
         texts: Its distinct texts, in no order.
         vectors: Theirs, float32 of shape (texts, `DIMENSIONS`), of length 1.
         rows: Of all sets together.
@@ -65,6 +67,7 @@ class Subject:
 
     config: str
     path: Path
+    file: FileLock
     texts: pl.Series
     vectors: NDArray[np.float32]
     rows: int
@@ -84,7 +87,7 @@ a guess, as the texts are not published."""
 
 
 def make(folder: Path, scale: float) -> list[Subject]:
-    """Write the tables of six configs, and return what they hold.
+    """Write the tables of six configs as a release, and return what they hold.
 
     Args:
         folder: Where to write.
@@ -92,20 +95,22 @@ def make(folder: Path, scale: float) -> list[Subject]:
     """
     subjects = []
     for name in ("blurbs", "tenkgnad", "subreddit"):
-        shape = _shape(name)
+        shape = shape_of(name)
         size = max(200, round(scale * shape.documents))
-        documents = _documents(shape, size)
-        drawn = _drawn(name, documents)
+        documents = labelled(shape, size)
+        drawn = drawn_sets(name, documents)
         for variant, kind in CLUSTERING.items():
             unique = min(size - 1, round(shape.unique[variant] * size / shape.documents))
             texts = _texts(f"{name} {variant}", unique, shape.characters[variant])
             filled = fill(documents.with_columns(text=_repeated(texts, size)), drawn, "text")
             table = Table(name, kind, "test", filled)
-            write_bytes(folder / table.path, encode(table)[0])
+            data, file = encode(table)
+            write_bytes(folder / table.path, data)
             subjects.append(
                 Subject(
                     config=config_name(name, kind),
                     path=folder / table.path,
+                    file=file,
                     texts=texts,
                     vectors=_vectors(documents["topic"].head(unique), variant),
                     rows=sum(len(one.rows) for one in drawn),
@@ -115,7 +120,8 @@ def make(folder: Path, scale: float) -> list[Subject]:
     return subjects
 
 
-def _shape(name: str) -> Shape:
+def shape_of(name: str) -> Shape:
+    """Return the real size of a dataset, by its builder's name."""
     if name == "subreddit":
         return SUBREDDITS
     published = _spec(name).published
@@ -136,7 +142,7 @@ def _spec(name: str) -> Clustering:
     return spec
 
 
-def _documents(shape: Shape, size: int) -> pl.DataFrame:
+def labelled(shape: Shape, size: int) -> pl.DataFrame:
     """Return labels of documents: every topic has one at least, the first many, as in the original."""
     rng = np.random.default_rng(SEED)
     share = 1 / np.arange(1, shape.topics + 1) ** shape.uneven
@@ -146,7 +152,8 @@ def _documents(shape: Shape, size: int) -> pl.DataFrame:
     return pl.DataFrame(names).with_columns(section="topic")
 
 
-def _drawn(name: str, documents: pl.DataFrame) -> list[DrawnSet]:
+def drawn_sets(name: str, documents: pl.DataFrame) -> list[DrawnSet]:
+    """Return the sets of a dataset; those of subreddits hold all documents of some topics."""
     if name != "subreddit":
         return draw(documents, _spec(name).sets, seed=SEED)
     rng = random.Random(SEED)

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from builders.lock.manifest import work_folder
-from builders.rehearsal import serve
+from builders.rehearsal import Hub, serve
 from tests.cli.kit import call
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.end_to_end.kit import run
 from tests.evaluation.built import build_sample
+from tests.evaluation.hydrated import write_hydrated
 
 CHEAP = ("--encoder", "hashing")
 
@@ -50,8 +55,8 @@ def test_tables_and_findings_on_stdout(out: Path, capsys: pytest.CaptureFixture[
     said = call(capsys, *words(out, *CHEAP, "--encoder", "bm25"))
     assert said.code == 0, said.err
     assert "nDCG@10" in said.out and "V-measure" in said.out and "topic" in said.out
-    assert "not comparable: bm25 is near" in said.out
-    assert "0 comparable, 0 outside the tolerance" in said.out
+    assert "not comparable: near the model, and not the model itself" in said.out
+    assert "0 comparable (2: near the model" in said.out and "0 outside the tolerance" in said.out
     assert said.err == ""
 
 
@@ -83,42 +88,52 @@ def test_markdown_escapes_what_a_user_named(
     assert "<b>" not in said.out and "## Retrieval" in said.out
 
 
-def test_a_score_outside_its_tolerance_is_exit_1(
-    out: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from builders.evaluation import compare
-    from builders.evaluation.compare import Published
+PROGRAM = """
+import sys
+from builders.cli import run
+from builders.evaluation import compare
 
+row = dict(task="TenKGnadClusteringS2S", model="verein/klein", model_revision="", dataset_revision="",
+    mteb_version="1", pipeline="minibatch-kmeans", metric="v_measure", value=0.01, source="a test")
+facts = (*compare.published_scores(), compare.Published(**row))
+compare.published_scores = lambda: facts
+compare.prompted_alike = lambda: frozenset({"verein/klein"})
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_score_outside_its_tolerance_is_exit_1(out: Path, tmp_path: Path) -> None:
+    """A score of a model of our own is put among the published ones."""
     as_from_upstream(out, "tenkgnad")
-    row = Published(
-        task="TenKGnadClusteringS2S",
-        model="character 3-5-grams",
-        model_revision="",
-        dataset_revision="",
-        mteb_version="1",
-        pipeline="minibatch-kmeans",
-        metric="v_measure",
-        value=0.01,
-        source="a test",
-    )
-    facts = (*compare.published_scores(), row)
-    monkeypatch.setattr(compare, "published_scores", lambda: facts)
-    said = call(capsys, *words(out, "tenkgnad", *CHEAP))
-    assert said.code == 1
-    assert "tenkgnad-clustering-s2s: hashing v_measure" in said.out and "tolerance 0.024" in said.out
-    edit_lock(out, "tenkgnad", parameters={"limit": 90})
-    said = call(capsys, *words(out, "tenkgnad", *CHEAP))
-    assert said.code == 0 and "not built from the whole real upstream" in said.out
+    write_model(tiny_weights(), tmp_path / "klein")
+
+    def evaluated(hub: Hub, *more: str) -> subprocess.CompletedProcess[str]:
+        settings = {"MTEB_DE_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words(out, "tenkgnad"), "--encoder", *more],
+            env=hub.environment(tmp_path / "clients", token=None) | settings,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    with serve() as hub:
+        commit = hub.store.add_folder("model", "verein/klein", tmp_path / "klein")
+        said = evaluated(hub, f"verein/klein@{commit}")
+        missing = evaluated(hub, f"verein/klein@{commit}", "--encoder", f"verein/gibtsnicht@{commit}")
+    assert said.returncode == 1, said.stderr
+    (line,) = [one for one in said.stdout.splitlines() if one.startswith("tenkgnad-clustering-s2s: verein/")]
+    assert "v_measure" in line and "tolerance 0.0" in line and "other rows of the same sizes" in line
+    assert "1 published scores beside ours, 1 comparable, 1 outside the tolerance" in said.stdout
+    assert missing.returncode == 2 and line in missing.stdout
+    assert f"verein/gibtsnicht@{commit}" in missing.stderr
 
 
 def test_an_error_about_scores_is_exit_1_and_nothing_is_cited(
     out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A positive that is not in the corpus keeps the oracle below 1."""
-    import hashlib
-
-    import polars as pl
-
     path = out / "mteb-de/germandpr/qrels/test.parquet"
     rows = pl.read_parquet(path)
     rows[1:].vstack(rows[:1].with_columns(pl.lit("nirgends").alias("corpus-id"))).write_parquet(path)
@@ -143,6 +158,73 @@ def test_the_report_is_written_where_it_was_asked_for(
     names = {path.name for path in (tmp_path / "report").iterdir()}
     assert names == {"evaluation.md", "evaluation.html"}
     assert "hashing" in (tmp_path / "report" / "evaluation.md").read_text(encoding="utf-8")
+    again = call(capsys, *words(out, *CHEAP, "--report", str(tmp_path / "again")))
+    assert again.out == said.out
+    for name in names:  # from kept results, which JSON keeps in another order
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "report" / name).read_bytes()
+
+
+@pytest.mark.parametrize("place", ["datei", "datei/bericht"])
+def test_a_report_that_cannot_be_written_is_told_before_anything_is_scored(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (tmp_path / "datei").write_text("", encoding="utf-8")
+    said = call(capsys, *words(out, *CHEAP, "--report", str(tmp_path / place)))
+    assert said.code == 2 and said.out == "" and "--report" in said.err
+    assert not list(out.glob("work/*/eval"))
+
+
+def test_what_could_be_scored_is_shown_before_the_run_fails(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "kaputt"
+    write_model(tiny_weights(), folder)
+    (folder / "model.safetensors").write_bytes(b"nichts")
+    asked = words(out, *CHEAP, "--encoder", str(folder))
+    said = call(capsys, *asked)
+    assert said.code == 2 and "kaputt" in said.err
+    assert "hashing" in said.out and "Clustering" in said.out
+    said = call(capsys, *asked, "--json")
+    document = json.loads(said.out)
+    assert said.code == 2 and {one["encoder"]["name"] for one in document["results"]} == {"hashing"}
+    assert document["failures"] and all(one["encoder"] == str(folder) for one in document["failures"])
+
+
+def test_a_name_reaches_no_terminal_raw(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / f"\x1b[31mrot{'x' * 150}"
+    write_model(tiny_weights(), folder)
+    said = call(capsys, "eval", "germandpr", "--out", str(out), "--encoder", str(folder))
+    assert said.code == 0, said.err
+    assert "\x1b" not in said.out + said.err
+    assert max(map(len, said.out.splitlines())) < 250
+
+
+def test_hints_stand_in_markdown_too(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, *words(out, "germandpr", *CHEAP, "--split", "all", "--markdown"))
+    (line,) = [one for one in said.out.splitlines() if "eval-words-suffice" in one]
+    assert line.endswith("→ Words alone find the positives: the split does not tell encoders apart.")
+
+
+def test_hydrated_texts_are_evaluated_where_they_are(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = call(capsys, *words(out, "subreddit", *CHEAP))
+    assert said.code == 2 and "mteb-de hydrate subreddit" in said.err
+    said = call(capsys, *words(out, *CHEAP, "--hydrated", str(tmp_path)))
+    assert said.code == 2 and "no hydrated texts" in said.err
+    write_hydrated(out / "hydrated")
+    report = tmp_path / "report"
+    said = call(capsys, *words(out, *CHEAP, "--report", str(report), "--json"))
+    assert said.code == 0, said.err
+    configs = {one["config"] for one in json.loads(said.out)["results"]}
+    assert {"germandpr", "subreddit-clustering-s2s", "subreddit-clustering-p2p"} < configs
+    assert "subreddit-clustering-p2p" in (report / "evaluation.md").read_text(encoding="utf-8")
+    elsewhere = write_hydrated(tmp_path / "texte")
+    asked = ("eval", "subreddit", "--out", str(tmp_path / "leer"), *CHEAP, "--hydrated", str(elsewhere))
+    said = call(capsys, *asked, "--report", str(report))
+    assert said.code == 0 and "subreddit-clustering-s2s" in said.out
 
 
 def test_citing_is_for_builds_that_may_be_published(
@@ -159,6 +241,12 @@ def test_citing_is_for_builds_that_may_be_published(
     assert said.code == 0, said.err
     cited = json.loads((locks / "germandpr.scores.json").read_bytes())
     assert [score["config"] for score in cited["scores"]] == ["germandpr/test"]
+    more = ("--encoder", "bm25", "--cite", "--locks", str(locks))
+    assert call(capsys, *words(out, "germandpr", *more)).code == 0
+    both = json.loads((locks / "germandpr.scores.json").read_bytes())
+    assert both["scores"][:1] == cited["scores"] and len(both["scores"]) == 2
+    said = call(capsys, *words(out, "germandpr", "--encoder", str(tmp_path), "--cite", "--locks", str(locks)))
+    assert said.code == 2 and "is a folder" in said.err
 
 
 @pytest.mark.parametrize(

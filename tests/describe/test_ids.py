@@ -91,6 +91,23 @@ def test_the_card_says_that_ids_are_all_there_is_and_how_to_get_the_texts(built:
     assert "| subreddit | [CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/) |" in text
 
 
+def test_the_licence_of_the_upstreams_list_goes_along(built: kit.Built) -> None:
+    text = (built.root / "LICENSE-upstream-subreddit.txt").read_text(encoding="utf-8")
+    assert "Copyright (c) 2023 Climate and Societal Analytics" in text
+    assert "Permission is hereby granted" in text and 'PROVIDED "AS IS"' in text
+    assert "`LICENSE-upstream-subreddit.txt`" in card(built)
+    assert not (built.root / "LICENSE-upstream-tenkgnad.txt").exists()
+
+
+def test_answers_of_an_archive_are_told_as_such(built: kit.Built) -> None:
+    assert "archive of submissions" not in card(built)
+    lock = ids_lock(built)
+    ledger = lock.parameters["ledger"] | {"origins": {"api": 60, "dump": 202}}
+    dumped = lock.model_copy(update={"parameters": lock.parameters | {"ledger": ledger}})
+    text = render(RELEASE, [dumped], TARGET)["README.md"].decode()
+    assert "Of 202 ids the state is that of an archive of submissions" in text
+
+
 def test_the_way_of_every_line_is_told(built: kit.Built) -> None:
     text = card(built)
     (funnel,) = ids_lock(built).funnels

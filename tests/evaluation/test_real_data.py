@@ -1,15 +1,16 @@
-"""Scores of the offline encoder on real German data lie where they were measured."""
+"""Scores of the offline encoder on real German data lie where they were measured.
+
+The tests encode a small part, so that they are quick; `scripts.bench.real_data` is one run at the sizes at
+which others measured .948 (XQuAD), .471 (10kGNAD) and .347 (blurbs), and its results are held against these.
+"""
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,66 +18,19 @@ import pytest
 
 from builders.encoders.offline import OfflineE5
 from builders.encoders.protocol import Role
-from builders.evaluation.clustering import score_sets
-from builders.evaluation.model import EncoderFacts
-from builders.evaluation.pairs import Judged
-from builders.evaluation.retrieval import score_run, search
-from tests.mteb_kit import Vectors
+from scripts.bench import real_data
+from scripts.bench.real_data import FIVE, Vectors, books, by_mteb, even, every, ndcg, news, xquad
 
-pytestmark = pytest.mark.data
-FACTS = EncoderFacts(name="offline", kind="dense")
 _DEFAULT = Path(__file__).parents[2] / "../shared/data"
 
 
-def data(path: str) -> Path:
-    """Return a file of the real data: below `MTEB_DE_DATA`, else in the folder beside the checkout."""
+@pytest.fixture(scope="module")
+def data() -> Path:
+    """The real data: `MTEB_DE_DATA`, else the folder beside the checkout."""
     root = Path(os.environ.get("MTEB_DE_DATA", str(_DEFAULT)))
     if not root.is_dir():
         pytest.skip(f"no data at {root}")
-    return root / path
-
-
-def xquad(contexts: int) -> Judged:
-    """The first contexts of XQuAD in German, and all questions on them."""
-    articles = json.loads(data("qa/xquad.de.json").read_text(encoding="utf-8"))["data"]
-    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]][:contexts]
-    asked = [(f"d{n:03}", qa["id"], qa["question"]) for n, one in enumerate(paragraphs) for qa in one["qas"]]
-    corpus = pl.DataFrame({
-        "_id": [f"d{n:03}" for n in range(len(paragraphs))],
-        "title": "",
-        "text": [one["context"].strip() for one in paragraphs],
-    })
-    rows = pl.DataFrame(asked, schema=["corpus-id", "query-id", "text"], orient="row").sort("query-id")
-    return Judged(
-        config="xquad",
-        split="all",
-        queries=rows.select(_id="query-id", text="text"),
-        corpus=corpus,
-        qrels=rows.select("query-id", "corpus-id", score=pl.lit(1, dtype=pl.Int32)),
-    )
-
-
-def news(rows: int, characters: int) -> pl.DataFrame:
-    """Articles of the test part of 10kGNAD, in its order: text and section."""
-    with data("clustering/10kgnad_test.csv").open(encoding="utf-8", newline="") as file:
-        read = list(csv.reader(file, delimiter=";", quotechar="'"))[:rows]
-    return pl.DataFrame({
-        "text": [text[:characters] for _, text in read],
-        "label": [label for label, _ in read],
-    })
-
-
-def books(rows: int, characters: int) -> pl.DataFrame:
-    """Books of the dev part of GermEval 2019 with one genre, in its order: title and blurb, and the genre."""
-    with gzip.open(data("clustering/blurbs_dev_labelled.txt.gz"), "rt", encoding="utf-8") as file:
-        whole = file.read()
-    found = []
-    for book in whole.split("<book ")[1:]:
-        genres = set(re.findall(r'<topic d="0"[^>]{0,40}>([^<]{1,80})</topic>', book))
-        title, body = (re.search(f"<{tag}>([^<]*)</{tag}>", book) for tag in ("title", "body"))
-        if len(genres) == 1 and title and body:
-            found.append((f"{title[1]}\n{body[1]}"[:characters], genres.pop()))
-    return pl.DataFrame(found[:rows], schema=["text", "label"], orient="row")
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -90,38 +44,28 @@ def encode(encoder: OfflineE5, texts: pl.Series, role: Role) -> Vectors:
     return encoder.encode(encoder.truncate(texts.to_list(), role), role)
 
 
-def ndcg(judged: Judged, queries: Vectors, passages: Vectors) -> float:
-    return (
-        score_run(judged, search(judged, queries, passages), FACTS, resamples=10).scores["ndcg_at_10"].value
-    )
-
-
 def v_measure(rows: pl.DataFrame, vectors: Vectors) -> float:
     """Return the mean over five seeds, as it was measured."""
-    sets = pl.DataFrame({
-        "sentences": [rows["text"].to_list()], "labels": [rows["label"].to_list()], "level": ["topic"],
-    })  # fmt: skip
-    runs = [
-        score_sets(sets, rows["text"], vectors, FACTS, config="real", seed=seed).v_measure
-        for seed in range(5)
-    ]
-    return float(np.mean(runs))
+    return float(np.mean(by_mteb(rows, vectors, FIVE)))
 
 
 XQUAD = (0.9587, 0.9667)
 """Measured .96265. Two questions that fall from rank 1 to 2 leave it; so does a wrong prefix."""
 NEWS = (0.378, 0.438)
 BOOKS = (0.215, 0.275)
-"""Measured .4076 and .2449; noise of 1e-6 in the vectors moves neither, random labels reach .13 and .09."""
+"""Measured .4076 and .2449, give or take .03: some two standard deviations of a mean of five seeds, .010 to
+.021 on 450 rows, so that another version of k-means, which draws otherwise, stays within. Noise of 1e-6 in
+the vectors moves neither; random labels reach .13 and .09."""
 
 
 def within(value: float, ends: tuple[float, float]) -> bool:
     return ends[0] <= value <= ends[1]
 
 
-def test_retrieval_on_xquad(encoder: OfflineE5) -> None:
-    """On 240 contexts and 500 questions the same code gives .9485; on the first 80 contexts, more."""
-    judged = every_third(xquad(80))
+@pytest.mark.data
+def test_retrieval_on_xquad(encoder: OfflineE5, data: Path) -> None:
+    """A third of the questions on the first 80 contexts: fewer contexts are easier than 240 (.9485)."""
+    judged = every(xquad(data, 80), 3)
     assert (judged.queries.height, judged.corpus.height) == (142, 80)
     queries = encode(encoder, judged.query_texts(), "query")
     passages = encode(encoder, judged.passage_texts(), "passage")
@@ -131,23 +75,47 @@ def test_retrieval_on_xquad(encoder: OfflineE5) -> None:
     assert ndcg(judged, queries, np.roll(passages, 1, axis=0)) < 0.5, "moved rows must be noticed"
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(("read", "ends"), [(news, NEWS), (books, BOOKS)], ids=["10kGNAD", "blurbs"])
 def test_clustering(
-    encoder: OfflineE5, read: Callable[[int, int], pl.DataFrame], ends: tuple[float, float]
+    encoder: OfflineE5, data: Path, read: Callable[[Path, int], pl.DataFrame], ends: tuple[float, float]
 ) -> None:
-    """The first 140 rows, cut to 300 characters, clustered as mteb does.
-
-    On 450 rows of 1,200 characters the same code gives .396 and .284; on 50 articles of each of the nine
-    sections .425, where full k-means gives .465.
-    """
-    rows = read(140, 300)
+    """The first 140 rows, cut to 300 characters, clustered as mteb does: shorter and fewer, so lower."""
+    rows = read(data, 300).head(140)
     assert rows.height == rows["text"].n_unique() == 140
     vectors = encode(encoder, rows["text"], "query")
     assert within(v_measure(rows, vectors), ends)
     assert v_measure(rows, np.roll(vectors, 1, axis=0)) < ends[0], "moved rows must be noticed"
 
 
-def every_third(judged: Judged) -> Judged:
-    queries = judged.queries.gather_every(3)
-    qrels = judged.qrels.join(queries, left_on="query-id", right_on="_id", how="semi")
-    return replace(judged, queries=queries, qrels=qrels)
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    """The committed run at the full sizes."""
+    found: dict[str, Any] = json.loads(real_data.RESULTS.read_bytes())
+    return found
+
+
+def test_the_note_is_what_the_results_make(results: dict[str, Any]) -> None:
+    note = real_data.RESULTS.with_suffix(".md").read_text(encoding="utf-8")
+    assert note == real_data.note(results)
+
+
+def test_the_full_run_found_what_was_measured_before(results: dict[str, Any]) -> None:
+    """XQuAD to the last digit told. Of clustering neither rows nor seeds are known: even rows and the same
+    count of seeds come near on 10kGNAD, within one standard deviation; the blurbs' figure lies between rows
+    chosen evenly and as they come."""
+    assert results["xquad"]["ndcg_at_10"] == pytest.approx(real_data.EXPECTED["xquad"], abs=0.001)
+    assert (results["xquad"]["queries"], results["xquad"]["passages"]) == (500, 240)
+    found = {(one["name"], one["sample"]): one for one in results["clustering"]}
+    assert {one["rows"] for one in found.values()} == {450}
+    sections = found["news", "even"]["k_means"]
+    assert abs(sections["first"] - real_data.EXPECTED["news"]) < sections["spread"]
+    genres = [found["books", sample]["k_means"]["mean"] for sample in ("random", "even")]
+    assert genres[0] < real_data.EXPECTED["books"] < genres[1]
+
+
+def test_rows_are_chosen_evenly_and_in_their_order() -> None:
+    labels = ["Vers"] * 6 + ["Krimi"] * 2 + ["Reise"] * 4
+    rows = pl.DataFrame({"text": [f"Buch {n}" for n in range(12)], "label": labels})
+    chosen = even(rows, 8)
+    assert chosen["text"].to_list() == [f"Buch {n}" for n in (0, 1, 2, 6, 7, 8, 9, 10)]

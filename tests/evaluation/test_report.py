@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from pydantic import TypeAdapter
 
 from builders.evaluation.blocks import names
-from builders.evaluation.model import EncoderFacts
+from builders.evaluation.model import ClusteringResult, EncoderFacts, LevelScore, Result, SetScore
 from builders.evaluation.report import ReportContent, html, markdown, sections, write_report
 from tests.evaluation.report_kit import (
     BM25,
@@ -20,6 +22,7 @@ from tests.evaluation.report_kit import (
     EVIL,
     HOSTILE,
     RANDOM,
+    beds,
     clustering,
     compared,
     content,
@@ -111,8 +114,17 @@ def test_scores_stand_in_the_table_with_their_intervals(told: str) -> None:
     assert [row[0] for row in table[1:]][-2:] == ["bm25", "random"]
     assert rows(told, "## Beside published scores")[1] == [
         "garten test", "e5", "–", "nDCG@10", "0.6123", "0.6000", "+0.0123", "0.0050", "differs", "–",
-        "verein/e5", "results | &lt;i&gt;Datei&lt;/i&gt;.json",
     ]  # fmt: skip
+    assert rows(told, "<details><summary>Where they are published</summary>")[1] == [
+        "garten test", "e5", "–", "nDCG@10", "verein/e5", "results | &lt;i&gt;Datei&lt;/i&gt;.json",
+    ]  # fmt: skip
+
+
+def test_what_explains_a_plot_stands_where_there_are_plots(told: str, page: str) -> None:
+    for words in ("hollow diamond", "A point is a clustering set.", "dashed line", "equal areas"):
+        assert words in page
+        assert words not in told
+    assert "hollow diamond" not in html(sections(ReportContent(results=(retrieval(RANDOM, 0.1),))))
 
 
 def test_levels_are_told_apart(told: str) -> None:
@@ -138,6 +150,14 @@ def test_a_miner_is_named_with_the_config_that_it_mined(told: str) -> None:
     encoders = rows(told, "### Encoders")
     assert encoders[1] == ["e5", "dense", "verein/e5", "a" * 40, "384", "garten, beete-clustering-s2s"]
     assert encoders[3] == ["bm25", "lexical", "bm25s", "0.3.16", "–", "–"]
+
+
+def test_what_was_evaluated_has_no_empty_column() -> None:
+    text = markdown(sections(ReportContent(results=(retrieval(BM25, 0.4),), figures=(beds(),))))
+    assert rows(text, "### Tables") == [["Config", "Sets"], ["beete", "2"]]
+    assert rows(text, "### Encoders") == [
+        ["Encoder", "Kind", "Model", "Revision"], ["bm25", "lexical", "bm25s", "0.3.16"],
+    ]  # fmt: skip
 
 
 def test_names_are_short_and_never_shared() -> None:
@@ -222,12 +242,79 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
-def test_a_published_score_is_drawn_beside_ours() -> None:
-    without, beside = (
+def test_a_published_score_is_drawn_beside_ours_where_both_may_be_compared() -> None:
+    near = compared().model_copy(update={"verdict": "not comparable", "why": "another revision"})
+    other = ReportContent(results=(retrieval(EVIL, 0.5),), compared=(compared(),))
+    pages = [
         html(sections(ReportContent(results=(retrieval(E5, 0.6123),), compared=told)))
-        for told in ((), (compared(),))
+        for told in ((compared(),), (near,), ())
+    ]
+    drawn = [">published</text>" in page for page in (*pages, html(sections(other)))]
+    assert drawn == [True, False, False, False]
+    assert "another revision" in pages[1]
+
+
+def test_results_that_were_kept_give_the_same_report() -> None:
+    """A file of JSON has sorted keys: what stands there in an order of its own is not to be relied on."""
+    kinds: TypeAdapter[Result] = TypeAdapter(Result)
+    shuffled = clustering(E5).model_copy(
+        update={"sets": clustering(E5).sets[::-1], "levels": dict(reversed(clustering(E5).levels.items()))}
     )
-    assert ">published</text>" in beside
-    assert ">published</text>" not in without
-    other = html(sections(ReportContent(results=(retrieval(EVIL, 0.5),), compared=(compared(),))))
-    assert ">published</text>" not in other, "it is another encoder's"
+    made = replace(content(), results=(retrieval(E5, 0.5), retrieval(BM25, 0.4), shuffled))
+    kept = [kinds.validate_json(json.dumps(r.model_dump(mode="json"), sort_keys=True)) for r in made.results]
+    told, again = sections(made), sections(replace(made, results=tuple(kept)))
+
+    assert (markdown(again), html(again)) == (markdown(told), html(told))
+    assert rows(markdown(told), "## Clustering scores")[0][-2:] == ["coarse sets", "within sets"]
+
+
+def test_configs_stand_in_the_order_of_the_results() -> None:
+    results = [
+        clustering(E5).model_copy(update={"config": f"{name}-clustering-{variant}"})
+        for name in ("rosen", "beete")
+        for variant in ("s2s", "p2p")
+    ]
+    text = markdown(sections(ReportContent(results=(*results, *results))))
+    scores = text.split("## Clustering scores")[1].split("\n## ")[0]
+    assert [line[4:] for line in scores.splitlines() if line.startswith("### ")] == [
+        result.config for result in results
+    ]
+
+
+def test_hydrated_texts_have_scores_without_tables_of_a_release() -> None:
+    topics = tuple(SetScore(level="topic", rows=n * 40, labels=10 + n, v_measure=0.3) for n in (1, 2))
+    results = [
+        ClusteringResult(
+            config=f"subreddit-clustering-{variant}",
+            encoder=E5,
+            pipeline="minibatch-kmeans",
+            v_measure=0.3,
+            spread=0.0,
+            levels={"topic": LevelScore(sets=2, mean=0.3, spread=0.0)},
+            sets=topics,
+        )
+        for variant in ("s2s", "p2p")
+    ]
+    told = sections(ReportContent(results=tuple(results)))
+    assert [section.title for section in told] == [TITLES[0], TITLES[2], TITLES[4], "Findings"]
+    for variant in ("s2s", "p2p"):
+        assert rows(markdown(told), f"### subreddit-clustering-{variant}")[1] == [
+            "e5", "minibatch-kmeans", "0.3000", "0.0000",
+        ]  # fmt: skip
+
+
+def test_sets_with_one_number_of_labels_are_not_drawn_against_it() -> None:
+    sets = tuple(one.model_copy(update={"labels": 9}) for one in clustering(E5).sets)
+    alike = clustering(E5).model_copy(update={"sets": sets})
+    pages = [html(sections(ReportContent(results=(made,)))) for made in (alike, clustering(E5))]
+    assert [">labels in the set</text>" in page for page in pages] == [False, True]
+    assert ["Every set has 9 labels." in page for page in pages] == [True, False]
+
+
+def test_the_sets_of_one_encoder_are_told_apart_by_level() -> None:
+    one, two = (
+        html(sections(ReportContent(results=results)))
+        for results in ((clustering(E5),), (clustering(E5), clustering(EVIL)))
+    )
+    assert ">within</text>" in one and ">coarse</text>" in one
+    assert ">within</text>" not in two and ">e5</text>" in two

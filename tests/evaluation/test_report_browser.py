@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from builders.evaluation.model import Score
 from builders.evaluation.report import write_report
 from tests.audit.browser import Watched, launched
-from tests.evaluation.report_kit import content
+from tests.evaluation.report_kit import E5, compared, content, retrieval
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -28,6 +30,17 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(content(), tmp_path_factory.mktemp("report"))[1]
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with every metric that there is, and a long reason."""
+    names = ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100", "r_precision", "core_ndcg_at_10")
+    scores = {name: Score(value=0.5, low=0.4444, high=0.5555) for name in names}
+    results = (retrieval(E5, 0.5).model_copy(update={"scores": scores}),)
+    near = compared().model_copy(update={"verdict": "not comparable", "why": "another revision of the model"})
+    made = replace(content(), results=results, compared=(near,))
+    return write_report(made, tmp_path_factory.mktemp("wide"))[1]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -55,6 +68,26 @@ def test_the_report_reads_well(
     assert watched.faults == []
     assert watched.requests == [page.as_uri()]
     watched.context.close()
+
+
+def test_a_wide_table_shows_all_and_a_narrow_one_stands_beside_its_plot(browser: Browser, wide: Path) -> None:
+    """The page makes use of its width: what fits is not hidden, and what is short is not stacked."""
+    watched = Watched(browser, width=1100)
+    opened = watched.open(wide)
+    hidden = """[...document.querySelectorAll('#retrieval-scores .scroll, #beside-published-scores .scroll')]
+        .filter(box => box.offsetParent && box.scrollWidth > box.clientWidth).length"""
+    beside = """id => { const part = document.querySelector(`#${id} article:last-of-type`);
+        const place = one => part.querySelector(one).getBoundingClientRect();
+        const [plot, table] = [place('figure'), place('.scroll')];
+        return table.left > plot.right && table.top < plot.bottom; }"""
+    columns = opened.evaluate("document.querySelectorAll('#retrieval-scores th').length")
+    shown = (opened.evaluate(hidden), opened.evaluate(beside, "overlap-of-queries-and-corpus"))
+    below = opened.evaluate(beside, "retrieval-scores")
+    watched.context.close()
+
+    assert columns == 9
+    assert shown == (0, True)
+    assert below is False
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from builders.errors import UsageError
 from builders.evaluation import intervals
 from builders.evaluation.intervals import bootstrap
+from builders.evaluation.lexical import bm25, bm25_parts
 from builders.evaluation.model import EncoderFacts
-from builders.evaluation.retrieval import per_query, score_run, search
+from builders.evaluation.pairs import Judged
+from builders.evaluation.retrieval import per_query, score_parts, score_run, search, searched
+from builders.evaluation.rules import RULES, rule_parts, rule_run
 from tests.checks.kit import unhurried
 from tests.evaluation.runs import Graded, Run, judged, run_of
 from tests.mining.samples import random_units, vectors
@@ -209,6 +212,97 @@ def test_a_cut_through_equal_scores_keeps_the_larger_ids() -> None:
     same = vectors([[1.0, 0.0]] * 5)
     run = search(judged({"q": {"a": 1}}, "abcde"), same[:1], same, 3)
     assert run["corpus-id"].to_list() == ["e", "d", "c"]
+
+
+def many(rng: np.random.Generator, queries: int, passages: int) -> Judged:
+    """Queries with two positives each over passages in classes; a passage shares words with others."""
+    words = ["Kran", "Hafen", "Boot", "Möwe", "Kai", "Netz"]
+    ids = [f"d{n:03}" for n in range(passages)]
+    texts = {one: " ".join(rng.choice(words, 3)) for one in ids}
+    qrels = {
+        f"q{n:02}": dict.fromkeys(map(str, rng.choice(ids, 2, replace=False)), 1) for n in range(queries)
+    }
+    asked = {query: str(rng.choice(words)) for query in qrels}
+    classes = [(one, f"k{n % 30}") for n, one in enumerate(ids)]
+    return judged(qrels, texts, queries=asked, classes=classes)
+
+
+@pytest.mark.parametrize("block", [1, 7, 23, 24, 1000])
+def test_blocks_of_queries_change_no_bit(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    where = many(rng, 24, 160)
+    asked, sought = random_units(rng, 24, 8), random_units(rng, 160, 8)
+    sought[:80] = sought[rng.integers(0, 80, 80)]  # equal scores
+    told: list[tuple[int, int]] = []
+    runs = {
+        "vectors": (
+            search(where, asked, sought, 90),
+            searched(where, asked, sought, 90, block=block, progress=lambda *both: told.append(both)),
+        ),
+        "bm25": (bm25(where, 90), bm25_parts(where, 90, block=block)),
+    } | {rule: (rule_run(where, rule, k=90), rule_parts(where, rule, k=90, block=block)) for rule in RULES}
+    for name, (whole, parts) in runs.items():
+        pieces = list(parts)
+        assert all(part.queries.height <= block for part, _ in pieces), name
+        assert pl.concat([run for _, run in pieces]).equals(whole), name
+        expected = score_run(where, whole, FACTS, resamples=20)
+        assert score_parts(where, pieces, FACTS, resamples=20) == expected, name
+        with monkeypatch.context() as patch:
+            patch.setattr("builders.evaluation.pairs.BLOCK", block)
+            assert (
+                score_run(where, whole.sample(fraction=1, shuffle=True, seed=1), FACTS, resamples=20)
+                == expected
+            )
+    assert told[-1] == (24, 24) and len(told) == -(-24 // block)
+
+
+def test_only_the_ten_best_cores_count() -> None:
+    """The positive's core is at place 10 or 11 among cores, each of two passages."""
+    ids = [f"d{n:02}" for n in range(40)]
+    run = {"q": {one: float(40 - n) for n, one in enumerate(ids)}}
+    classes = [(one, f"k{n // 2}") for n, one in enumerate(ids)]
+    for positive, place in (("d19", 10), ("d20", None)):
+        where = judged({"q": {positive: 1}}, ids, classes=classes)
+        value = per_query(where, run_of(run))["core_ndcg_at_10"].item()
+        assert value == pytest.approx(1 / np.log2(place + 1) if place else 0.0)
+
+
+def test_mteb_differs_at_near_ties_and_nowhere_else(mteb_scores: Scorer) -> None:
+    """A product in float32 orders what the same words, or the same text twice, leave equal up to rounding.
+
+    Half of the passages are the same six words in another order, under vectors that are sums of those of
+    words: those of words in another order differ in the last bit. The other half is random. A query looks
+    into one half. mteb is given scores with the error of float32, and must agree wherever no two passages
+    down to the eleventh place lie nearer than that.
+    """
+    rng = np.random.default_rng(3)
+    words = rng.standard_normal((6, 8)).astype(np.float32)
+    permuted = [np.add.reduce(words[rng.permutation(6)], axis=0, dtype=np.float32) for _ in range(40)]
+    sought = np.zeros((80, 16), np.float32)
+    sought[:40, :8], sought[40:, 8:] = permuted, rng.standard_normal((40, 8))
+    asked = np.zeros((20, 16), np.float32)
+    asked[:10, :8] = permuted[0] + 0.3 * rng.standard_normal((10, 8))
+    asked[10:, 8:] = rng.standard_normal((10, 8))
+    asked, sought = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (asked, sought))
+    ids = [f"d{n:02}" for n in range(80)]
+    half = [0] * 10 + [40] * 10
+    qrels = {
+        f"q{n:02}": {ids[start + int(one)]: 1 for one in rng.choice(40, 8, replace=False)}
+        for n, start in enumerate(half)
+    }
+    where = judged(qrels, ids)
+    exact = asked.astype(np.float64) @ sought.astype(np.float64).T
+    product = (exact + 1e-7 * rng.standard_normal(exact.shape)).astype(np.float32)
+    theirs = mteb_scores(
+        {f"q{n:02}": dict(zip(ids, map(float, product[n]), strict=True)) for n in range(20)}, qrels
+    ).all_scores
+    ours = dict(per_query(where, search(where, asked, sought)).select("query-id", "ndcg_at_10").iter_rows())
+    best = -np.sort(-exact, axis=1)[:, :11]
+    apart = {f"q{n:02}" for n in range(20) if (best[n, :-1] - best[n, 1:]).min() > 1e-6}
+    differ = {query for query, value in ours.items() if value != theirs[query]["ndcg_cut_10"]}
+    assert len(apart) >= 8
+    assert not differ & apart
+    assert len(differ) >= 5, "the passages of equal words are ordered by chance there, by id here"
 
 
 def test_vectors_of_other_texts_are_refused() -> None:

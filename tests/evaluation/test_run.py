@@ -1,21 +1,26 @@
 from __future__ import annotations
 
+import json
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from builders import files, registry
-from builders.errors import Refused, StorageError, UsageError
+from builders.encoders import Role
+from builders.errors import EncoderError, Refused, StorageError, UsageError
 from builders.evaluation.candidates import Candidate, candidate
-from builders.evaluation.clustering import read_sets, unique_texts
+from builders.evaluation.clustering import read_sets, score_pipelines, unique_texts
 from builders.evaluation.model import ClusteringResult, RetrievalResult
-from builders.evaluation.run import Evaluation, Options, evaluate
+from builders.evaluation.run import Evaluation, Options, evaluate, failed
+from builders.evaluation.sanity import check
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
 from builders.spec import Clustering
@@ -24,6 +29,7 @@ from tests.evaluation.built import Told, build_sample
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ("germandpr", "tenkgnad")
+SLOW = ("agglomerative", "pca+minibatch-kmeans")
 SPECS = [registry.load(name) for name in CONFIGS]
 
 
@@ -38,10 +44,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def out(shared: Path, tmp_path: Path) -> Path:
     """A copy of the built tree that a test may change."""
-    import shutil
-
     shutil.copytree(shared, tmp_path / "dist")
     return tmp_path / "dist"
+
+
+def copy_of(out: Path) -> Path:
+    return Path(shutil.copytree(out, out.parent / "copy" / "dist"))
+
+
+def tenkgnad() -> Clustering:
+    spec = registry.load("tenkgnad")
+    assert isinstance(spec, Clustering)
+    return spec
 
 
 def run(
@@ -58,6 +72,10 @@ def run(
 
 def kept(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.glob("work/*/eval/*"))}
+
+
+def dumped(found: Evaluation) -> list[str]:
+    return [one.model_dump_json() for one in (*found.results, *found.baselines)]
 
 
 def test_every_config_variant_and_pipeline_has_a_result(out: Path) -> None:
@@ -81,11 +99,8 @@ def test_a_second_run_computes_nothing(out: Path) -> None:
     first = run(out, "hashing", "bm25", "oracle")
     before, told = kept(out), Told()
     times = {path: path.stat().st_mtime_ns for path in out.glob("work/*/eval/*")}
-    for path in out.rglob("*.parquet"):
-        path.unlink()  # nothing of it is read again
-    for spec in SPECS:
-        (work_folder(out, spec.name) / "classes.parquet").unlink(missing_ok=True)
     second = run(out, "hashing", "bm25", "oracle", told=told)
+    assert dumped(second) == dumped(first)  # the order of scores and levels too
     assert second == first
     assert kept(out) == before
     assert times == {path: path.stat().st_mtime_ns for path in out.glob("work/*/eval/*")}
@@ -167,11 +182,87 @@ def test_a_killed_run_goes_on(out: Path, tmp_path: Path) -> None:
     assert again == run(out, "hashing")
 
 
+def test_a_killed_run_keeps_single_sets_of_slow_pipelines(out: Path) -> None:
+    """The process is killed when two sets of the first table are scored; these are not scored again."""
+    program = (
+        "import os, signal, sys; from pathlib import Path; from tests.evaluation import test_run as t\n"
+        "class Fatal(t.Told):\n"
+        "    def tick(self, name, done, total):\n"
+        "        name.startswith('cluster') and done == 2 and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "t.run(Path(sys.argv[1]), 'hashing', told=Fatal(), pipelines=t.SLOW)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(out)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    parts = sorted(out.glob("work/*/eval/*.sets.json"))
+    assert len(parts) == 1
+    whole = copy_of(out)
+    for path in parts:
+        (whole / path.relative_to(out)).unlink()
+    marked = json.loads(parts[0].read_bytes())
+    assert len(marked) == 2
+    parts[0].write_text(json.dumps([marked[0] | {"v_measure": 0.5}, marked[1]]), encoding="utf-8")
+    changed, fresh = (
+        run(out, "hashing", pipelines=SLOW).results,
+        run(whole, "hashing", pipelines=SLOW).results,
+    )
+    assert not list(out.glob("work/*/eval/*.sets.json"))
+    values = [
+        ([score.v_measure for score in one.sets], [score.v_measure for score in other.sets])
+        for one, other in zip(changed, fresh, strict=True)
+        if isinstance(one, ClusteringResult) and isinstance(other, ClusteringResult)
+    ]
+    unequal = [(ours, theirs) for ours, theirs in values if ours != theirs]
+    assert len(values) == 4 and len(unequal) == 1
+    ((ours, theirs),) = unequal
+    assert ours[0] == 0.5 and ours[1:] == theirs[1:]
+
+
+def test_sets_scored_one_by_one_are_those_scored_together(out: Path) -> None:
+    sets = read_sets(out, tenkgnad(), "s2s")
+    texts = unique_texts([sets])
+    encoder = candidate("hashing").clustering
+    assert encoder is not None
+    vectors = encoder().encode(texts.to_list(), "passage")
+    found = {
+        one.pipeline: one
+        for one in run(out, "hashing", pipelines=SLOW).results
+        if "s2s" in one.config and isinstance(one, ClusteringResult)
+    }
+    for one in score_pipelines(
+        sets, texts, vectors, found[SLOW[0]].encoder, config="tenkgnad-clustering-s2s", pipelines=SLOW
+    ):
+        assert found[one.pipeline].model_dump() == one.model_dump()
+
+
 def test_a_damaged_result_is_computed_again(out: Path) -> None:
     first = run(out, "hashing")
     for path in out.glob("work/*/eval/*"):
         path.write_bytes(path.read_bytes()[:-20])
     assert run(out, "hashing") == first
+
+
+@pytest.mark.parametrize(
+    "gone", ["scores", "sets", "levels", "v_measure_error", "ndcg_at_10", "ndcg_at_10_shared_error"]
+)
+def test_what_lacks_something_is_computed_again(out: Path, gone: str) -> None:
+    """Valid JSON, and for some a valid result, but not all that is needed of it."""
+    first, before, changed = run(out, "hashing"), kept(out), 0
+    for path in out.glob("work/*/eval/*"):
+        document = json.loads(path.read_bytes())
+        if gone in document:
+            emptied: dict[str, object] = {"scores": {}, "sets": [], "levels": {}}
+            document = (
+                document | {gone: emptied[gone]}
+                if gone in emptied
+                else {k: v for k, v in document.items() if k != gone}
+            )
+        elif gone in document.get("scores", {}):
+            del document["scores"][gone]
+        else:
+            continue
+        changed += 1
+        path.write_text(json.dumps(document), encoding="utf-8")
+    assert changed and run(out, "hashing") == first and kept(out) == before
 
 
 def test_a_config_that_was_not_built_is_told_with_the_command(tmp_path: Path) -> None:
@@ -192,8 +283,21 @@ def swap_a_file(out: Path) -> None:
     pl.read_parquet(path).head(2).write_parquet(path)
 
 
-def test_rows_that_are_not_those_of_the_lock_are_refused(out: Path) -> None:
-    swap_a_file(out)
+CHANGES = ["mteb-de/germandpr/queries/test.parquet", "tecb-de/tenkgnad/clustering-p2p/test.parquet"]
+
+
+@pytest.mark.parametrize("path", CHANGES)
+@pytest.mark.parametrize("scored", [True, False])
+def test_rows_that_are_not_those_of_the_lock_are_refused(out: Path, path: str, *, scored: bool) -> None:
+    """Also where everything was scored before, so that no row would be read again."""
+    if scored:
+        run(out, "hashing")
+    rows = pl.read_parquet(out / path)
+    rows.head(2).write_parquet(out / path)
+    with pytest.raises(StorageError, match=r"test\.parquet: not the file that was built") as caught:
+        run(out, "hashing")
+    assert caught.value.hint.endswith(f"--out {out}")
+    (out / path).unlink()
     with pytest.raises(StorageError, match=r"test\.parquet: not the file that was built"):
         run(out, "hashing")
 
@@ -201,15 +305,7 @@ def test_rows_that_are_not_those_of_the_lock_are_refused(out: Path) -> None:
 def test_other_rows_are_other_results(out: Path) -> None:
     """A build that publishes other queries replaces the files and their hashes in the lock."""
     first = run(out, "hashing").results
-    swap_a_file(out)
-    path = work_folder(out, "germandpr") / "lock.json"
-    lock = read_lock(path)
-    rows = out / "mteb-de/germandpr/queries/test.parquet"
-    new = {"sha256": files.sha256(rows), "content": "0" * 64}
-    changed = tuple(
-        one.model_copy(update=new if one.path.endswith("queries/test.parquet") else {}) for one in lock.files
-    )
-    files.write_json(path, lock.model_copy(update={"files": changed}).model_dump(mode="json"))
+    relock(out, "queries", pl.read_parquet(out / "mteb-de/germandpr/queries/test.parquet").head(2))
     second = run(out, "hashing").results
     assert isinstance(second[0], RetrievalResult) and second[0].queries == 2
     assert second[1:] == first[1:]
@@ -226,3 +322,67 @@ def test_a_build_meanwhile_is_noticed(out: Path) -> None:
     with pytest.raises(Refused, match="another build"):
         evaluate(SPECS, [Candidate("x", "dense", making, making, cached=False)], Options(out=out), Told())
     assert kept(out) == before
+
+
+class Broken(HashEncoder):
+    """Its vectors are of no use for one role."""
+
+    def __init__(self, role: str, value: float) -> None:
+        super().__init__(max_length=4_000, revision=f"{role} {value}")
+        self.role, self.value = role, value
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        vectors = super().encode(texts, role)
+        if role == self.role:
+            vectors[0] = self.value
+        return vectors
+
+
+def broken(name: str, role: str, value: float) -> Candidate:
+    encoder = Broken(role, value)
+    return Candidate(name, "dense", lambda _: encoder, lambda: encoder, cached=False)
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "scored"), [("query", np.nan, 2), ("passage", 1e30, 1), ("passage", np.nan, 0)]
+)
+def test_what_one_encoder_cannot_do_keeps_no_other_from_being_scored(
+    out: Path, role: str, value: float, scored: int
+) -> None:
+    ones = [candidate("hashing"), broken("kaputt", role, value), candidate("bm25")]
+    found = evaluate(SPECS, ones, Options(out=out), Told())
+    names = [one.encoder.name for one in found.results]
+    assert (names.count("hashing"), names.count("bm25"), names.count("kaputt")) == (3, 1, scored)
+    assert found.failures and {one.encoder for one in found.failures} == {"kaputt"}
+    assert all(one.error.message.startswith("kaputt: ") for one in found.failures)
+    assert failed(found.failures).exit_code == 2 and "kaputt: " in failed(found.failures).message
+    assert len(found.baselines) == 4 + 2 * 3
+
+
+def test_an_encoder_that_is_alone_and_fails_is_the_error(out: Path) -> None:
+    with pytest.raises(EncoderError, match="kaputt: "):
+        evaluate(SPECS[1:], [broken("kaputt", "passage", np.nan)], Options(out=out), Told())
+
+
+def test_a_config_that_cannot_be_scored_keeps_no_other_from_being_scored(out: Path) -> None:
+    """A build of few rows may have a split without pairs."""
+    relock(out, "qrels", pl.read_parquet(out / "mteb-de/germandpr/qrels/test.parquet").clear())
+    found = run(out, "hashing", "bm25")
+    assert {one.config for one in found.results} == {"tenkgnad-clustering-s2s", "tenkgnad-clustering-p2p"}
+    assert ["no query" in one.error.message for one in found.failures] == [True]
+    assert set(found.chances) == {one.config for one in found.results}
+    findings = check(found.results, found.baselines, found.chances)
+    assert [one.code for one in findings] == ["eval-too-small-to-tell"]
+
+
+def relock(out: Path, kind: str, rows: pl.DataFrame) -> None:
+    """Replace a table of the test split as another build would."""
+    table = out / f"mteb-de/germandpr/{kind}/test.parquet"
+    rows.write_parquet(table)
+    path = work_folder(out, "germandpr") / "lock.json"
+    lock = read_lock(path)
+    new = {"sha256": files.sha256(table), "content": "0" * 64}
+    changed = tuple(
+        one.model_copy(update=new if one.path.endswith(f"{kind}/test.parquet") else {}) for one in lock.files
+    )
+    files.write_json(path, lock.model_copy(update={"files": changed}).model_dump(mode="json"))

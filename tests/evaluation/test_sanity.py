@@ -88,6 +88,30 @@ def test_what_nothing_solves_is_told_apart_from_one_bad_encoder() -> None:
     assert codes([clustered("e5", 0.035, pipeline="umap+hdbscan")], []) == []
 
 
+def test_a_table_too_small_to_tell_is_not_called_wrong() -> None:
+    """Six errors above chance lie beyond any score: a perfect one proves no less than a bad one."""
+    chances = {"jobs/test": {"ndcg_at_10": 0.3, "ndcg_at_10_error": 0.2, "ndcg_at_10_shared_error": 0.2}}
+    findings = check(
+        [searched("e5", 1.0), searched("own", 0.3)], baselines(random=0.3, constant=0.3), chances
+    )
+    assert [finding.code for finding in findings] == ["eval-too-small-to-tell"]
+    assert findings[0].examples == ("jobs/test: chance alone may reach 1.00",)
+    chances["jobs/test"]["ndcg_at_10_error"] = 0.01
+    findings = check(
+        [searched("e5", 1.0), searched("own", 0.3)], baselines(random=0.3, constant=0.3), chances
+    )
+    assert [finding.code for finding in findings] == ["eval-encoder-at-chance"]
+
+
+def test_a_table_without_chance_is_held_against_no_rule_that_needs_it() -> None:
+    assert check([searched("e5", 0.01)], baselines(random=0.9, constant=0.9, oracle=1.0), {}) == []
+
+
+def test_a_name_reaches_no_terminal_raw() -> None:
+    (finding,) = check([searched("e5", 0.7), searched("\x1b[31mrot\nneu", 0.03)], baselines(), CHANCES)
+    assert finding.examples == ("jobs/test: [31mrot neu 0.03000, chance 0.02000",)
+
+
 def test_errors_are_only_what_no_encoder_can_cause() -> None:
     severities = {code.name: code.severity for code in CODES}
     assert all(re.fullmatch(r"eval(-[a-z]+)+", name) for name in severities)

@@ -1,0 +1,46 @@
+"""Hydrated texts as `mteb-de eval` sees them: where they lie, and whether their scores can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from builders.errors import StorageError
+from builders.evaluation.places import TextFolder, has_texts
+from builders.hydration.folder import Hydrated, read_record
+from builders.hydration.shares import COMPARABLE
+from builders.lock.committed import stand_ins
+from builders.lock.model import Lock
+
+
+def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, TextFolder]:
+    """Return where hydrated texts lie, by config; none where nothing was hydrated.
+
+    Args:
+        out: The folder that was built into.
+        folder: Of the texts; None for the one under `out`.
+        locks: Of what was built there.
+
+    Raises:
+        StorageError: They were asked for by their folder and are not there, or their record is damaged.
+    """
+    place = folder or out / "hydrated"
+    record = read_record(place)
+    if record is None or not has_texts(place, record.config) or all(one.left_out for one in record.sets):
+        if folder is not None:
+            hint = "Run mteb-de hydrate first."
+            raise StorageError(f"{folder}: no hydrated texts to evaluate", hint=hint)
+        return {}
+    return {record.config: TextFolder(place, _obstacle(record, locks))}
+
+
+def _obstacle(record: Hydrated, locks: Iterable[Lock]) -> str:
+    """Return what keeps scores of texts from being held against published ones."""
+    if record.stand_in or any(stand_ins(lock) for lock in locks if lock.config == record.config):
+        return "a stand-in for Reddit gave the texts"
+    if not record.compared:
+        return "the sets were drawn from what is there now"
+    lost = sum(not one.comparable for one in record.sets)
+    if lost:
+        return f"{lost} of {len(record.sets)} sets hold less than {COMPARABLE:.0%} of their ids"
+    return ""
