@@ -100,10 +100,10 @@ def rule_scores(
     """Score an encoder that needs no model.
 
     "random" must score near `chance`, see `simulate`. "constant" gives all texts the same vector: k-means
-    finds one cluster, up to rounding, which scores 0.0 in every set with several labels. "oracle" gives each row a vector
-    that stands for its label: k-means over all rows finds the labels, 1.0. Neither of these two needs a fit.
-    mteb's k-means takes its first centres from a sample of 1,500 rows, which misses rare labels, and so keeps
-    even an oracle a little below 1.0 (see `ceiling`).
+    finds one cluster, up to rounding, which scores 0.0 in every set with several labels. "oracle" gives each
+    row a vector that stands for its label: k-means over all rows finds the labels, 1.0. Neither of these two
+    needs a fit. mteb's k-means takes its first centres from a sample of 1,500 rows, which misses rare labels,
+    and so keeps even an oracle a little below 1.0 (see `ceiling`).
 
     Args:
         sets: As `clustering.read_sets` returns them.

@@ -18,7 +18,8 @@ from builders.text.merge import encoded_text
 ALL = "all"
 """The union of the splits."""
 BLOCK = 512
-"""Queries that are ranked and measured together: with 1,000 passages each, a fifth of a gigabyte."""
+"""Queries that are ranked and measured together. With 1,000 passages each, and classes, searching and
+measuring took 340 MB for 4,000 queries and 310 MB for 1,000; all at once 1.8 GB and .5 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,6 @@ def _stacked(subject: Subject, kind: Kind, splits: tuple[str, ...]) -> pl.DataFr
         if split not in tables:
             raise StorageError(
                 f"{config_name(subject.spec.name, kind)}: there is no {split} split",
-                hint=f"Run: mteb-de build {subject.spec.name}",
+                hint=f"Run mteb-de build {subject.spec.name} again, with the same --out.",
             )
     return pl.concat([tables[split] for split in splits]).sort(SORT_KEYS[kind])
