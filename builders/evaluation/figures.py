@@ -13,6 +13,7 @@ from builders import files
 from builders.errors import StorageError
 from builders.evaluation.lengths import Lengths, lengths
 from builders.evaluation.overlap import Overlap, overlap
+from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import Frozen, Lock, read_lock
 from builders.parquet import read_frame
@@ -55,6 +56,7 @@ class ConfigFigures(Frozen):
         lengths: By table.
         overlap: None without pairs to compare.
         sets: In published order.
+        stand_in: Whether something else than all of the real upstreams was built.
     """
 
     config: str
@@ -65,6 +67,7 @@ class ConfigFigures(Frozen):
     lengths: tuple[Lengths, ...] = ()
     overlap: Overlap | None = None
     sets: tuple[SetBalance, ...] = ()
+    stand_in: bool = False
 
 
 def read_figures(
@@ -89,10 +92,14 @@ def read_figures(
 
 
 def _read(out: Path, spec: ConfigSpec, hydrated: Path | None, seed: int) -> ConfigFigures:
-    config = spec.name
-    if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated, config)):
-        return clustering_figures(config, texts)
-    tables = _Tables(out, read_lock(work_folder(out, config) / "lock.json"))
+    if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated, spec.name)):
+        return clustering_figures(spec.name, texts)
+    lock = read_lock(work_folder(out, spec.name) / "lock.json")
+    stand_in = not whole_upstream(lock.sources, lock.parameters)
+    return _built(spec.name, _Tables(out, lock), seed).model_copy(update={"stand_in": stand_in})
+
+
+def _built(config: str, tables: _Tables, seed: int) -> ConfigFigures:
     if tables.has(Kind.QUERIES):
         return retrieval_figures(
             config,

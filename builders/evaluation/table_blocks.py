@@ -41,7 +41,12 @@ def evaluated(results: Sequence[Result], figures: Sequence[ConfigFigures]) -> Se
     ]
     header = ("Encoder", "Kind", "Model", "Revision", "Dimensions", "Mined for")
     blocks = (
-        Block("Tables", "", None, filled(table(("Config", "Queries", *SPLITS, "Passages", "Sets"), tables))),
+        Block(
+            "Tables",
+            _made_of(figures),
+            None,
+            filled(table(("Config", "Queries", *SPLITS, "Passages", "Sets"), tables)),
+        ),
         Block(
             "Encoders",
             "Dense encoders turn texts into vectors, lexical ones rank by words, and rules know no text. One "
@@ -55,6 +60,14 @@ def evaluated(results: Sequence[Result], figures: Sequence[ConfigFigures]) -> Se
         "",
         tuple(block for block in blocks if block.table and block.table.rows),
     )
+
+
+def _made_of(figures: Sequence[ConfigFigures]) -> str:
+    """Say which tables tell nothing of the real datasets."""
+    stand_ins = [one.config for one in figures if one.stand_in]
+    if not stand_ins:
+        return ""
+    return f"Not built from all of the real upstreams, but from stand-ins or a part: {', '.join(stand_ins)}."
 
 
 def _said(facts: EncoderFacts, configs: Sequence[str]) -> tuple[str | int, ...]:

@@ -53,6 +53,7 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     specs = [registry.load(name) for name in ("blurbs", "germandpr")]
     blurbs, germandpr = read_figures(tmp_path / "dist", specs)
 
+    assert blurbs.stand_in and germandpr.stand_in
     lock = built["blurbs"].lock
     assert lock.clustering is not None
     assert [(one.level, one.rows, one.labels) for one in blurbs.sets] == [

@@ -318,3 +318,11 @@ def test_the_sets_of_one_encoder_are_told_apart_by_level() -> None:
     )
     assert ">within</text>" in one and ">coarse</text>" in one
     assert ">within</text>" not in two and ">e5</text>" in two
+
+
+def test_what_was_built_of_stand_ins_is_told(tmp_path: Path) -> None:
+    made = replace(content(), figures=(garden().model_copy(update={"stand_in": True}), beds()))
+    text, page = (path.read_text(encoding="utf-8") for path in write_report(made, tmp_path))
+    told = "from stand-ins or a part: garten."
+    assert told in text and told in page
+    assert "stand-ins" not in write_report(content(), tmp_path)[0].read_text(encoding="utf-8")
