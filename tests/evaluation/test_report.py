@@ -26,6 +26,7 @@ from tests.evaluation.report_kit import (
     clustering,
     compared,
     content,
+    garden,
     retrieval,
 )
 
