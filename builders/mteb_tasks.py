@@ -27,7 +27,7 @@ try:
     from mteb.abstasks.task_metadata import MetadataDatasetDict, TaskMetadata
 except ImportError as error:
     raise ImportError(
-        f"the tasks need mteb, which is not installed ({error}): from a checkout, pip install '.[mteb]'"
+        f"the tasks need mteb, which is not installed ({error}): pip install -c constraints.txt -e '.[mteb]'"
     ) from error
 
 if TYPE_CHECKING:

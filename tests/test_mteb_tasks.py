@@ -338,7 +338,7 @@ def test_without_mteb_the_import_says_what_to_install() -> None:
     done = python("import sys; sys.modules['mteb'] = None; import builders.mteb_tasks")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError: the tasks need mteb, which is not installed")
-    assert "from a checkout, pip install '.[mteb]'" in done.stderr.splitlines()[-1]
+    assert "pip install -c constraints.txt -e '.[mteb]'" in done.stderr.splitlines()[-1]
 
 
 def test_another_version_of_mteb_is_told() -> None:

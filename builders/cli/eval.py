@@ -203,7 +203,7 @@ def _show(
         if one.verdict == "differs":
             say(f"- {escape(_outside(one))}" if as_markdown else _outside(one))
     last = f"{closing(compared)}; {len(findings)} findings"
-    say(escape(last) if as_markdown else last)
+    say(f"\n{escape(last)}" if as_markdown else last)
 
 
 def _outside(one: Compared) -> str:

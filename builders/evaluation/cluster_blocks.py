@@ -26,7 +26,7 @@ def clustering_scores(results: Sequence[Result], compared: Sequence[Compared]) -
             for config, group in grouped(found, lambda result: result.config)
         ),
         legend="A line reaches one spread to each side, a hollow diamond is a published score that may be "
-        "compared. Rules that know no text are in the table only.",
+        "compared. Rules that know no text, if asked for, are in the table only.",
     )
 
 

@@ -247,12 +247,12 @@ def _lines(result: Result, locks: Mapping[str, Lock], published: tuple[Published
 def _obstacle(result: Result, one: Published, lock: Lock) -> str:
     """Return what keeps two scores from being compared, or nothing."""
     encoder = result.encoder
-    if encoder.kind != "dense" or _plain(encoder.model) != encoder.model.lower():
-        return "near the model, and not the model itself"
     if lock.parameters.get("not_comparable"):
         return str(lock.parameters["not_comparable"])
     if not whole_upstream(lock.sources, lock.parameters):
         return "not built from the whole real upstream"
+    if encoder.kind != "dense" or _plain(encoder.model) != encoder.model.lower():
+        return "near the model, and not the model itself"
     if one.model_revision and one.model_revision != encoder.revision:
         return "another revision of the model"
     if one.model.lower() not in prompted_alike():

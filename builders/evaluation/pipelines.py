@@ -30,7 +30,7 @@ _NEIGHBOURS = 15
 _FEWEST = 3
 """Rows that UMAP needs; fewer stay as they are."""
 _MIN_CLUSTER = 5
-_EXTRA = "From a checkout: pip install '.[clustering]'"
+_EXTRA = "From a checkout: pip install -c constraints.txt -e '.[clustering]'"
 
 
 @dataclass(frozen=True, slots=True)

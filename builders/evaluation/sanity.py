@@ -64,7 +64,7 @@ FEW = Code(
     "eval-too-small-to-tell",
     Severity.NOTE,
     "tables too small to tell an encoder from chance",
-    "Evaluate another split, or build without --limit.",
+    "Nothing to do for a sample; else evaluate another split, or build from more.",
 )
 CODES = (RANDOM, CONSTANT, ORACLE, LEXICAL, NOTHING, ENCODER, FEW)
 
@@ -118,7 +118,7 @@ def _metric(result: Result) -> str:
 
 def _off_chance(results: Iterable[Result], chances: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     for one in results:
-        if place_of(one) not in chances:
+        if place_of(one) not in chances or _too_small(one, chances[place_of(one)]):
             continue
         chance, metric, value = chances[place_of(one)], _metric(one), main_score(one)
         if abs(value - chance[metric]) > ERRORS_WIDE * chance[f"{metric}_error"] + _ROUNDED:
@@ -165,8 +165,9 @@ def _encoders(results: Sequence[Result], chances: Mapping[str, Mapping[str, floa
             places.setdefault(place_of(one), []).append(one)
     nothing, single, few = [], [], []
     for place, asked in places.items():
-        if (ceiling := _by_chance(asked[0], chances[place])) > UNTOLD:
-            few.append(f"{place}: chance alone may reach {min(ceiling, 1.0):.2f}")
+        if _too_small(asked[0], chances[place]):
+            ceiling = min(_by_chance(asked[0], chances[place]), 1.0)
+            few.append(f"{place}: chance alone may reach {ceiling:.2f}")
             continue
         low = [one for one in asked if _at_chance(one, chances[place])]
         if len(low) == len(asked):
@@ -181,6 +182,10 @@ def _encoders(results: Sequence[Result], chances: Mapping[str, Mapping[str, floa
 
 def _at_chance(result: Result, chance: Mapping[str, float]) -> bool:
     return main_score(result) <= _by_chance(result, chance)
+
+
+def _too_small(result: Result, chance: Mapping[str, float]) -> bool:
+    return _by_chance(result, chance) > UNTOLD
 
 
 def _by_chance(result: Result, chance: Mapping[str, float]) -> float:

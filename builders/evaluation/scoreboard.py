@@ -1,4 +1,4 @@
-"""Results as tables of words: one for what searches, one for what clusters, each beside published scores."""
+"""Results as tables of words: what searches, what clusters, and what of it stands beside published scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builders.plots.svg import label
 
 _NOTHING = "–"
 _WIDEST = 100
-_PUBLISHED = ("published", "difference", "tolerance", "verdict")
+_PUBLISHED = ("table", "encoder", "metric", "ours", "published", "difference", "tolerance", "verdict")
 _VERDICTS = ("differs", "agrees", "not comparable")
 
 
@@ -32,37 +32,39 @@ def scoreboards(results: Sequence[Result], compared: Sequence[Compared]) -> list
 
     Args:
         results: What was scored.
-        compared: As `compare` returns it; beside a result stands the published score that tells most: one
-            outside its tolerance, one inside, one that cannot be compared.
+        compared: As `compare` returns it; of several published scores of a result that one is shown that
+            tells most: one outside its tolerance, one inside, one that cannot be compared.
     """
     searched = [one for one in results if isinstance(one, RetrievalResult)]
     clustered = [one for one in results if isinstance(one, ClusteringResult)]
     boards = []
     if searched:
-        boards.append(_retrieval(searched, compared))
+        boards.append(_retrieval(searched))
     if clustered:
-        boards.append(_clustering(clustered, compared))
+        boards.append(_clustering(clustered))
+    if beside := [line for one in results if (line := _published(one, compared))]:
+        boards.append(Scoreboard("Beside published scores", _PUBLISHED, tuple(beside)))
     return boards
 
 
-def _retrieval(results: Sequence[RetrievalResult], compared: Sequence[Compared]) -> Scoreboard:
+def _retrieval(results: Sequence[RetrievalResult]) -> Scoreboard:
     names = [name for name in SCORES if any(name in one.scores for one in results)]
     rows = []
     for one in results:
         scores = (_shown(one.scores.get(name), interval=name == "ndcg_at_10") for name in names)
-        rows.append((one.config, one.split, label(one.encoder.name), *scores, *_published(one, compared)))
-    headings = ("config", "split", "encoder", *(SCORES[name] for name in names), *_PUBLISHED)
+        rows.append((one.config, one.split, label(one.encoder.name), *scores))
+    headings = ("config", "split", "encoder", *(SCORES[name] for name in names))
     return Scoreboard("Retrieval", headings, tuple(rows))
 
 
-def _clustering(results: Sequence[ClusteringResult], compared: Sequence[Compared]) -> Scoreboard:
+def _clustering(results: Sequence[ClusteringResult]) -> Scoreboard:
     levels = by_level(level for one in results for level in one.levels)
     rows = []
     for one in results:
         means = (f"{one.levels[level].mean:.4f}" if level in one.levels else _NOTHING for level in levels)
         overall = (f"{one.v_measure:.6f}", f"{one.spread:.4f}", *means)
-        rows.append((one.config, label(one.encoder.name), one.pipeline, *overall, *_published(one, compared)))
-    headings = ("config", "encoder", "pipeline", "V-measure", "spread", *levels, *_PUBLISHED)
+        rows.append((one.config, label(one.encoder.name), one.pipeline, *overall))
+    headings = ("config", "encoder", "pipeline", "V-measure", "spread", *levels)
     return Scoreboard("Clustering", headings, tuple(rows))
 
 
@@ -73,11 +75,13 @@ def _shown(score: Score | None, *, interval: bool) -> str:
     return f"{score.value:.5f}{ends if interval else ''}"
 
 
-def _published(result: Result, compared: Sequence[Compared]) -> tuple[str, str, str, str]:
+def _published(result: Result, compared: Sequence[Compared]) -> tuple[str, ...]:
     if isinstance(result, RetrievalResult):
-        where, main = (result.config, result.split, ""), "ndcg_at_10"
+        where, main, shown = (result.config, result.split, ""), "ndcg_at_10", SCORES["ndcg_at_10"]
+        place = f"{result.config}/{result.split}"
     else:
-        where, main = (result.config, "", result.pipeline), "v_measure"
+        where, main, shown = (result.config, "", result.pipeline), "v_measure", result.pipeline
+        place = result.config
     beside = [
         one
         for one in compared
@@ -85,8 +89,9 @@ def _published(result: Result, compared: Sequence[Compared]) -> tuple[str, str, 
         and (one.encoder, one.metric) == (result.encoder.name, main)
     ]
     if not beside:
-        return (_NOTHING,) * 4
+        return ()
     one = min(beside, key=lambda line: _VERDICTS.index(line.verdict))
     allowed = _NOTHING if one.tolerance is None else f"{one.tolerance:.3f}"
     verdict = f"{one.verdict}: {one.why}" if one.why else one.verdict
-    return f"{one.published:.5f}", f"{one.difference:+.5f}", allowed, label(verdict, _WIDEST)
+    scores = (f"{one.ours:.5f}", f"{one.published:.5f}", f"{one.difference:+.5f}", allowed)
+    return place, label(result.encoder.name), shown, *scores, label(verdict, _WIDEST)

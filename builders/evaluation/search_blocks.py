@@ -26,7 +26,7 @@ def retrieval_scores(results: Sequence[Result], compared: Sequence[Compared]) ->
             for (config, split), group in grouped(found, lambda result: (result.config, result.split))
         ),
         legend="A line is the 95 % interval, a hollow diamond a published score that may be compared. Rules "
-        "that know no text are in the table only.",
+        "that know no text, if asked for, are in the table only.",
     )
 
 

@@ -137,6 +137,8 @@ def complete(spec: Ids, ids: Sequence[str], options: Options, progress: Progress
         ledger.purge()
         known = ledger.latest()
         open_ids = [name for name in ids if name not in known or _is_open(known[name], options)]
+        if options.dumps and not open_ids:
+            progress.step("dumps", "not read: every id has an answer already")
         if open_ids:
             _ask(ledger, open_ids, options, progress)
             known = ledger.latest()

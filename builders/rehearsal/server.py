@@ -152,7 +152,7 @@ def serve(store: Store | None = None, *, port: int = 0) -> Iterator[Hub]:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"a Hub on loopback needs {error.name}",
-            hint="From a checkout: pip install -c constraints.txt '.[rehearsal]'",
+            hint="From a checkout: pip install -c constraints.txt -e '.[rehearsal]'",
         ) from error
     store = store or Store()
     listener = _listen(port)

@@ -106,7 +106,8 @@ def _plan_state(
             state, why = _rehearsed(out, release, plan)
     except (StorageError, Refused) as error:
         return "stale", error.message, ()
-    return state, f"{plan.tag}: {why}", (*plan.gates, *plan.stand_ins)
+    refused = () if state == "applied" else (*plan.gates, *plan.stand_ins)
+    return state, f"{plan.tag}: {why}", refused
 
 
 def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[State, str]:

@@ -100,7 +100,7 @@ def test_a_missing_library_is_named_with_its_extra(
     pipelines.choose(["minibatch-kmeans", "pca+agglomerative", "pca+hdbscan"])
     with pytest.raises(UsageError, match=f"needs {library}") as raised:
         pipelines.choose([name])
-    assert raised.value.hint == "From a checkout: pip install '.[clustering]'"
+    assert raised.value.hint == "From a checkout: pip install -c constraints.txt -e '.[clustering]'"
 
 
 def test_a_set_too_large_for_all_distances_is_refused() -> None:

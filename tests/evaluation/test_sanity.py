@@ -103,6 +103,12 @@ def test_a_table_too_small_to_tell_is_not_called_wrong() -> None:
     assert [finding.code for finding in findings] == ["eval-encoder-at-chance"]
 
 
+def test_a_random_encoder_is_not_wrong_where_nobody_can_tell() -> None:
+    chances = {"blurbs-clustering-s2s": {"v_measure": 0.566, "v_measure_error": 0.005}}
+    findings = check([clustered("e5", 0.9)], [clustered("random", 0.62)], chances)
+    assert [finding.code for finding in findings] == ["eval-too-small-to-tell"]
+
+
 def test_a_table_without_chance_is_held_against_no_rule_that_needs_it() -> None:
     assert check([searched("e5", 0.01)], baselines(random=0.9, constant=0.9, oracle=1.0), {}) == []
 

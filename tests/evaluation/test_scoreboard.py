@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from typing import Literal
+
+from builders.evaluation.compare import Compared
 from builders.evaluation.model import (
     ClusteringResult,
     EncoderFacts,
@@ -54,3 +57,18 @@ def test_a_name_is_one_short_line_of_printable_characters() -> None:
         (row,) = board.rows
         assert all(cell.isprintable() and len(cell) < 50 for cell in row)
         assert any(cell.startswith("[31mrot neux") for cell in row)
+
+
+def test_published_scores_have_a_table_of_their_own() -> None:
+    def beside(verdict: Literal["agrees", "not comparable"], why: str) -> Compared:
+        return Compared(
+            config="garten", split="test", encoder="e5", pipeline="", metric="ndcg_at_10",
+            ours=0.25, published=0.2, difference=0.05, tolerance=0.1,
+            verdict=verdict, why=why, model="verein/e5", source="q",
+        )  # fmt: skip
+
+    results = [searched("e5", "ndcg_at_10"), searched("hashing", "ndcg_at_10")]
+    _, board = scoreboards(results, [beside("not comparable", "ein Grund"), beside("agrees", "")])
+    assert board.title == "Beside published scores"
+    shown = ("garten/test", "e5", "nDCG@10", "0.25000", "0.20000", "+0.05000", "0.100", "agrees")
+    assert board.rows == (shown,)
