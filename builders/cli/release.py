@@ -195,6 +195,7 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 rehearsed; 1 something reads back otherwise than it was built; 2 could not run.
     """
+    from builders.release.model import read_plan
     from builders.release.rehearse import rehearse as run
 
     receipt = run(out, release)
@@ -206,9 +207,13 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
     for config, splits in sorted(receipt.rows.items()):
         lines.step(config, "  ".join(f"{split} {rows:,}" for split, rows in splits.items()))
     total = sum(sum(splits.values()) for splits in receipt.rows.values())
+    gates = read_plan(out, release).gates
+    for gate in gates:
+        lines.step("gate", gate)
+    following = "mend or waive what apply would refuse" if gates else f"mteb-de release apply {release}"
     say(
         f"rehearsed {receipt.repo}@{receipt.tag}: {len(receipt.rows)} configs, {total:,} rows and "
-        f"{len(receipt.files)} files read back equal; next: mteb-de release apply {release}"
+        f"{len(receipt.files)} files read back equal; next: {following}"
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from huggingface_hub import HfApi
 
 from builders.errors import UsageError
 from builders.rehearsal import Hub
 from builders.release import apply
-from builders.release.model import plan_path
-from builders.release.status import Status, status
+from builders.release.model import plan_path, read_plan
+from builders.release.status import Status, _refused, status
 from tests.cli.kit import call
 from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, writes
 
@@ -24,6 +26,13 @@ def now(out: Path, hub: Hub, repo: str = REPO) -> Status:
     found = status(out, RELEASE, repo, api=api_of(hub))
     assert writes(hub) == sent
     return found
+
+
+def test_a_hub_on_this_machine_takes_stand_ins_and_the_real_one_does_not(rehearsed: Path, hub: Hub) -> None:
+    edit(plan_path(rehearsed, RELEASE), stand_ins=["jobs: read from a folder"])
+    plan = read_plan(rehearsed, RELEASE)
+    assert _refused(plan, api_of(hub)) == ()
+    assert _refused(plan, HfApi(endpoint="https://huggingface.co")) == ("jobs: read from a folder",)
 
 
 def test_from_nothing_to_a_second_version(rehearsed: Path, hub: Hub) -> None:
@@ -56,6 +65,9 @@ def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: Hub, tmp_path: Path) -
     found = now(rehearsed, hub)
     assert (found.state, found.gates) == ("current", ("jobs: mining-yield: 10 %",))
     assert "of another plan" in found.why and found.next == "mteb-de release rehearse"
+    refused = replace(found, state="rehearsed")
+    assert "apply" in refused.next and refused.next != "mteb-de release apply"
+    assert replace(refused, gates=()).next == "mteb-de release apply"
     (rehearsed / RELEASE / "README.md").write_bytes(b"anders")
     found = now(rehearsed, hub)
     assert found.state == "stale" and "README.md: other bytes" in found.why
