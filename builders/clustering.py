@@ -16,7 +16,7 @@ from builders.evaluation.citation import Citation, read_citation, scores_for, sc
 from builders.lock.committed import whole_upstream
 from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
 from builders.personal import gold_set
-from builders.sets import DrawnSet, draw, fill
+from builders.sets import DrawnSet, draw, fill, provenance
 from builders.sources import Fetched
 from builders.spec import Clustering
 from builders.steps import (
@@ -97,7 +97,7 @@ def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[Drawn
             sets=tuple(_set(documents, one) for one in drawn),
             texts={variant: _lengths(documents[held][variant]) for variant in CLUSTERING},
         ),
-        provenance=_provenance(documents, drawn),
+        provenance=provenance(documents, drawn, "upstream_id"),
         facts={
             "documents": documents.height,
             "documents_in_no_set": documents.height - len(held),
@@ -161,16 +161,3 @@ def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetLock:
 def _lengths(texts: pl.Series) -> TextLock:
     lengths = [len(text) for text in set(texts.to_list())]
     return TextLock(unique=len(lengths), shortest=min(lengths), longest=max(lengths), characters=sum(lengths))
-
-
-def _provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
-    frames = [
-        documents[list(one.rows)].select(
-            table=pl.lit("sets"),
-            _id=pl.lit(str(number)),
-            upstream_id="upstream_id",
-            row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
-        )
-        for number, one in enumerate(drawn, 1)
-    ]
-    return pl.concat(frames, rechunk=True)

@@ -13,7 +13,7 @@ from builders.checks.model import Finding, IdsSubject
 from builders.errors import SourceChanged, SourceMissing
 from builders.files import sha256
 from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
-from builders.sets import DrawnSet, draw
+from builders.sets import DrawnSet, draw, provenance
 from builders.sources import Fetched
 from builders.sources.reddit.ids import IdsFile
 from builders.sources.reddit.statuses import read_statuses
@@ -233,8 +233,11 @@ def _write(
         findings=finding_locks(findings),
         files=tuple(file for _, file in encoded.values()),
     )
-    provenance = _provenance(prepared.submissions, drawn)
-    beside = {"dropped": prepared.dropped, "provenance": provenance, "statuses": prepared.statuses}
+    beside = {
+        "dropped": prepared.dropped,
+        "provenance": provenance(prepared.submissions, drawn, "id"),
+        "statuses": prepared.statuses,
+    }
     put(options.out, lock, encoded, beside)
     return lock
 
@@ -249,16 +252,3 @@ def _sets_line(figures: ClusteringLock) -> str:
     rows = [one.rows for one in figures.sets]
     labels = " ".join(str(one.labels) for one in figures.sets)
     return f"{len(rows)} sets of {min(rows):,}-{max(rows):,} ids; labels {labels}"
-
-
-def _provenance(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
-    frames = [
-        submissions[list(one.rows)].select(
-            table=pl.lit("sets"),
-            _id=pl.lit(str(number)),
-            upstream_id="id",
-            row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
-        )
-        for number, one in enumerate(drawn, 1)
-    ]
-    return pl.concat(frames, rechunk=True)

@@ -174,3 +174,26 @@ def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.Da
         for one in drawn
     ]
     return pl.concat(filled, rechunk=True)
+
+
+def provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet], key: str) -> pl.DataFrame:
+    """Return which document stands in which row of which set.
+
+    Args:
+        documents: As they were drawn from, with the column `key`.
+        drawn: The sets.
+        key: Name of the column of upstream ids.
+
+    Returns:
+        ``table``, ``_id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
+    """
+    frames = [
+        documents[list(one.rows)].select(
+            table=pl.lit("sets"),
+            _id=pl.lit(str(number)),
+            upstream_id=key,
+            row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
+        )
+        for number, one in enumerate(drawn, 1)
+    ]
+    return pl.concat(frames, rechunk=True)

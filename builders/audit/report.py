@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from builders.audit.decisions import Decision
-from builders.audit.model import Judgement, Sample, Verdict
+from builders.audit.model import Judgement, PairKind, Sample, Verdict
 from builders.audit.rates import Group, Rate, Scores, agreements, score
 from builders.audit.verdicts import counting
 from builders.describe.markdown import Markdown, code, escape, table
@@ -70,6 +70,11 @@ def section(config: str, audits: Sequence[Audited], decisions: Sequence[Decision
     return "\n\n".join(parts) + "\n"
 
 
+_WRONG: Mapping[PairKind, Verdict] = {
+    "negative": Verdict.ALSO_RELEVANT,
+    "positive": Verdict.NOT_RELEVANT,
+}
+"""The verdict that proves a pair of a kind to be wrong."""
 _SUSPECTS = (
     "Pairs that a second opinion ranked as the likeliest false negatives, and positives that the miner "
     "doubts. They were not drawn at random: their shares say how good the ranking is, and nothing of all "
@@ -193,8 +198,8 @@ def _suspects(audits: Sequence[Audited]) -> Markdown:
     rows = []
     for audit in audits:
         votes = counting(audit.judgements)
-        for kind, wrong in (("negative", Verdict.ALSO_RELEVANT), ("positive", Verdict.NOT_RELEVANT)):
-            judged = [votes[item.item] for item in audit.sample.of_kind(kind) if item.item in votes]  # type: ignore[arg-type]
+        for kind, wrong in _WRONG.items():
+            judged = [votes[item.item] for item in audit.sample.of_kind(kind) if item.item in votes]
             if judged:
                 found = sum(wrong in said.values() for said in judged)
                 sample, opinion = code(audit.sample.head.sample), escape(audit.sample.head.opinion)

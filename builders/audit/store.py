@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -12,6 +13,8 @@ from builders.audit.lines import numbered_lines, told
 from builders.audit.model import Head, Item, Judgement, Sample, line
 from builders.errors import UsageError
 from builders.lock.manifest import work_folder
+
+_Line = TypeVar("_Line", Head, Item)
 
 SAMPLE = ".sample.jsonl"
 VERDICTS = ".verdicts.jsonl"
@@ -48,16 +51,17 @@ def read_sample(path: Path) -> Sample:
     lines = list(numbered_lines(path))
     if not lines:
         raise UsageError(f"{path}: empty; this is no sample", hint="Draw the sample again.")
-    number = 1
+    (number, first), *others = lines
+    head = _parsed(Head, path, number, first)
+    return Sample(head=head, items=tuple(_parsed(Item, path, number, text) for number, text in others))
+
+
+def _parsed(model: type[_Line], path: Path, number: int, text: str) -> _Line:
     try:
-        head = Head.model_validate_json(lines[0][1])
-        items = []
-        for number, text in lines[1:]:  # noqa: B007  told below
-            items.append(Item.model_validate_json(text))
+        return model.model_validate_json(text)
     except ValidationError as error:
         hint = "Restore the committed file, or draw the sample again."
         raise UsageError(f"{path}, line {number}: {told(error)}", hint=hint) from error
-    return Sample(head=head, items=tuple(items))
 
 
 def find_sample(sample: str, folders: Sequence[Path]) -> Sample:

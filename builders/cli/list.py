@@ -10,6 +10,8 @@ import click
 
 from builders import registry
 from builders.cli.output import emit, say_table
+from builders.sources.model import HttpSource, LocalFile, RecordedFile
+from builders.spec import HubSource
 
 
 @click.command("list")
@@ -62,7 +64,7 @@ def command(out: Path, as_json: bool) -> None:
     )
 
 
-def _facts(source: Any) -> dict[str, Any]:  # noqa: ANN401  any of the kinds of sources
+def _facts(source: HubSource | HttpSource | RecordedFile | LocalFile) -> dict[str, Any]:
     """Return what a source says of itself, without the functions that read it."""
     return {name: value for name, value in asdict(source).items() if not callable(value)}
 

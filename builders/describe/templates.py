@@ -10,7 +10,6 @@ import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
 
 import yaml
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -67,7 +66,7 @@ def about(dataset: str) -> About:
         raise UsageError(f"cards/{name}: the facts at its top are malformed: {error}") from error
 
 
-def render_template(name: str, **values: Any) -> str:  # noqa: ANN401  templates take any value
+def render_template(name: str, **values: object) -> str:
     """Render a template of `cards/`; every value is escaped unless it is `Markdown`.
 
     Raises:

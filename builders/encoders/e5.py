@@ -253,4 +253,4 @@ def no_progress_bars() -> Iterator[None]:
     try:
         yield
     finally:
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own

@@ -103,7 +103,7 @@ def rule_scores(
     finds one cluster, up to rounding, which scores 0.0 in every set with several labels. "oracle" gives each
     row a vector that stands for its label: k-means over all rows finds the labels, 1.0. Neither of these two
     needs a fit. mteb's k-means takes its first centres from a sample of 1,500 rows, which misses rare labels,
-    and so keeps even an oracle a little below 1.0 (see `ceiling`).
+    and so keeps even an oracle a little below 1.0.
 
     Args:
         sets: As `clustering.read_sets` returns them.
@@ -128,19 +128,6 @@ def rule_scores(
             return summed_up(config, _oracle(sets), EXACT, [_scored(one, np.copy) for one in _labelled(sets)])
         case _:
             raise UsageError(f"no rule {rule}", hint=f"There are {', '.join(RULES)}.")
-
-
-def ceiling(sets: pl.DataFrame, *, config: str, seed: int = SEED) -> ClusteringResult:
-    """Return what the oracle scores with mteb's k-means: the most that an encoder can hope for.
-
-    The arguments are those of `rule_scores`.
-    """
-
-    def clustered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        count = int(codes.max()) + 1
-        return ways.cluster(np.eye(count, dtype=np.float32)[codes], _MTEB, count, seed=seed)
-
-    return summed_up(config, _oracle(sets), _MTEB, [_scored(one, clustered) for one in _labelled(sets)])
 
 
 def _oracle(sets: pl.DataFrame) -> EncoderFacts:
