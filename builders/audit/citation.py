@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from builders import files
-from builders.audit.lines import told
-from builders.errors import StorageError
+from builders.lock.cited import read_cited
 from builders.lock.model import AuditLock
 
 
@@ -23,15 +20,7 @@ def read_audit(path: Path) -> AuditLock | None:
     Raises:
         StorageError: It cannot be read, or is no audit.
     """
-    if not path.exists():
-        return None
-    try:
-        return AuditLock.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValidationError as error:
-        hint = "Run mteb-de audit report again."
-        raise StorageError(f"{path}: not an audit ({told(error)})", hint=hint) from error
+    return read_cited(path, AuditLock, what="an audit", hint="Run mteb-de audit report again.")
 
 
 def write_audit(path: Path, audit: AuditLock) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from builders.audit.lines import numbered_lines, told
+from builders.audit.lines import numbered_lines
 from builders.audit.model import DECIDED, Judgement, Verdict
 from builders.errors import UsageError
+from builders.lock.cited import told
 from builders.lock.model import Frozen
 
 AGREE = 2

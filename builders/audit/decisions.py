@@ -18,9 +18,10 @@ import polars as pl
 from pydantic import Field, ValidationError
 
 from builders import files
-from builders.audit.lines import numbered_lines, told
+from builders.audit.lines import numbered_lines
 from builders.audit.model import Judgement, Sample, Verdict, line
 from builders.errors import UsageError
+from builders.lock.cited import told
 from builders.lock.model import Frozen
 from builders.spec import Relations
 

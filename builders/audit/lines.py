@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from builders.errors import StorageError, UsageError
 
 _LARGEST = 64 << 20
@@ -32,10 +30,3 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
-
-
-def told(error: ValidationError) -> str:
-    """Say the first fault of a line in a few words."""
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.lines import told
 from builders.audit.model import Judgement, Sample
 from builders.audit.page import texts
 from builders.audit.tree import Tree
 from builders.errors import StorageError, UsageError
+from builders.lock.cited import told
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

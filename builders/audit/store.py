@@ -9,9 +9,10 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from builders import files
-from builders.audit.lines import numbered_lines, told
+from builders.audit.lines import numbered_lines
 from builders.audit.model import Head, Item, Judgement, Sample, line
 from builders.errors import UsageError
+from builders.lock.cited import told
 from builders.lock.manifest import work_folder
 
 _Line = TypeVar("_Line", Head, Item)

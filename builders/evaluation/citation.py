@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from builders import files
-from builders.errors import StorageError
+from builders.lock.cited import read_cited
 from builders.lock.model import FileLock, Frozen, ScoreLock
 from builders.text.digest import digest
 
@@ -42,17 +40,7 @@ def read_citation(path: Path) -> Citation | None:
     Raises:
         StorageError: It cannot be read, or is no citation.
     """
-    if not path.exists():
-        return None
-    try:
-        return Citation.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        hint = "Run mteb-de eval --cite again."
-        raise StorageError(f"{path}: not cited scores ({where}: {first['msg']})", hint=hint) from error
+    return read_cited(path, Citation, what="cited scores", hint="Run mteb-de eval --cite again.")
 
 
 def write_citation(path: Path, citation: Citation) -> None:
