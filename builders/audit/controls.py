@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from builders.audit.lines import numbered_lines
-from builders.audit.model import DECIDED, Judgement, Verdict
+from builders.audit.model import DECIDED, Judgement, Verdict, standing
 from builders.errors import UsageError
 from builders.lock.cited import told
 from builders.lock.model import Frozen
@@ -52,8 +52,8 @@ def read_controls(path: Path) -> list[Control]:
 def agreed(judgements: Iterable[Judgement]) -> list[Control]:
     """Return the pairs on which two or more auditors of earlier audits agreed, and none differed."""
     said: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
-    for judgement in sorted(judgements, key=lambda one: one.at):
-        said[judgement.query_id, judgement.corpus_id][judgement.auditor.casefold()] = judgement.verdict
+    for judgement, verdict in standing(judgements):
+        said[judgement.query_id, judgement.corpus_id][judgement.who] = verdict
     return [
         Control.model_validate({"query-id": pair[0], "corpus-id": pair[1], "verdict": min(verdicts.values())})
         for pair, verdicts in sorted(said.items())

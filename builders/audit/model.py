@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 from builders.lock.model import Frozen
 from builders.text.digest import digest
 
 NAME_LENGTH = 40
 NOTE_LENGTH = 500
-_HASH = r"^[0-9a-f]{16}$"
 
 
 class Verdict(StrEnum):
@@ -34,8 +35,41 @@ class Verdict(StrEnum):
 DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
 """The verdicts that count for a rate."""
 
+
+class NoVerdict(StrEnum):
+    """What an auditor did with a pair without judging it.
+
+    Attributes:
+        WITHDRAWN: Took an earlier verdict back; none holds from then on.
+        NOTED: Wrote a note and gave no verdict; an earlier verdict still holds.
+    """
+
+    WITHDRAWN = "withdrawn"
+    NOTED = "noted"
+
+
+def _event(value: object) -> Verdict | NoVerdict:
+    events: dict[object, Verdict | NoVerdict] = {one.value: one for one in (*Verdict, *NoVerdict)}
+    if value not in events:
+        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, events))}")
+    return events[value]
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("this time lies beyond the calendar") from error
+
+
 PairKind = Literal["negative", "positive", "control"]
-Hash = Annotated[str, Field(pattern=_HASH)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
+"""A hash behind a letter, so that no spreadsheet takes it for a number; earlier samples lack the letter."""
+SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
+"""As `ItemId`."""
+Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A moment, in UTC: equal moments are equal values and equal lines."""
 
 
 def _named(name: str) -> str:
@@ -62,7 +96,7 @@ class Stratum(Frozen):
 
     kind: PairKind
     split: str
-    gap: str = ""
+    gap: str = Field(default="", pattern=r"^(-?[0-9]+\.[0-9]{4}–-?[0-9]+\.[0-9]{4})?$")
     rank: str = ""
     size: int
     drawn: int
@@ -83,7 +117,7 @@ class Item(Frozen):
         expected: Of a control: what was confirmed by hand.
     """
 
-    item: Hash
+    item: ItemId
     query_id: str = Field(alias="query-id")
     corpus_id: str = Field(alias="corpus-id")
     kind: PairKind
@@ -111,7 +145,7 @@ class Head(Frozen):
     """
 
     schema_version: Literal[1] = 1
-    sample: Hash
+    sample: SampleId
     config: str
     build: Hash
     mode: Literal["random", "suspects"]
@@ -135,28 +169,47 @@ class Sample(Frozen):
 
 
 class Judgement(Frozen):
-    """One verdict of one auditor: a line of `verdicts.jsonl`.
+    """What one auditor said of an item at one moment: a line of `verdicts.jsonl`.
 
     Attributes:
-        at: When it was given, with its time zone.
+        verdict: The verdict, or that none was given.
+        at: When it was said.
     """
 
     schema_version: Literal[1] = 1
     config: str
     build: Hash
-    sample: Hash
-    item: Hash
+    sample: SampleId
+    item: ItemId
     query_id: str = Field(alias="query-id")
     corpus_id: str = Field(alias="corpus-id")
-    verdict: Verdict
+    verdict: Annotated[Verdict | NoVerdict, BeforeValidator(_event)]
     note: str = Field(default="", max_length=NOTE_LENGTH)
     auditor: Auditor
-    at: AwareDatetime
+    at: Instant
+
+    @property
+    def who(self) -> str:
+        """The auditor; names that differ in case are one."""
+        return self.auditor.casefold()
+
+
+def standing(judgements: Iterable[Judgement]) -> list[tuple[Judgement, Verdict]]:
+    """Return the verdicts that hold, in the order in which they were given.
+
+    Of each auditor the last one on each item of a sample holds, unless it was taken back.
+    """
+    last: dict[tuple[str, str, str], Judgement] = {}
+    for one in sorted(judgements, key=lambda one: (one.at, one.verdict)):
+        if one.verdict is not NoVerdict.NOTED:
+            last.pop(key := (one.sample, one.item, one.who), None)
+            last[key] = one
+    return [(one, one.verdict) for one in last.values() if isinstance(one.verdict, Verdict)]
 
 
 def item_hash(query_id: str, corpus_id: str, query: str, title: str, text: str) -> str:
-    """Return the hash of a pair: its ids and all that an auditor reads."""
-    return digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))
+    """Return the id of an item: the hash of its ids and of all that an auditor reads."""
+    return f"i-{digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))}"
 
 
 def line(value: Frozen) -> str:

@@ -2,31 +2,102 @@
 "use strict";
 (() => {
   const { head, items, fold } = JSON.parse(document.getElementById("data").textContent);
-  const key = `mteb-de-audit:${head.sample}`;
+  const shelf = `mteb-de-audit:${head.sample}`;
   const at = (id) => document.getElementById(id);
   const buttons = [...document.querySelectorAll("[data-verdict]")];
+  const known = new Set(buttons.map((button) => button.dataset.verdict));
   const words = (verdict) => verdict.replace("_", " ");
-  const blank = { auditor: "", place: 0, advance: true, highlight: false, verdicts: {} };
-  let state = restored();
+  const blank = { place: 0, advance: true, highlight: false, verdicts: {} };
+  let auditor = "";
+  let state = null; // of the auditor who judges; null until there is a name
   let unfolded = false;
+  let just = null; // the item just judged, while the next one is shown because of that
+  let returnTo = null; // where to go on after a note to the item just judged
+
+  // State belongs to a sample and an auditor: nobody sees, or downloads, what another judged.
+  const key = () => `${shelf}:${auditor.toLowerCase()}`;
 
   function restored() {
     try {
-      const kept = JSON.parse(localStorage.getItem(key));
-      const sound = kept && typeof kept.verdicts === "object" && Number.isInteger(kept.place);
-      return sound ? { ...blank, ...kept, place: Math.min(Math.max(kept.place, 0), items.length - 1) } : { ...blank };
+      const kept = JSON.parse(localStorage.getItem(key()));
+      const sound = kept && kept.verdicts && typeof kept.verdicts === "object" && Number.isInteger(kept.place);
+      if (!sound) return { ...blank, verdicts: {} };
+      const verdicts = Object.fromEntries(Object.entries(kept.verdicts).filter(([, one]) => isEvent(one)));
+      return { ...blank, ...kept, verdicts, place: Math.min(Math.max(kept.place, 0), items.length - 1) };
     } catch {
-      return { ...blank };
+      return { ...blank, verdicts: {} };
     }
+  }
+
+  function isEvent(one) {
+    return one && typeof one.note === "string" && !Number.isNaN(Date.parse(one.at))
+      && (known.has(one.verdict) || one.verdict === "withdrawn" || one.verdict === "noted");
   }
 
   function save() {
     try {
-      localStorage.setItem(key, JSON.stringify(state));
+      localStorage.setItem(key(), JSON.stringify(state));
       at("warning").hidden = true;
     } catch {
       warn("This browser does not keep anything: download your verdicts before you leave the page.");
     }
+  }
+
+  // The tab remembers who judges, so that a reload goes on; whoever opens the page anew is asked.
+  function remembered() {
+    try {
+      return sessionStorage.getItem(shelf) || "";
+    } catch {
+      return "";
+    }
+  }
+
+  function remember(name) {
+    try {
+      sessionStorage.setItem(shelf, name);
+    } catch {
+      // The name is asked for again after a reload.
+    }
+  }
+
+  function begin(typed) {
+    const name = typed.normalize("NFC").trim().replace(/\s+/g, " ");
+    const most = at("auditor").maxLength;
+    if (!name || [...name].length > most || /[\p{C}\p{Zl}\p{Zp}]/u.test(name)) {
+      say(`Type your name first, in up to ${most} printable characters: verdicts are told apart by auditor.`);
+      at("auditor").focus();
+      return;
+    }
+    auditor = name;
+    state = restored();
+    remember(name);
+    at("who").textContent = name;
+    at("advance").checked = state.advance;
+    showStarted(true);
+    const kept = judged();
+    say(kept ? `Kept in this browser for ${name}: ${counted(kept)}. Not you? Start as another auditor, below.` : "");
+    go(state.place);
+  }
+
+  function startAsAnother() {
+    state = null;
+    auditor = "";
+    just = null;
+    remember("");
+    at("auditor").value = "";
+    say("");
+    showStarted(false);
+    at("auditor").focus();
+  }
+
+  function showStarted(started) {
+    at("start").hidden = started;
+    for (const id of ["one", "progress", "judging"]) at(id).hidden = !started;
+    for (const id of ["show-list", "download"]) at(id).disabled = !started;
+    if (started) return;
+    at("list").hidden = true;
+    at("just").hidden = true;
+    at("items").replaceChildren();
   }
 
   function warn(text) {
@@ -34,12 +105,23 @@
     at("warning").hidden = false;
   }
 
-  const entry = (item) => state.verdicts[item.item] || {};
-  const judged = () => items.filter((item) => entry(item).verdict).length;
+  // What was last done with an item: a verdict, "withdrawn", or "noted" where a note came before any verdict.
+  const entry = (item) => state.verdicts[item.item] || { verdict: "", note: "", at: "" };
+  const verdictOn = (item) => (known.has(entry(item).verdict) ? entry(item).verdict : "");
+  const judged = () => items.filter(verdictOn).length;
+  const counted = (count) => `${count} ${count === 1 ? "verdict" : "verdicts"}`;
+
+  function record(item, verdict, note) {
+    // Later than what it replaces, whatever the clock says: the last event on an item holds.
+    const moment = Math.max(Date.now(), (Date.parse(entry(item).at) || 0) + 1);
+    state.verdicts[item.item] = { verdict, note, at: new Date(moment).toISOString() };
+    save();
+  }
 
   function show({ focus = true } = {}) {
     const item = items[state.place];
-    const { verdict, note = "" } = entry(item);
+    const verdict = verdictOn(item);
+    const { note } = entry(item);
     at("position").textContent = `Item ${state.place + 1} of ${items.length}`;
     at("state").textContent = verdict ? `· ${words(verdict)}` : "";
     at("query").textContent = item.query;
@@ -48,6 +130,9 @@
     showText(item);
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.verdict === verdict));
     at("told").textContent = verdict ? item.told : "";
+    at("take-back").hidden = !verdict;
+    at("just").hidden = just === null;
+    at("note-label").textContent = `Note on item ${state.place + 1}`;
     if (at("note") !== document.activeElement || at("note").value !== note) at("note").value = note;
     at("previous").disabled = state.place === 0;
     at("next").disabled = state.place === items.length - 1;
@@ -83,6 +168,8 @@
     if (place < 0 || place >= items.length) return;
     state.place = place;
     unfolded = false;
+    just = null;
+    returnTo = null;
     showList(false);
     save();
     show(options);
@@ -90,7 +177,7 @@
 
   function goToOpen() {
     const order = items.map((_, step) => (state.place + 1 + step) % items.length);
-    const open = order.find((place) => !entry(items[place]).verdict);
+    const open = order.find((place) => !verdictOn(items[place]));
     if (open === undefined) say("Every item is judged. Download your verdicts.");
     else go(open);
   }
@@ -98,21 +185,42 @@
   function judge(verdict) {
     const place = state.place;
     const item = items[place];
-    state.verdicts[item.item] = { ...entry(item), verdict, at: new Date().toISOString() };
-    save();
+    record(item, verdict, entry(item).note);
     say(`Item ${place + 1}: ${words(verdict)}. ${item.told}`);
     if (judged() === items.length) say("Every item is judged. Download your verdicts.");
-    if (state.advance && place < items.length - 1) go(place + 1);
-    else show({ focus: false });
+    if (!state.advance || place === items.length - 1) {
+      show({ focus: false });
+      return;
+    }
+    go(place + 1);
+    just = place;
+    at("just").hidden = false;
   }
 
   function takeBack() {
+    if (just !== null) go(just);
     const item = items[state.place];
-    if (!entry(item).verdict) return;
-    state.verdicts[item.item] = { note: entry(item).note };
-    save();
+    if (!verdictOn(item)) {
+      say(`Item ${state.place + 1} has no verdict to take back.`);
+      return;
+    }
+    record(item, "withdrawn", entry(item).note);
     say(`Item ${state.place + 1}: taken back.`);
-    show({ focus: false });
+    show();
+  }
+
+  function writeNote() {
+    if (just !== null) {
+      const open = state.place;
+      go(just);
+      returnTo = open;
+    }
+    at("note").focus();
+  }
+
+  function leaveNote() {
+    if (returnTo === null) at("query").focus();
+    else go(returnTo);
   }
 
   function say(text) {
@@ -137,7 +245,7 @@
   function row(item, place) {
     const button = document.createElement("button");
     button.type = "button";
-    const verdict = entry(item).verdict;
+    const verdict = verdictOn(item);
     const parts = { number: String(place + 1), excerpt: item.query.slice(0, 200), verdict: verdict ? words(verdict) : "open" };
     for (const [name, text] of Object.entries(parts)) {
       const span = document.createElement("span");
@@ -153,21 +261,15 @@
   }
 
   function download() {
-    const auditor = state.auditor.normalize("NFC").trim().replace(/\s+/g, " ");
-    if (!auditor) {
-      say("Type your name first: verdicts are told apart by auditor.");
-      at("auditor").focus();
-      return;
-    }
-    const given = items.filter((item) => entry(item).verdict);
-    if (!given.length) {
+    const done = items.filter((item) => entry(item).at);
+    if (!done.length) {
       say("Nothing is judged yet.");
       return;
     }
-    const lines = given.map((item) => JSON.stringify({
+    const lines = done.map((item) => JSON.stringify({
       schema_version: 1, config: head.config, build: head.build, sample: head.sample, item: item.item,
       "query-id": item["query-id"], "corpus-id": item["corpus-id"], verdict: entry(item).verdict,
-      note: entry(item).note || "", auditor, at: entry(item).at,
+      note: entry(item).note, auditor, at: entry(item).at,
     }) + "\n");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
@@ -175,7 +277,11 @@
     link.download = `${head.config}-${head.sample}-${name}.verdicts.jsonl`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    say(`${given.length} verdicts in ${link.download}. Next: mteb-de audit import ${link.download}`);
+    const other = (verdict) => done.filter((item) => entry(item).verdict === verdict).length;
+    const withdrawn = other("withdrawn") ? `, ${other("withdrawn")} taken back` : "";
+    const noted = other("noted") ? `, ${other("noted")} noted without a verdict` : "";
+    const file = link.download;
+    say(`${counted(judged())}${withdrawn}${noted} in ${file}. Next: mteb-de audit import ${file}`);
   }
 
   const shortcuts = {
@@ -184,7 +290,7 @@
     j: () => go(state.place + 1),
     k: () => go(state.place - 1),
     u: goToOpen,
-    n: () => at("note").focus(),
+    n: writeNote,
     h: () => at("highlight").click(),
     f: () => { if (!at("unfold").hidden) at("unfold").click(); },
     l: () => at("show-list").click(),
@@ -193,8 +299,10 @@
   const inList = new Set(["l", "?"]);
 
   document.addEventListener("keydown", (event) => {
+    if (event.target === at("auditor") && event.key === "Enter" && !event.isComposing) begin(at("auditor").value);
+    if (!state) return;
     const typing = event.target.matches("textarea, input[type=text]");
-    if (typing && event.key === "Escape") at("query").focus();
+    if (event.target === at("note") && event.key === "Escape") leaveNote();
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || at("help").open) return;
     if (!at("list").hidden) {
       moveInList(event);
@@ -235,20 +343,19 @@
   });
   at("note").addEventListener("input", () => {
     const item = items[state.place];
-    state.verdicts[item.item] = { ...entry(item), note: at("note").value };
-    save();
+    record(item, entry(item).verdict || "noted", at("note").value);
   });
-  at("auditor").addEventListener("input", () => {
-    state.auditor = at("auditor").value;
-    save();
-  });
+  at("begin").addEventListener("click", () => begin(at("auditor").value));
+  at("switch").addEventListener("click", startAsAnother);
+  at("add-note").addEventListener("click", writeNote);
+  at("undo").addEventListener("click", takeBack);
+  at("take-back").addEventListener("click", takeBack);
   at("advance").addEventListener("change", () => {
     state.advance = at("advance").checked;
     save();
   });
 
-  at("auditor").value = state.auditor;
-  at("advance").checked = state.advance;
-  if (items.length) show({ focus: false });
-  else warn("This sample holds no item.");
+  if (!items.length) warn("This sample holds no item.");
+  else if (remembered()) begin(remembered());
+  else at("auditor").focus();
 })();

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from builders.audit.model import DECIDED, Item, Judgement, Sample, Verdict
+from builders.audit.model import DECIDED, Item, Judgement, Sample, Stratum, Verdict, standing
 from builders.audit.sampling import DEEPER, RANKS
 from builders.audit.verdicts import Votes, counting
 from builders.tables import SPLITS
 
+_SPLIT_ORDER = {split: place for place, split in enumerate(SPLITS)}
+_RANK_ORDER = {name: place for place, name in enumerate((*RANKS, DEEPER))}
 _PRIOR = 3
 _Z = 1.959963984540054  # 97.5 % of the standard normal distribution
 
@@ -69,7 +72,7 @@ class Scores:
         precision_by_split: The same by split.
         controls: Share of verdicts on controls that are right.
         undecided: Verdicts that were unsure or of broken text, by verdict, over negatives and positives.
-        disputed: Pairs that one auditor found relevant and another did not.
+        disputed: Negatives and positives that one auditor found relevant and another did not.
         at_most: The false-negative rate if every undecided pair were relevant.
         agreement: By pair of auditors.
     """
@@ -140,7 +143,8 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     """Work out the rates of a random sample.
 
     Only *not relevant* and *also relevant* count; a pair that several judged counts with the share of them
-    who found it relevant. A pair stands for as many pairs as its stratum holds for each one drawn.
+    who found it relevant. A pair stands for as many pairs as its stratum holds for each one that counts; see
+    `poststratified`.
 
     Args:
         sample: A random sample.
@@ -148,25 +152,26 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     """
     judged = list(judgements)
     votes = counting(judged)
-    negatives, positives = _weighed(sample, votes, "negative"), _weighed(sample, votes, "positive")
+    mined, labelled = sample.of_kind("negative"), sample.of_kind("positive")
+    negatives, positives = _decided(mined, votes), _decided(labelled, votes)
     controls = [
         float(verdict is item.expected)
         for item in sample.of_kind("control")
         for verdict in votes.get(item.item, {}).values()
         if verdict in DECIDED
     ]
-    split_order = {split: place for place, split in enumerate(SPLITS)}
-    rank_order = {name: place for place, name in enumerate((*RANKS, DEEPER))}
     return Scores(
-        false_negatives=_rate_of(negatives),
-        by_gap=_groups(negatives, lambda item: _stratum_gap(sample, item), str),
-        by_rank=_groups(negatives, rank_band, rank_order.__getitem__),
-        by_split=_groups(negatives, lambda item: item.split, split_order.__getitem__),
-        precision=_rate_of(positives),
-        precision_by_split=_groups(positives, lambda item: item.split, split_order.__getitem__),
+        false_negatives=_rate_of(sample, negatives, mined),
+        by_gap=_groups(sample, negatives, mined, lambda item: _stratum_gap(sample, item), _lower_end),
+        by_rank=_groups(sample, negatives, mined, rank_band, _RANK_ORDER.__getitem__),
+        by_split=_groups(sample, negatives, mined, lambda item: item.split, _SPLIT_ORDER.__getitem__),
+        precision=_rate_of(sample, positives, labelled),
+        precision_by_split=_groups(
+            sample, positives, labelled, lambda item: item.split, _SPLIT_ORDER.__getitem__
+        ),
         controls=rate(controls, [1.0] * len(controls)),
         undecided=_undecided(sample, votes),
-        disputed=sum(set(DECIDED) <= set(said.values()) for said in votes.values()),
+        disputed=sum(set(DECIDED) <= set(said.values()) for said in _of_rates(sample, votes)),
         at_most=_at_most(sample, votes),
         agreement=agreements(judged),
     )
@@ -175,7 +180,7 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
 def agreements(judgements: Iterable[Judgement]) -> tuple[Agreement, ...]:
     """Return Cohen's kappa over all four verdicts for every two auditors who judged the same items."""
     judged = list(judgements)
-    names = {one.auditor.casefold(): one.auditor for one in judged}
+    names = {one.who: one.auditor for one, _ in standing(judged)}
     votes = counting(judged).values()
     found = []
     for first, second in combinations(sorted(names), 2):
@@ -205,57 +210,108 @@ def _kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float | None:
     return None if math.isnan(kappa) else kappa
 
 
-_Weighed = list[tuple[Item, float, float]]
-"""Item, share of the auditors who found it relevant, weight."""
+def poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> dict[int, float]:
+    """Return, by stratum, how many pairs of the population one of its judged pairs stands for.
+
+    What a stratum gave to the sample and nobody could decide must not lower its weight, so a stratum counts
+    with all its pairs. One without a judged pair is added to its neighbour: the closest band of gaps, then of
+    ranks, then split, then place.
+
+    Args:
+        strata: Those of a population, by place.
+        judged: How many pairs of each were judged so that it counts.
+
+    Returns:
+        Strata with a judged pair only.
+
+    Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
+    """
+    gaps = sorted({stratum.gap for stratum in strata.values()}, key=_lower_end)
+    spots = {
+        place: (gaps.index(stratum.gap), _RANK_ORDER.get(stratum.rank, 0), _SPLIT_ORDER.get(stratum.split, 0))
+        for place, stratum in strata.items()
+    }
+    sizes = {place: strata[place].size for place in sorted(strata) if judged.get(place)}
+    for place in sorted(strata.keys() - sizes.keys()) if sizes else ():
+        sizes[_neighbour(place, sizes, spots)] += strata[place].size
+    return {place: size / judged[place] for place, size in sizes.items()}
 
 
-def _weighed(sample: Sample, votes: Votes, kind: str) -> _Weighed:
-    weighed = []
-    for item in sample.items:
+def _neighbour(place: int, among: Iterable[int], spots: Mapping[int, tuple[int, ...]]) -> int:
+    """Return the place whose spot differs least, the first coordinate first."""
+    apart = {other: [abs(a - b) for a, b in zip(spots[other], spots[place], strict=True)] for other in among}
+    return min(apart, key=lambda other: (apart[other], abs(other - place), other))
+
+
+_Values = list[tuple[Item, float]]
+"""Item of a stratum, and share of the auditors who found it relevant."""
+
+
+def _decided(items: Sequence[Item], votes: Votes) -> _Values:
+    values = []
+    for item in items:
         counted = [verdict for verdict in votes.get(item.item, {}).values() if verdict in DECIDED]
-        if item.kind == kind and item.stratum is not None and counted:
+        if item.stratum is not None and counted:
             relevant = sum(verdict is Verdict.ALSO_RELEVANT for verdict in counted) / len(counted)
-            weighed.append((item, relevant, _weight(sample, item)))
-    return weighed
+            values.append((item, relevant))
+    return values
 
 
-def _weight(sample: Sample, item: Item) -> float:
-    assert item.stratum is not None
-    stratum = sample.head.strata[item.stratum]
-    return stratum.size / stratum.drawn
+def _rate_of(sample: Sample, values: _Values, part: Sequence[Item]) -> Rate:
+    """Return the rate of a part of the pairs of a kind.
 
-
-def _rate_of(weighed: _Weighed) -> Rate:
+    Args:
+        sample: Its strata.
+        values: Of all pairs of the kind that count.
+        part: The items of the part, whether they count or not.
+    """
+    strata = sample.head.strata
+    places = {item.stratum for item in part if item.stratum is not None}
+    judged = Counter(item.stratum for item, _ in values if item.stratum is not None)
+    weights = poststratified({place: strata[place] for place in places}, judged)
+    names = {item.item for item in part}
+    inside = [(value, item.stratum or 0) for item, value in values if item.item in names]
     return rate(
-        [value for _, value, _ in weighed],
-        [weight for _, _, weight in weighed],
-        [item.stratum or 0 for item, _, _ in weighed],
+        [value for value, _ in inside],
+        [weights[stratum] for _, stratum in inside],
+        [stratum for _, stratum in inside],
     )
 
 
 def _groups(
-    weighed: _Weighed, name_of: Callable[[Item], str], order: Callable[[str], int | str]
+    sample: Sample,
+    values: _Values,
+    whole: Sequence[Item],
+    name_of: Callable[[Item], str],
+    order: Callable[[str], float],
 ) -> tuple[Group, ...]:
-    names = {name for item, _, _ in weighed if (name := name_of(item))}
-    return tuple(
-        Group(name, _rate_of([entry for entry in weighed if name_of(entry[0]) == name]))
-        for name in sorted(names, key=order)
-    )
+    names = {name for item, _ in values if (name := name_of(item))}
+    parts = {name: [item for item in whole if name_of(item) == name] for name in sorted(names, key=order)}
+    return tuple(Group(name, _rate_of(sample, values, part)) for name, part in parts.items())
+
+
+def _lower_end(band: str) -> float:
+    """Where a band of gaps begins: 0.05 of "0.0500–0.0523"."""
+    return float(band.split("–")[0]) if band else 0.0
 
 
 def _stratum_gap(sample: Sample, item: Item) -> str:
     return "" if item.stratum is None else sample.head.strata[item.stratum].gap
 
 
+def _of_rates(sample: Sample, votes: Votes) -> list[Mapping[str, Verdict]]:
+    """Return what was said of negatives and positives; controls are no part of any rate of pairs."""
+    return [votes[item.item] for item in sample.items if item.kind != "control" and item.item in votes]
+
+
 def _undecided(sample: Sample, votes: Votes) -> dict[Verdict, int]:
-    kinds = {item.item for item in sample.items if item.kind != "control"}
-    said = [verdict for item, by_auditor in votes.items() if item in kinds for verdict in by_auditor.values()]
+    said = [verdict for by_auditor in _of_rates(sample, votes) for verdict in by_auditor.values()]
     return {verdict: said.count(verdict) for verdict in Verdict if verdict not in DECIDED}
 
 
 def _at_most(sample: Sample, votes: Votes) -> float | None:
     """The false-negative rate if every pair without a verdict that counts were relevant."""
-    judged = [item for item in sample.of_kind("negative") if item.stratum is not None and item.item in votes]
-    decided = {item.item: value for item, value, _ in _weighed(sample, votes, "negative")}
-    values = [decided.get(item.item, 1.0) for item in judged]
-    return rate(values, [_weight(sample, item) for item in judged]).value
+    mined = sample.of_kind("negative")
+    decided = {item.item: value for item, value in _decided(mined, votes)}
+    judged = [item for item in mined if item.stratum is not None and item.item in votes]
+    return _rate_of(sample, [(item, decided.get(item.item, 1.0)) for item in judged], mined).value

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from builders.audit.decisions import Decision
-from builders.audit.model import Judgement, PairKind, Sample, Verdict
+from builders.audit.model import Judgement, PairKind, Sample, Verdict, standing
 from builders.audit.rates import Group, Rate, Scores, agreements, score
 from builders.audit.verdicts import counting
-from builders.describe.markdown import Markdown, code, escape, table
+from builders.describe.markdown import Markdown, code, counted, escape, table
 
 HEADER = """# Audit of hard negatives and positives
 
@@ -26,7 +26,7 @@ on which auditors differ counts in part.
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """A sample, what was judged of it, and what that says; `scores` is None for suspects."""
+    """A sample, the verdicts on it that hold, and what they say; `scores` is None for suspects."""
 
     sample: Sample
     judgements: tuple[Judgement, ...]
@@ -40,22 +40,29 @@ class Audited:
     @property
     def auditors(self) -> tuple[str, ...]:
         """Who judged, sorted; names that differ in case are one."""
-        return tuple(sorted({one.auditor.casefold(): one.auditor for one in self.judgements}.values()))
+        return tuple(sorted({one.who: one.auditor for one in self.judgements}.values()))
 
 
 def audited(sample: Sample, judgements: Sequence[Judgement]) -> Audited:
     """Work out what verdicts on a sample say."""
-    scores = score(sample, judgements) if sample.head.mode == "random" else None
-    return Audited(sample, tuple(judgements), scores)
+    holding = tuple(one for one, _ in standing(judgements))
+    return Audited(sample, holding, score(sample, holding) if sample.head.mode == "random" else None)
 
 
-def section(config: str, audits: Sequence[Audited], decisions: Sequence[Decision], plot: str) -> str:
+def section(
+    config: str,
+    audits: Sequence[Audited],
+    decisions: Sequence[Decision],
+    trial: Sequence[Decision],
+    plot: str,
+) -> str:
     """Return what the audits of a config say.
 
     Args:
         config: The builder's name.
         audits: Those with verdicts, the oldest first. The last random one is told whole.
-        decisions: The config's.
+        decisions: The config's, which builds apply.
+        trial: What audits of stand-ins decide, which builds do not apply.
         plot: Address of the plot; empty for none.
     """
     parts = [f"## {escape(config)}"]
@@ -66,7 +73,7 @@ def section(config: str, audits: Sequence[Audited], decisions: Sequence[Decision
         parts += ["### Earlier samples", _earlier(earlier)]
     if suspects := [audit for audit in audits if audit.scores is None]:
         parts += ["### Suspects", _SUSPECTS, _suspects(suspects)]
-    parts += ["### What became of it", _decisions(decisions)]
+    parts += ["### What became of it", *_decisions(decisions, trial)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -132,13 +139,9 @@ def _about(audit: Audited) -> str:
     stand_in = " **The build was made from stand-ins.**" if head.stand_in else ""
     return (
         f"Sample {code(head.sample)} of build {code(head.build)}, {recipe}seed {head.seed}: {judged:,} of "
-        f"{len(audit.sample.items):,} pairs judged by {_number(audit.auditors)} "
+        f"{counted(len(audit.sample.items), 'pair')} judged by {counted(len(audit.auditors), 'auditor')} "
         f"({', '.join(map(escape, audit.auditors))}), last on {audit.date}.{stand_in}"
     )
-
-
-def _number(auditors: Sequence[str]) -> str:
-    return "1 auditor" if len(auditors) == 1 else f"{len(auditors)} auditors"
 
 
 def _row(name: str, found: Rate) -> tuple[object, ...]:
@@ -216,15 +219,33 @@ def _suspects(audits: Sequence[Audited]) -> Markdown:
     return table(header, rows)
 
 
-def _decisions(decisions: Sequence[Decision]) -> str:
-    if not decisions:
-        return "No verdict has become a decision."
+def _decisions(decisions: Sequence[Decision], trial: Sequence[Decision]) -> list[str]:
+    parts = []
+    if decisions:
+        them = "it" if len(decisions) == 1 else "them"
+        parts.append(
+            f"{_by_reason(decisions)}. The next build applies {them}, to all queries that mean the same."
+        )
+    if trial:
+        parts.append(
+            f"On builds from stand-ins: {_by_reason(trial)}. No build applies this, unless it was imported "
+            "with --locks, and the build is given the same folder."
+        )
+    return parts or ["No verdict has become a decision."]
+
+
+def _by_reason(decisions: Sequence[Decision]) -> str:
+    """Say how many decisions there are of each reason."""
     reasons = {
-        "false_negative": "hard negatives became positives",
-        "disputed": "pairs on which auditors differ are neither",
-        "false_positive": "positives are so no longer",
-        "by_hand": "pairs were decided by hand",
+        "false_negative": ("hard negative becomes a positive", "hard negatives become positives"),
+        "disputed": (
+            "pair on which auditors differ is neither",
+            "pairs on which auditors differ are neither",
+        ),
+        "false_positive": ("positive is one no longer", "positives are so no longer"),
+        "by_hand": ("pair was decided by hand", "pairs were decided by hand"),
     }
-    counted = {reason: sum(one.reason == reason for one in decisions) for reason in reasons}
-    told = [f"{count:,} {reasons[reason]}" for reason, count in counted.items() if count]
-    return f"{'; '.join(told)}. The next build applies them, to all queries that mean the same."
+    counts = {reason: sum(one.reason == reason for one in decisions) for reason in reasons}
+    return "; ".join(
+        f"{count:,} {reasons[reason][0 if count == 1 else 1]}" for reason, count in counts.items() if count
+    )

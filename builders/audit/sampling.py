@@ -18,6 +18,7 @@ from builders.audit.controls import Control
 from builders.audit.model import Head, Item, Sample, Stratum, item_hash
 from builders.audit.tree import Tree
 from builders.checks.frames import PAIR
+from builders.describe.markdown import counted
 from builders.text.digest import DIGITS, digest
 
 RANKS = {"1–5": 5, "6–20": 20}
@@ -27,7 +28,7 @@ CLOSEST = (0.1, 0.5)
 
 _PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
 _CUTS = (("split", "gap_band", "rank_band"), ("split", "gap_band"), ("gap_band",), ())
-_NO_HASH = "0" * DIGITS
+_UNNAMED = f"s-{'0' * DIGITS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,11 @@ def banded(negatives: pl.DataFrame) -> pl.DataFrame:
 
 
 def _four_digits(number: pl.Expr) -> pl.Expr:
-    """Write numbers with four decimals, so that they sort as text."""
+    """Write numbers with four decimals."""
     units = (number * 10_000).round().cast(pl.Int64)
-    return pl.format("{}.{}", units // 10_000, (units % 10_000).cast(pl.String).str.zfill(4))
+    sign = pl.when(units < 0).then(pl.lit("-")).otherwise(pl.lit(""))
+    whole, rest = units.abs() // 10_000, units.abs() % 10_000
+    return pl.format("{}{}.{}", sign, whole, rest.cast(pl.String).str.zfill(4))
 
 
 def allocate(sizes: Sequence[int], wanted: int) -> list[int]:
@@ -210,7 +213,8 @@ def _with_controls(
     if gone := len(rows) - known.height:
         remarks.append(f"{gone:,} of {len(rows):,} controls are not in this build and were left out")
     if wanted and chosen.height < wanted:
-        remarks.append(f"{chosen.height:,} controls, not {wanted:,}: no more pairs are confirmed by hand")
+        found = counted(chosen.height, "control")
+        remarks.append(f"{found}, not {wanted:,}: no more pairs are confirmed by hand")
     return pl.concat([pairs, chosen], how="diagonal"), remarks
 
 
@@ -238,7 +242,7 @@ def _head(
     tree: Tree, mode: Literal["random", "suspects"], seed: int, asked: int, strata: Sequence[Stratum]
 ) -> Head:
     return Head(
-        sample=_NO_HASH,
+        sample=_UNNAMED,
         config=tree.config,
         build=tree.build,
         mode=mode,
@@ -263,5 +267,6 @@ def _sample(head: Head, tree: Tree, pairs: pl.DataFrame) -> Sample:
         })
         for row in read.iter_rows(named=True)
     )
-    name = digest(head.model_dump_json() + "".join(item.model_dump_json() for item in items))
+    everything = head.model_dump_json() + "".join(item.model_dump_json() for item in items)
+    name = f"s-{digest(everything)}"
     return Sample(head=head.model_copy(update={"sample": name}), items=items)

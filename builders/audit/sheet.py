@@ -1,4 +1,8 @@
-"""The same items as CSV, for those who rather judge in a spreadsheet."""
+"""The same items as CSV, for those who rather judge in a spreadsheet.
+
+A spreadsheet rewrites what looks like a number, a date or a formula. The ids of samples and items begin with
+a letter and a hyphen and stay; every id that comes from elsewhere gets an apostrophe in front.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.model import Judgement, Sample
+from builders.audit.model import Item, Judgement, NoVerdict, Sample
 from builders.audit.page import texts
 from builders.audit.tree import Tree
 from builders.errors import StorageError, UsageError
@@ -18,8 +22,13 @@ from builders.lock.cited import told
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_SAMPLE = re.compile(r"[0-9a-f]{16}")
+_SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
+_SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
 _LARGEST_CELL = 1 << 20
+_REWRITTEN = (
+    "A spreadsheet may have rewritten an id as a number: copy the column from the CSV that "
+    "mteb-de audit sample wrote."
+)
 
 
 def to_csv(sample: Sample, tree: Tree) -> bytes:
@@ -33,9 +42,9 @@ def to_csv(sample: Sample, tree: Tree) -> bytes:
     writer.writerow(COLUMNS)
     rows = zip(sample.items, texts(sample, tree).iter_rows(named=True), strict=True)
     for number, (item, row) in enumerate(rows, 1):
-        ids = (item.item, item.query_id, item.corpus_id)
-        cells = (sample.head.sample, *ids, row["query"], row["title"], row["text"], "", "")
-        writer.writerow([number, *map(neutral, cells)])
+        ids = (sample.head.sample, item.item, item.query_id, item.corpus_id)
+        cells = (row["query"], row["title"], row["text"], "", "")
+        writer.writerow([number, *map(_guarded, ids), *map(neutral, cells)])
     return out.getvalue().encode("utf-8-sig", errors="replace")
 
 
@@ -44,8 +53,15 @@ def neutral(cell: str) -> str:
     return f"'{cell}" if cell.lstrip(" \u00a0\u200b\ufeff").startswith(_FORMULA) else cell
 
 
+def _guarded(name: str) -> str:
+    """Return an id that a spreadsheet keeps as it is."""
+    return name if _SAFE_ID.fullmatch(name) else f"'{name}"
+
+
 def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tuple[int, Judgement]]:
-    """Read the verdicts that were typed into the CSV of a sample; rows without one are passed over.
+    """Read the verdicts that were typed into the CSV of a sample; rows without verdict and note are left out.
+
+    "withdrawn" takes an earlier verdict back. A row whose item id was rewritten is known by its pair.
 
     Args:
         path: The file, comma- or semicolon-separated.
@@ -58,26 +74,27 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
 
     Raises:
         StorageError: The file cannot be read.
-        UsageError: It is no such CSV, or a verdict is none of the four; it names file and line.
+        UsageError: It is no such CSV, a verdict is none of the known ones, or a row belongs to no item; it
+            names file and line.
     """
-    by_hash = {item.item: item for item in sample.items}
+    by_id = {item.item: item for item in sample.items}
+    by_pair = {(item.query_id, item.corpus_id): item for item in sample.items}
     judged = []
     for number, row in _rows(path):
-        verdict = row["verdict"].strip().casefold().replace(" ", "_")
-        if not verdict:
+        verdict, note = row["verdict"].strip().casefold().replace(" ", "_"), row["note"].strip()
+        if not verdict and not note:
             continue
-        item = by_hash.get(row["item"])
-        if item is None:
-            raise UsageError(f"{path}, line {number}: item {row['item'][:40]!r} is not in the sample")
+        cells = {name: _unguarded(row[name]) for name in ("sample", "item", "query-id", "corpus-id")}
+        item = by_id.get(cells["item"]) or by_pair.get((cells["query-id"], cells["corpus-id"]))
+        if item is None or cells["sample"] != sample.head.sample:
+            raise _foreign(f"{path}, line {number}", cells, item)
         document = {
+            **cells,
             "config": sample.head.config,
             "build": sample.head.build,
-            "sample": row["sample"],
             "item": item.item,
-            "query-id": row["query-id"].removeprefix("'"),
-            "corpus-id": row["corpus-id"].removeprefix("'"),
-            "verdict": verdict,
-            "note": row["note"].strip(),
+            "verdict": verdict or NoVerdict.NOTED,
+            "note": note,
             "auditor": auditor,
             "at": at,
         }
@@ -96,10 +113,22 @@ def sample_of(path: Path) -> str:
         UsageError: It is no such CSV, or has no row.
     """
     for number, row in _rows(path):
-        if not _SAMPLE.fullmatch(row["sample"]):
-            raise UsageError(f"{path}, line {number}: {row['sample'][:40]!r} is no id of a sample")
-        return row["sample"]
+        name = _unguarded(row["sample"])
+        if not _SAMPLE.fullmatch(name):
+            raise UsageError(f"{path}, line {number}: {name[:40]!r} is no id of a sample", hint=_REWRITTEN)
+        return name
     raise UsageError(f"{path}: no row", hint="Take the CSV that mteb-de audit sample wrote.")
+
+
+def _unguarded(cell: str) -> str:
+    return cell.strip().removeprefix("'")
+
+
+def _foreign(where: str, cells: dict[str, str], item: Item | None) -> UsageError:
+    if item is None:
+        what = f"neither item {cells['item'][:40]!r} nor the pair {cells['query-id'][:40]!r}, "
+        return UsageError(f"{where}: {what}{cells['corpus-id'][:40]!r} is in the sample", hint=_REWRITTEN)
+    return UsageError(f"{where}: {cells['sample'][:40]!r} is another sample than above", hint=_REWRITTEN)
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:

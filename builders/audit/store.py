@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -92,9 +93,10 @@ def read_history(folder: Path) -> list[tuple[Sample, list[Judgement]]]:
     for path in sorted(folder.glob(f"*{SAMPLE}")):
         judgements = [one for _, one in read_judgements(path.with_name(path.name.replace(SAMPLE, VERDICTS)))]
         audits.append((read_sample(path), judgements))
+    never = datetime.min.replace(tzinfo=UTC)
     return sorted(
         audits,
-        key=lambda audit: (min((one.at.isoformat() for one in audit[1]), default=""), audit[0].head.sample),
+        key=lambda audit: (min((one.at for one in audit[1]), default=never), audit[0].head.sample),
     )
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from builders import files
 from builders.audit import store
 from builders.audit.citation import audit_path, write_audit
-from builders.audit.decisions import decide, decisions_path, merged, read_decisions
+from builders.audit.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
+from builders.audit.model import standing
 from builders.audit.plot import gap_plot
 from builders.audit.rates import Rate
 from builders.audit.report import HEADER, Audited, audited, section
 from builders.audit.verdicts import counting
+from builders.describe.markdown import counted
 from builders.lock.committed import FOLDER
 from builders.lock.model import AuditLock, ShareLock
 from builders.spec import Retrieval
@@ -53,14 +55,15 @@ def write_report(specs: Sequence[Retrieval], *, notes: Path, locks: Path | None 
     sections, cited, remarks = [], {}, []
     for spec in specs:
         history = store.read_history(store.history_folder(notes, spec.name))
-        audits = [audited(sample, judgements) for sample, judgements in history if judgements]
+        audits = [audited(sample, judgements) for sample, judgements in history if standing(judgements)]
         if not audits:
             continue
         known = read_decisions(decisions_path(locks or FOLDER, spec.name))
-        decisions = merged(known, decide(history, spec.audit.auditors))
+        decisions = merged(known, decide(of_real_builds(history), spec.audit.auditors))
+        trial = decide([audit for audit in history if audit[0].head.stand_in], spec.audit.auditors)
         random = [audit for audit in audits if audit.scores is not None]
         plot = _plot(notes, spec.name, random[-1]) if random else ""
-        sections.append(section(spec.name, audits, decisions, plot))
+        sections.append(section(spec.name, audits, decisions, trial, plot))
         if not random:
             remarks.append(
                 f"{spec.name}: only suspects were judged; they give no rate, and the card cites none"
@@ -101,7 +104,7 @@ def sentence(audit: AuditLock) -> str:
         _told(audit.false_negatives, "of the hard negatives are relevant"),
         _told(audit.precision, "of the labelled positives are relevant"),
     ]
-    who = "1 auditor" if audit.auditors == 1 else f"{audit.auditors} auditors"
+    who = counted(audit.auditors, "auditor")
     return f"{'; '.join(filter(None, parts)) or 'nothing that counts'} ({who}, {audit.date})"
 
 
@@ -109,7 +112,7 @@ def _told(share: ShareLock, what: str) -> str:
     if share.value is None:
         return ""
     ends = f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
-    return f"{100 * share.value:.1f} % {what} (95 % interval {ends}, {share.pairs} pairs)"
+    return f"{100 * share.value:.1f} % {what} (95 % interval {ends}, {counted(share.pairs, 'pair')})"
 
 
 def _share(found: Rate) -> ShareLock:
@@ -129,6 +132,6 @@ def _plot(notes: Path, config: str, audit: Audited) -> str:
     if not points:
         return ""
     path = notes / "audits" / f"{config}.svg"
-    title = f"{config}: distance below the guard against verdict, {len(points)} verdicts"
+    title = f"{config}: distance below the guard against verdict, {counted(len(points), 'verdict')}"
     files.write_bytes(path, gap_plot(title, points).encode())
     return f"audits/{config}.svg"

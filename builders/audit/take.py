@@ -9,7 +9,14 @@ from typing import Any
 
 from builders import registry
 from builders.audit import store
-from builders.audit.decisions import decide, decisions_path, merged, read_decisions, write_decisions
+from builders.audit.decisions import (
+    decide,
+    decisions_path,
+    merged,
+    of_real_builds,
+    read_decisions,
+    write_decisions,
+)
 from builders.audit.tree import Tree, read_tree
 from builders.audit.verdicts import Imported, import_verdicts
 from builders.lock.committed import FOLDER
@@ -39,6 +46,7 @@ class Taken:
             "sample": self.imported.sample.head.sample,
             "read": self.imported.read,
             "new": self.imported.new,
+            "withdrawn": self.imported.withdrawn,
             "judged": self.imported.judged,
             "auditors": list(self.imported.auditors),
             "history": str(self.imported.path),
@@ -98,6 +106,8 @@ def _built(dist: Path) -> dict[str, Retrieval]:
 def _decided(imported: Imported, spec: Retrieval, tree: Tree, notes: Path, locks: Path | None) -> Taken:
     path = decisions_path(locks or FOLDER, spec.name)
     audits = store.read_history(store.history_folder(notes, spec.name))
+    if locks is None and not tree.stand_ins:
+        audits = of_real_builds(audits)
     decisions = merged(read_decisions(path), decide(audits, spec.audit.auditors))
     if tree.stand_ins and locks is None:
         remark = f"decisions not written: {tree.stand_ins[0]}; pass --locks FOLDER to try them"

@@ -104,6 +104,7 @@ def sample(
     Exit codes: 0 written; 2 could not run.
     """
     from builders.audit.draw import Wanted, draw
+    from builders.describe.markdown import counted
 
     wanted = Wanted(
         negatives=negatives,
@@ -128,8 +129,8 @@ def sample(
     for remark in drawn.remarks:
         tell(f"note: {remark}")
     say(
-        f"sample {drawn.sample.head.sample} of {config}: {counts['negative']} hard negatives, "
-        f"{counts['positive']} labelled positives, {counts['control']} controls"
+        f"sample {drawn.sample.head.sample} of {config}: {counted(counts['negative'], 'hard negative')}, "
+        f"{counted(counts['positive'], 'labelled positive')}, {counted(counts['control'], 'control')}"
     )
     say(f"page: {drawn.page}")
     say(f"csv:  {drawn.csv}")
@@ -148,15 +149,17 @@ def import_(
     """Take in verdicts: check them, add them to the history, and bring the decisions up to date.
 
     Nothing is taken of any file if a line of one is not sound. What enough auditors found relevant becomes a
-    decision beside the config, which the next build applies.
+    decision beside the config, which the next build applies. Of an auditor's verdicts on an item the last one
+    holds; "withdrawn" takes it back. Verdicts of two auditors that bear the same times are refused.
 
     \b
     Example:
-      mteb-de audit import jobs-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
+      mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
 
-    Exit codes: 0 taken in; 1 verdicts of another build; 2 could not run.
+    Exit codes: 0 taken in; 1 verdicts of another build, or one person's under two names; 2 could not run.
     """
     from builders.audit.take import take
+    from builders.describe.markdown import counted
 
     taken = take(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
     if as_json:
@@ -166,10 +169,12 @@ def import_(
         for remark in one.remarks:
             tell(f"note: {remark}")
         imported = one.imported
+        head, items = imported.sample.head, imported.sample.items
+        withdrawn = f" ({imported.withdrawn} withdrawn)" if imported.withdrawn else ""
+        who = f" by {', '.join(imported.auditors)}" if imported.auditors else ""
         say(
-            f"{imported.sample.head.config}, sample {imported.sample.head.sample}: {imported.read} verdicts, "
-            f"{imported.new} new; {imported.judged} of {len(imported.sample.items)} items judged by "
-            f"{', '.join(imported.auditors)}"
+            f"{head.config}, sample {head.sample}: {counted(imported.read, 'verdict')}, "
+            f"{imported.new} new{withdrawn}; {imported.judged} of {counted(len(items), 'item')} judged{who}"
         )
         say(f"history: {imported.path}")
         if one.decisions_path is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders.audit.tree import build_id
 from builders.describe.dataset import Dataset
-from builders.describe.markdown import Markdown, code, table
+from builders.describe.markdown import Markdown, code, counted, table
 from builders.lock.model import ShareLock
 
 _NOTHING = "–"
@@ -25,7 +25,7 @@ def figures(dataset: Dataset) -> Markdown:
         for name, share in shares.items()
         if share.pairs
     ]
-    who = "1 auditor" if audit.auditors == 1 else f"{audit.auditors} auditors"
+    who = counted(audit.auditors, "auditor")
     kappa = "" if audit.kappa is None else f"; Cohen's kappa is {audit.kappa:.2f}"
     of_this = audit.build == build_id(dataset.lock.files)
     which = "this very build" if of_this else f"an earlier build ({code(audit.build)})"

@@ -92,3 +92,8 @@ def _one_line(value: object) -> str:
 def _escape_mark(match: re.Match[str]) -> str:
     mark, number, dot = match.groups()
     return f"\\{mark}" if mark else f"{number}\\{dot}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: "1 pair", "1,200 pairs"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -11,12 +11,13 @@ from pathlib import Path
 import polars as pl
 
 from builders import files, registry
-from builders.audit.model import Item, Judgement, Sample, Verdict, line
+from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict, line
 from builders.lock.manifest import work_folder, write_manifest
 from builders.lock.model import EncoderLock, Lock, MiningLock, SourceLock
 from builders.parquet import encode
 from builders.spec import Recipe, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
+from builders.text.digest import digest
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -111,9 +112,16 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
 
 
 def judgement(
-    sample: Sample, item: Item, verdict: Verdict, auditor: str = "Anna", *, minute: int = 0, note: str = ""
+    sample: Sample,
+    item: Item,
+    verdict: Verdict | NoVerdict,
+    auditor: str = "Anna",
+    *,
+    minute: int = 0,
+    note: str = "",
 ) -> Judgement:
-    """One verdict, as the page writes it."""
+    """One verdict, as the page writes it; no two auditors judge at the same moment."""
+    own = timedelta(milliseconds=int(digest(auditor.casefold())[:4], 16) % 50_000)
     return Judgement.model_validate({
         "config": sample.head.config,
         "build": sample.head.build,
@@ -124,7 +132,7 @@ def judgement(
         "verdict": verdict,
         "note": note,
         "auditor": auditor,
-        "at": START + timedelta(minutes=minute),
+        "at": START + timedelta(minutes=minute) + own,
     })
 
 

@@ -45,6 +45,7 @@ def written(place: Path) -> Written:
 def watched(browser: Browser, written: Written) -> Iterator[Watched]:
     watched = Watched(browser)
     watched.open(written.page)
+    watched.begin("  Anna   Groß ")
     yield watched
     assert watched.faults == []
     assert all(url.startswith(("file:", "blob:")) for url in watched.requests)
@@ -53,6 +54,21 @@ def watched(browser: Browser, written: Written) -> Iterator[Watched]:
     )
     assert watched.page.evaluate("window.hacked") is None
     watched.context.close()
+
+
+def download(watched: Watched, folder: Path) -> Path:
+    """Press Download, and keep the file."""
+    with watched.page.expect_download() as waiting:
+        watched.page.click("#download")
+    file = folder / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    return file
+
+
+def events(file: Path) -> list[tuple[str, str, str]]:
+    """Item, verdict and note of every line."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [(line["item"], line["verdict"], line["note"]) for line in lines]
 
 
 def place_of(written: Written, text: str) -> int:
@@ -77,13 +93,7 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     assert watched.text("#judged").startswith("10 of")
     for number in range(10, 20):
         watched.press(str(number % 4 + 1))
-    page.click("#download")
-    assert "Type your name first" in watched.text("#said")
-    page.fill("#auditor", "  Anna   Groß ")
-    with page.expect_download() as waiting:
-        page.click("#download")
-    file = tmp_path / waiting.value.suggested_filename
-    waiting.value.save_as(file)
+    file = download(watched, tmp_path)
     assert file.name == f"jobs-{written.sample.head.sample}-anna-groß.verdicts.jsonl"
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["item"] for line in lines] == [item.item for item in written.sample.items[:20]]
@@ -95,6 +105,127 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     assert (taken.imported.read, taken.imported.judged) == (20, 20)
     reported = write_report([jobs()], notes=notes, locks=locks)
     assert "Anna Groß" in reported.path.read_text(encoding="utf-8")
+
+
+def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Written) -> None:
+    watched = Watched(browser)
+    page = watched.open(written.page)
+    watched.press("Enter")
+    page.evaluate("document.activeElement.blur()")
+    watched.press("1", "0", "n", "l", "j")
+    assert page.is_hidden("#one")
+    assert page.is_disabled("#download")
+    for name in ("  ", "\u202e", "\u200b"):
+        watched.begin(name)
+        assert "Type your name first" in watched.text("#said")
+        assert page.is_hidden("#one")
+    page.fill("#auditor", "Anna")
+    page.click("#begin")
+    assert watched.text("#judging").startswith("Judging as Anna")
+    assert watched.text("#judged").startswith("0 of")
+    page.reload()
+    assert page.is_visible("#one")
+    assert watched.text("#who") == "Anna"
+    assert watched.faults == []
+    watched.context.close()
+
+
+def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
+    place: Path, written: Written, watched: Watched, tmp_path: Path
+) -> None:
+    page = watched.page
+    watched.press("1", "2", "3")
+    first = download(watched, tmp_path)
+    page.click("#switch")
+    assert page.is_hidden("#one")
+    assert page.is_hidden("#progress")
+    assert watched.text("#said") == ""
+    watched.begin("Ben")
+    assert watched.text("#position").startswith("Item 1 of")
+    assert watched.text("#judged").startswith("0 of")
+    assert watched.text("#state") == watched.text("#told") == watched.text("#said") == ""
+    watched.press("l")
+    assert set(page.locator("#items .verdict").all_inner_texts()) == {"open"}
+    watched.press("l")
+    page.click("#download")
+    assert watched.text("#said") == "Nothing is judged yet."
+    watched.press("2")
+    second = download(watched, tmp_path)
+    assert events(second) == [(written.sample.items[0].item, "also_relevant", "")]
+    another = watched.context.new_page()
+    another.goto(written.page.as_uri())
+    assert another.is_visible("#start")
+    assert another.is_hidden("#one")
+    another.close()
+    page.click("#switch")
+    watched.begin("anna groß")
+    assert watched.text("#judged").startswith("3 of")
+    (taken,) = take([first, second], dist=place / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks")
+    assert taken.imported.auditors == ("Anna Groß", "Ben")
+    assert taken.imported.read == 4
+
+
+def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
+    written: Written, watched: Watched, tmp_path: Path
+) -> None:
+    page = watched.page
+    watched.press("1")
+    assert watched.text("#position").startswith("Item 2 of")
+    watched.press("n")
+    assert watched.text("#position").startswith("Item 1 of")
+    assert watched.text("#note-label") == "Note on item 1"
+    page.keyboard.type("zum ersten")
+    watched.press("Escape")
+    assert watched.text("#position").startswith("Item 2 of")
+    assert page.input_value("#note") == ""
+    watched.press("2")
+    page.click("#add-note")
+    page.keyboard.type("zum zweiten")
+    watched.press("Escape", "n")
+    page.keyboard.type("zum dritten, nicht beurteilt")
+    watched.press("Escape")
+    items = [item.item for item in written.sample.items]
+    assert events(download(watched, tmp_path)) == [
+        (items[0], "not_relevant", "zum ersten"),
+        (items[1], "also_relevant", "zum zweiten"),
+        (items[2], "noted", "zum dritten, nicht beurteilt"),
+    ]
+    assert "2 verdicts, 1 noted without a verdict" in watched.text("#said")
+
+
+def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
+    place: Path, written: Written, watched: Watched, tmp_path: Path
+) -> None:
+    page = watched.page
+    notes, locks = tmp_path / "notes", tmp_path / "locks"
+
+    def imported() -> tuple[int, int, int]:
+        (taken,) = take([download(watched, tmp_path)], dist=place / "dist", notes=notes, locks=locks)
+        return taken.imported.new, taken.imported.withdrawn, taken.imported.judged
+
+    watched.press("1", "2", "3")
+    assert imported() == (3, 0, 3)
+    watched.press("0")
+    assert watched.text("#position").startswith("Item 3 of")
+    assert watched.text("#said") == "Item 3: taken back."
+    watched.press("0")
+    assert watched.text("#said") == "Item 3 has no verdict to take back."
+    watched.press("k")
+    page.click("#take-back")
+    assert watched.text("#judged").startswith("1 of")
+    page.reload()
+    items = [item.item for item in written.sample.items]
+    assert events(download(watched, tmp_path)) == [
+        (items[0], "not_relevant", ""),
+        (items[1], "withdrawn", ""),
+        (items[2], "withdrawn", ""),
+    ]
+    assert imported() == (2, 2, 1)
+    assert imported() == (0, 0, 1)
+    watched.press("1")
+    page.click("#undo")
+    watched.press("4")
+    assert imported() == (1, 0, 2)
 
 
 def test_scores_are_hidden_until_the_pair_is_judged(watched: Watched) -> None:
@@ -166,20 +297,35 @@ def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Written
     watched = Watched(browser)
     watched.page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
     watched.open(written.page)
+    watched.begin()
+    watched.press("1")
+    assert "does not keep anything" in watched.text("#warning")
+    watched.page.reload()
+    watched.begin()
     watched.press("1")
     assert "does not keep anything" in watched.text("#warning")
     assert watched.text("#judged").startswith("1 of")
     watched.context.close()
 
 
-def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Written) -> None:
+@pytest.mark.parametrize(
+    "kept",
+    [
+        '{"place": 1e9, "verdicts": 7',
+        '{"place": 0, "verdicts": null}',
+        '{"place": 0, "verdicts": {"ITEM": 7, "i-0": null}}',
+        '{"place": -3, "verdicts": {"ITEM": {"verdict": "vielleicht", "note": "", "at": "gestern"}}}',
+    ],
+)
+def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Written, kept: str) -> None:
     watched = Watched(browser)
-    key = f"mteb-de-audit:{written.sample.head.sample}"
-    watched.page.add_init_script(
-        f'localStorage.setItem({json.dumps(key)}, \'{{"place": 1e9, "verdicts": 7\')'
-    )
+    key = f"mteb-de-audit:{written.sample.head.sample}:anna groß"
+    watched.page.add_init_script(f"localStorage.setItem({json.dumps(key)}, {json.dumps(kept)})")
     watched.open(written.page)
+    watched.begin()
     assert watched.text("#position").startswith("Item 1 of")
+    watched.press("1")
+    assert watched.text("#judged").startswith("1 of")
     assert watched.faults == []
     watched.context.close()
 
@@ -195,8 +341,9 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     watched = Watched(browser, scheme=scheme, width=width)
     few = draw(jobs(), Wanted(12, 3), dist=place / "dist", notes=place / "notes")
     page = watched.open(few.page)
-    watched.press("1")
-    for keys in ((), ("h",), ("l",), ("l", "?")):
+    for keys in ((), ("1",), ("h",), ("k",), ("l",), ("l", "?")):
+        if keys == ("1",):
+            watched.begin()
         watched.press(*keys)
         found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
         grave = [fault for fault in found if fault["impact"] in {"serious", "critical"}]
