@@ -131,7 +131,7 @@
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.verdict === verdict));
     at("told").textContent = verdict ? item.told : "";
     at("take-back").hidden = !verdict;
-    at("just").hidden = just === null;
+    showJust();
     at("note-label").textContent = `Note on item ${state.place + 1}`;
     if (at("note") !== document.activeElement || at("note").value !== note) at("note").value = note;
     at("previous").disabled = state.place === 0;
@@ -139,6 +139,11 @@
     at("bar").value = judged();
     at("judged").textContent = `${judged()} of ${items.length} judged`;
     if (focus) at("query").focus({ preventScroll: false });
+  }
+
+  function showJust() {
+    at("just").hidden = just === null;
+    at("note-key").hidden = just !== null;
   }
 
   function showText(item) {
@@ -194,7 +199,7 @@
     }
     go(place + 1);
     just = place;
-    at("just").hidden = false;
+    showJust();
   }
 
   function takeBack() {

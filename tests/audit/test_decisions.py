@@ -18,7 +18,8 @@ from builders.audit.decisions import (
     write_decisions,
 )
 from builders.audit.draw import Wanted, draw
-from builders.audit.model import Item, Judgement, Sample, Verdict
+from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict
+from builders.audit.summary import write_report
 from builders.audit.take import take
 from builders.configs import jobs as jobs_config
 from builders.errors import UsageError
@@ -76,6 +77,71 @@ def test_a_verdict_that_was_taken_back_takes_its_decision_along(sample: Sample) 
     later = judgement(sample, item, N, "Ben", minute=9)
     (found,) = decide([(sample, [*verdicts, later])], 2)
     assert found.decision == "excluded"
+    withdrawn = judgement(sample, item, NoVerdict.WITHDRAWN, "Ben", minute=9)
+    assert decide([(sample, [*verdicts, withdrawn])], 2) == []
+    assert [one.decision for one in decide([(sample, [*verdicts, withdrawn])], 1)] == ["relevant"]
+    noted = judgement(sample, item, NoVerdict.NOTED, "Ben", minute=9)
+    assert decide([(sample, [*verdicts, noted])], 2) == decide([(sample, verdicts)], 2)
+
+
+def of_kind(sample: Sample, kind: str, name: str) -> Sample:
+    """A sample of one pair, the same whatever its kind and name."""
+    item = sample.items[0].model_copy(update={"kind": kind, "expected": R if kind == "control" else None})
+    return Sample(head=sample.head.model_copy(update={"sample": f"s-{name * 16}"}), items=(item,))
+
+
+def at_minute(sample: Sample, minute: int, *said: tuple[str, Verdict]) -> list[Judgement]:
+    return [judgement(sample, sample.items[0], one, name, minute=minute) for name, one in said]
+
+
+@pytest.mark.parametrize(
+    ("later", "needed", "decision", "reason"),
+    [
+        ([("Cem", R)], 2, "relevant", "false_negative"),
+        ([("Anna", R), ("Ben", R)], 2, "relevant", "false_negative"),
+        ([("Cem", U)], 2, "relevant", "false_negative"),
+        ([("Cem", N)], 2, "excluded", "disputed"),
+        ([("Cem", N), ("Dora", R)], 2, "excluded", "disputed"),
+        ([("Anna", N)], 2, "excluded", "disputed"),
+        ([("Cem", N), ("Dora", N)], 2, "excluded", "false_positive"),
+        ([("Anna", N), ("Ben", N)], 2, "excluded", "false_positive"),
+        ([("Anna", R), ("Cem", N), ("Dora", N), ("Emil", N)], 2, None, None),
+    ],
+)
+def test_a_positive_that_was_a_negative_is_revoked_only_by_who_finds_it_wrong(
+    sample: Sample,
+    later: list[tuple[str, Verdict]],
+    needed: int,
+    decision: str | None,
+    reason: str | None,
+) -> None:
+    first, second = of_kind(sample, "negative", "a"), of_kind(sample, "positive", "b")
+    audits = [(first, at_minute(first, 0, ("Anna", R), ("Ben", R))), (second, at_minute(second, 60, *later))]
+    for order in (audits, audits[::-1]):
+        found = decide(order, needed)
+        assert [(one.decision, one.reason) for one in found] == ([(decision, reason)] if decision else [])
+
+
+def test_a_doubt_that_its_auditor_gave_up_counts_no_more(sample: Sample) -> None:
+    first, second, third = (of_kind(sample, kind, name) for kind, name in zip(
+        ("negative", "positive", "positive"), "abc", strict=True
+    ))  # fmt: skip
+    audits = [
+        (first, at_minute(first, 0, ("Anna", R), ("Ben", R))),
+        (second, at_minute(second, 60, ("Cem", N))),
+        (third, at_minute(third, 120, ("Cem", R))),
+    ]
+    assert [one.reason for one in decide(audits[:2], 2)] == ["disputed"]
+    assert [one.reason for one in decide(audits, 2)] == ["false_negative"]
+    taken_back = judgement(second, second.items[0], NoVerdict.WITHDRAWN, "Cem", minute=61)
+    audits = [audits[0], (second, [*audits[1][1], taken_back])]
+    assert [one.reason for one in decide(audits, 2)] == ["false_negative"]
+
+
+def test_a_confirmation_as_a_control_changes_no_decision(sample: Sample) -> None:
+    first, second = of_kind(sample, "negative", "a"), of_kind(sample, "control", "b")
+    audits = [(first, at_minute(first, 0, ("Anna", R), ("Ben", R)))]
+    assert decide([*audits, (second, at_minute(second, 60, ("Anna", N)))], 2) == decide(audits, 2)
 
 
 def test_decisions_by_hand_stay_and_others_follow_the_audits() -> None:
@@ -291,3 +357,25 @@ def test_decisions_of_a_stand_in_do_not_get_beside_the_configs(tmp_path: Path) -
     assert taken.decisions_path is not None
     (line,) = taken.decisions_path.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["decision"] == "relevant"
+
+
+def test_verdicts_on_a_stand_in_do_not_get_beside_the_configs_with_those_on_the_real_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = tmp_path / "configs"
+    monkeypatch.setattr("builders.audit.take.FOLDER", beside)
+    monkeypatch.setattr("builders.audit.summary.FOLDER", beside)
+    notes, found = tmp_path / "notes", []
+    for real in (False, True):
+        dist = build(tmp_path / f"dist-{real}", real=real)
+        drawn = draw(jobs(), Wanted(10, 5), dist=dist, notes=notes).sample
+        item = drawn.of_kind("negative")[int(real)]
+        path = verdict_file(tmp_path / "a.jsonl", said(drawn, item, [R, R]))
+        (taken,) = take([path], dist=dist, notes=notes)
+        found.append((item.query_id, item.corpus_id))
+    assert taken.decisions == 1
+    assert taken.decisions_path == beside / "jobs.decisions.jsonl"
+    assert [one.pair for one in read_decisions(taken.decisions_path)] == found[1:]
+    text = write_report([jobs()], notes=notes).path.read_text(encoding="utf-8")
+    assert "1 hard negative becomes a positive. The next build applies it, to all" in text
+    assert "On builds from stand-ins: 1 hard negative becomes a positive. No build applies this" in text

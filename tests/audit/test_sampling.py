@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,6 +132,19 @@ def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() ->
     assert sizes["gap_band"].to_list() == ["0.0500–0.0510", "0.0511–0.0550", "0.0551–0.0599"]
     assert sizes["len"].to_list() == [11, 40, 49]
     assert dict(found.group_by("rank_band").len().iter_rows()) == {"1–5": 5, "6–20": 15, "21+": 80}
+
+
+def test_bands_of_gaps_below_nothing_bear_their_sign(tree: Tree) -> None:
+    ends = pl.Series([-0.0001, 1.2, -1.9999, -0.00001, -0.5])
+    few = tree.negatives.head(5).with_columns(gap=ends)
+    names = {banded(few.with_columns(gap=pl.lit(end)))["gap_band"][0] for end in ends}
+    assert names == {f"{end}–{end}" for end in ("-0.0001", "1.2000", "-1.9999", "0.0000", "-0.5000")}
+
+
+def test_ids_of_samples_and_items_begin_with_a_letter_and_a_hyphen(tree: Tree) -> None:
+    sample = random_sample(tree, Sizes(40, 10, 0), 42).sample
+    assert re.fullmatch(r"s-[0-9a-f]{16}", sample.head.sample)
+    assert all(re.fullmatch(r"i-[0-9a-f]{16}", item.item) for item in sample.items)
 
 
 def test_equal_gaps_are_one_band(tree: Tree) -> None:
