@@ -49,8 +49,8 @@ class NoVerdict(StrEnum):
 
 
 def _event(value: object) -> Verdict | NoVerdict:
-    events: dict[object, Verdict | NoVerdict] = {one.value: one for one in (*Verdict, *NoVerdict)}
-    if value not in events:
+    events: dict[str, Verdict | NoVerdict] = {one.value: one for one in (*Verdict, *NoVerdict)}
+    if not isinstance(value, str) or value not in events:
         raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, events))}")
     return events[value]
 

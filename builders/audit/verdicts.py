@@ -197,7 +197,7 @@ def _refuse_copied(before: Sequence[Judgement], new: Mapping[Judgement, str]) ->
     said: defaultdict[tuple[str, datetime], dict[str, str]] = defaultdict(dict)
     for one in (*before, *new):
         said[_moment(one)].setdefault(one.who, one.auditor)
-    copied = [one for one in new if len(said[_moment(one)]) > 1]
+    copied = [one for one in new if next(iter(said[_moment(one)])) != one.who]
     if not copied:
         return
     names = sorted({name for one in copied for name in said[_moment(one)].values()})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.audit.model import Verdict
+from builders.audit.model import NoVerdict, Verdict
 from builders.audit.store import read_sample, sample_folder
 from tests.audit.kit import build, judgement, verdict_file
 from tests.cli.kit import call
@@ -35,6 +35,18 @@ def test_sample_import_and_report(place: Path, capsys: pytest.CaptureFixture[str
         assert said.code == 0
     assert "8 verdicts, 8 new; 8 of 50 items judged by Anna, Ben" in said.out
     assert "decisions:" in said.out
+    back = verdict_file(
+        place / "c.jsonl", [judgement(sample, sample.items[0], NoVerdict.WITHDRAWN, minute=1)]
+    )
+    said = call(capsys, "audit", "import", str(back), "--locks", "locks")
+    assert "1 verdict, 1 new (1 withdrawn); 8 of 50 items judged by Anna, Ben" in said.out
+    renamed = verdict_file(
+        place / "d.jsonl",
+        [judgement(sample, sample.items[1], Verdict.UNSURE).model_copy(update={"auditor": "Cem"})],
+    )
+    said = call(capsys, "audit", "import", str(renamed), "--locks", "locks")
+    assert said.code == 1
+    assert "one person's verdicts under two names" in said.err
     said = call(capsys, "audit", "report", "--locks", "locks", "--json")
     assert said.code == 0
     assert json.loads(said.out)["audits"]["jobs"]["auditors"] == 2

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +14,12 @@ from hypothesis import strategies as st
 from builders.audit import store
 from builders.audit.draw import Wanted, Written, draw
 from builders.audit.sheet import COLUMNS, neutral
-from builders.audit.take import take
-from builders.errors import UsageError
-from tests.audit.kit import build, jobs
+from builders.audit.take import Taken, take
+from builders.errors import Refused, UsageError
+from builders.tables import SCHEMAS, Kind
+from tests.audit.kit import build, jobs, write
+
+IDS = ("sample", "item", "query-id", "corpus-id")
 
 
 @pytest.fixture
@@ -35,6 +41,10 @@ def fill(path: Path, verdicts: list[str], delimiter: str = ",") -> None:
     filled = rows(path)
     for row, verdict in zip(filled, verdicts, strict=False):
         row["verdict"] = verdict
+    save(path, filled, delimiter)
+
+
+def save(path: Path, filled: list[dict[str, str]], delimiter: str = ",") -> None:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, COLUMNS, delimiter=delimiter)
     writer.writeheader()
@@ -98,3 +108,130 @@ def test_a_spoilt_csv_is_named(place: Path, written: Written, spoil: object, mes
 def test_a_csv_needs_an_auditor(place: Path, written: Written) -> None:
     with pytest.raises(UsageError, match="does not say who judged"):
         take([written.csv], dist=place / "dist", notes=place / "notes")
+
+
+def taken(place: Path, *paths: Path, auditor: str = "Anna") -> Taken:
+    """Import CSVs of one sample."""
+    (found,) = take(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor)
+    return found
+
+
+def as_a_spreadsheet_saves(cell: str) -> str:
+    """Keep 15 digits of what looks like a number, as spreadsheets do."""
+    try:
+        return f"{float(cell):.15g}"
+    except ValueError:
+        return cell
+
+
+def resave(path: Path, change: Callable[[str, str], str]) -> None:
+    """Write the CSV again, every cell changed by its column and what it holds."""
+    save(path, [{name: change(name, cell) for name, cell in row.items()} for row in rows(path)])
+
+
+def test_a_spreadsheet_rewrites_no_id(place: Path, written: Written) -> None:
+    fill(written.csv, ["not relevant"] * len(written.sample.items))
+    before = rows(written.csv)
+    resave(written.csv, lambda _, cell: as_a_spreadsheet_saves(cell))
+    assert rows(written.csv) == before
+    assert all(not cell[:1].isdigit() for row in before for name, cell in row.items() if name in IDS)
+    assert taken(place, written.csv).imported.judged == len(written.sample.items)
+
+
+@pytest.mark.parametrize("upstream", ["3441489659134094", "12e34", "007", "MAR1", "=q", "1-2", "ü"])
+def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> None:
+    frames = {
+        Kind.CORPUS: [(upstream, "", "Gießen hilft."), ("d2", "", "Regen auch.")],
+        Kind.QUERIES: [(f"{upstream}{n}", f"Frage {n}") for n in range(10)],
+        Kind.QRELS: [(f"{upstream}{n}", upstream, 1) for n in range(10)],
+        Kind.HARD_NEGATIVES: [(f"{upstream}{n}", "d2", 5, 0.8, 0.9) for n in range(10)],
+    }
+    dist = write(
+        tmp_path / "dist",
+        {
+            kind: pl.DataFrame(table, schema=pl.Schema(SCHEMAS[kind]), orient="row")
+            for kind, table in frames.items()
+        },
+    )
+    drawn = draw(jobs(), Wanted(10, 10), dist=dist, notes=tmp_path / "notes")
+    fill(drawn.csv, ["unsure"] * 20)
+    for change in (as_a_spreadsheet_saves, lambda cell: as_a_spreadsheet_saves(cell).removeprefix("'")):
+        resave(drawn.csv, lambda _, cell, change=change: change(cell))  # type: ignore[misc]
+        assert taken(tmp_path, drawn.csv).imported.judged == 20
+
+
+def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, written: Written) -> None:
+    fill(written.csv, ["not relevant", "also relevant", "unsure"])
+    resave(written.csv, lambda name, cell: "3.44148965913409E+15" if name == "item" else cell)
+    assert taken(place, written.csv).imported.judged == 3
+    ((sample, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
+    assert {one.item for one in judgements} == {item.item for item in sample.items[:3]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"item": "3.44E+15", "query-id": "q-weg"},
+            r"line 2: neither item '3\.44E\+15' nor the pair 'q-weg'",
+        ),
+        ({"sample": "3.44148965913409E+15"}, r"line 2: '3\.44148965913409E\+15' is no id of a sample"),
+        ({"sample": "f" * 16}, r"the sample 'ffff"),
+        ({"query-id": "q-weg"}, r"line 2: item i-.* is the pair"),
+    ],
+)
+def test_ids_that_cannot_be_told_are_refused_with_their_line(
+    place: Path, written: Written, changes: dict[str, str], message: str
+) -> None:
+    fill(written.csv, ["not relevant"])
+    resave(written.csv, lambda name, cell: changes.get(name, cell))
+    with pytest.raises(UsageError, match=message):
+        taken(place, written.csv)
+    assert not (place / "notes").exists()
+
+
+def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path, written: Written) -> None:
+    fill(written.csv, ["not relevant", "also relevant", "unsure"])
+    assert taken(place, written.csv).imported.new == 3
+    path = store.history_folder(place / "notes", "jobs") / f"{written.sample.head.sample}{store.VERDICTS}"
+    before = path.read_bytes()
+    later = written.csv.stat().st_mtime
+    for seconds in (-3600, 0.25, 3600):
+        os.utime(written.csv, (later + seconds, later + seconds))
+        assert taken(place, written.csv, auditor="anna").imported.new == 0
+    copy = written.csv.with_name("Kopie.csv")
+    copy.write_bytes(written.csv.read_bytes())
+    assert taken(place, written.csv, copy).imported.new == 0
+    assert path.read_bytes() == before
+    for verdicts, new, judged in (
+        (["not relevant", "Withdrawn", "unsure"], 1, 2),
+        (["not relevant", "withdrawn", "unsure"], 0, 2),
+        (["not relevant", "also relevant", "unsure"], 1, 3),
+        (["not relevant", "", "unsure"], 0, 3),
+    ):
+        later += 10
+        fill(written.csv, verdicts)
+        os.utime(written.csv, (later, later))
+        found = taken(place, written.csv).imported
+        assert (found.new, found.judged) == (new, judged)
+
+
+def test_one_csv_under_two_names_is_refused(place: Path, written: Written) -> None:
+    fill(written.csv, ["not relevant"])
+    taken(place, written.csv)
+    with pytest.raises(Refused, match="verdicts of Anna and Ben"):
+        taken(place, written.csv, auditor="Ben")
+
+
+def test_a_note_without_a_verdict_is_kept(place: Path, written: Written) -> None:
+    fill(written.csv, ["not relevant"])
+    first, second = (item.item for item in written.sample.items[:2])
+    noted = {first: "", second: "Was ist gemeint?"}
+    save(written.csv, [row | {"note": noted.get(row["item"], "")} for row in rows(written.csv)])
+    found = taken(place, written.csv).imported
+    assert (found.read, found.judged) == (2, 1)
+    ((_, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
+    assert {(one.item, one.verdict, one.note) for one in judgements} == {
+        (first, "not_relevant", ""), (second, "noted", "Was ist gemeint?")
+    }  # fmt: skip
+    assert taken(place, written.csv).imported.new == 0

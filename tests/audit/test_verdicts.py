@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from builders.audit import store
 from builders.audit.draw import Wanted, draw
-from builders.audit.model import Sample, Verdict
+from builders.audit.model import NoVerdict, Sample, Verdict, line
 from builders.audit.take import take
 from builders.audit.tree import read_tree
 from builders.errors import MtebDeError, Refused, StorageError, UsageError
@@ -87,6 +88,13 @@ def edited(text: str, **changes: object) -> str:
         (lambda text: edited(text, sample="../../x"), UsageError, r"line 2: sample: "),
         (lambda text: edited(text, config="../x"), UsageError, r"line 2: nothing was built of '\.\./x'"),
         (lambda text: edited(text, at="2026-01-05T08:00:00"), UsageError, r"line 2: at: "),
+        (lambda text: edited(text, at="0001-01-01T00:00:00+05:00"), UsageError, r"line 2: at: .*calendar"),
+        (
+            lambda text: edited(text, verdict=None),
+            UsageError,
+            r"line 2: verdict: .*'None' is none of not_rel",
+        ),
+        (lambda text: edited(text, verdict=[]), UsageError, r"line 2: verdict: "),
         (lambda text: edited(text, extra=1), UsageError, r"line 2: extra: "),
         (lambda text: edited(text, note="x" * 501), UsageError, r"line 2: note: "),
         (lambda text: "", UsageError, r"no verdict in it"),
@@ -106,6 +114,79 @@ def test_an_unsound_file_is_named_by_line_and_nothing_is_taken(
         import_(place, good, path)
     assert not (place / "notes").exists()
     assert not (place / "locks").exists()
+
+
+def test_one_persons_verdicts_under_two_names_are_refused(place: Path, sample: Sample) -> None:
+    lines = [judgement(sample, item, WRONG) for item in sample.items[:5]]
+    renamed = [one.model_copy(update={"auditor": "Ben"}) for one in lines]
+    first, second = verdict_file(place / "a.jsonl", lines), verdict_file(place / "b.jsonl", renamed)
+    message = r"b\.jsonl, line 1: verdicts of Anna and Ben .* \(i-.*, i-.*, i-.* and 2 more\)"
+    with pytest.raises(Refused, match=message):
+        import_(place, first, second)
+    assert not (place / "notes").exists()
+    import_(place, first)
+    before = history(place, sample).read_bytes()
+    other = judgement(sample, sample.items[9], WRONG, "Cem")
+    with pytest.raises(Refused, match=message):
+        import_(place, verdict_file(place / "c.jsonl", [other]), second)
+    assert history(place, sample).read_bytes() == before
+
+
+@pytest.mark.parametrize(("later", "refused"), [(0, True), (999, True), (1000, False)])
+def test_times_are_compared_to_the_millisecond(
+    place: Path, sample: Sample, later: int, refused: bool
+) -> None:
+    item = sample.items[0]
+    one = judgement(sample, item, WRONG)
+    moved = one.at + timedelta(microseconds=later)
+    withdrawn = {"verdict": NoVerdict.WITHDRAWN, "auditor": "Ben", "at": moved}
+    same = [one, judgement(sample, item, RELEVANT, "anna"), one.model_copy(update=withdrawn)]
+    path = verdict_file(place / "a.jsonl", same)
+    if refused:
+        with pytest.raises(Refused, match=r"line 3: verdicts of Anna and Ben"):
+            import_(place, path)
+    else:
+        import_(place, path)
+
+
+def test_a_history_that_holds_equal_times_takes_what_others_judged(place: Path, sample: Sample) -> None:
+    one = judgement(sample, sample.items[0], WRONG)
+    store.write_judgements(history(place, sample), [one, one.model_copy(update={"auditor": "Ben"})])
+    third = judgement(sample, sample.items[1], WRONG, "Cem")
+    import_(place, verdict_file(place / "c.jsonl", [third]))
+    assert len(history(place, sample).read_bytes().splitlines()) == 3
+
+
+def test_the_last_event_holds_in_whatever_order_files_are_imported(place: Path, sample: Sample) -> None:
+    item = sample.items[0]
+    given = verdict_file(place / "a.jsonl", [judgement(sample, item, RELEVANT)])
+    back = verdict_file(place / "b.jsonl", [judgement(sample, item, NoVerdict.WITHDRAWN, minute=1)])
+    again = verdict_file(place / "c.jsonl", [judgement(sample, item, WRONG, minute=2)])
+    for paths, judged in (([back], 0), ([given], 0), ([given, back], 0), ([again], 1), ([back, given], 1)):
+        (taken,) = take(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks")
+        assert taken.imported.judged == judged
+        assert taken.imported.auditors == (("Anna",) if judged else ())
+    assert taken.imported.new == 0
+    assert len(history(place, sample).read_bytes().splitlines()) == 3
+
+
+def test_one_moment_written_in_two_time_zones_is_one_verdict(place: Path, sample: Sample) -> None:
+    one = judgement(sample, sample.items[0], WRONG)
+    text = line(one)
+    elsewhere = one.at.astimezone(timezone(timedelta(hours=5))).isoformat()
+    import_(place, verdict_file(place / "a.jsonl", [one]))
+    (place / "b.jsonl").write_text(json.dumps(json.loads(text) | {"at": elsewhere}) + "\n", encoding="utf-8")
+    import_(place, place / "b.jsonl")
+    assert history(place, sample).read_text(encoding="utf-8") == text
+
+
+def test_samples_and_verdicts_with_ids_of_hex_digits_alone_still_import(place: Path, sample: Sample) -> None:
+    items = tuple(item.model_copy(update={"item": item.item[2:]}) for item in sample.items)
+    head = sample.head.model_copy(update={"sample": sample.head.sample[2:]})
+    old = Sample(head=head, items=items)
+    store.write_sample(store.sample_folder(place / "dist", "jobs"), old)
+    import_(place, verdict_file(place / "a.jsonl", [judgement(old, item, WRONG) for item in items]))
+    assert len(history(place, old).read_bytes().splitlines()) == len(items)
 
 
 def test_swapped_ids_are_seen(place: Path, sample: Sample) -> None:
