@@ -7,6 +7,7 @@
   const buttons = [...document.querySelectorAll("[data-verdict]")];
   const known = new Set(buttons.map((button) => button.dataset.verdict));
   const words = (verdict) => verdict.replace("_", " ");
+  const states = new Map(); // of all who judged since the page was opened, for a browser that keeps nothing
   const blank = { place: 0, advance: true, highlight: false, verdicts: {} };
   let auditor = "";
   let state = null; // of the auditor who judges; null until there is a name
@@ -69,7 +70,8 @@
       return;
     }
     auditor = name;
-    state = restored();
+    state = states.get(key()) || restored();
+    states.set(key(), state);
     remember(name);
     at("who").textContent = name;
     at("advance").checked = state.advance;

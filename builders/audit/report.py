@@ -19,8 +19,8 @@ verdicts in `audits/`; nothing in it is typed by hand.
 
 Pairs are drawn by strata (distance below the guarding positive, rank, split), judged blind among labelled
 positives and pairs that were confirmed by hand, and weighted back. Intervals are Wilson's at 95 %, for the
-number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count, and take
-nothing from the weight of their stratum; a pair on which auditors differ counts in part.
+number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count, and
+take nothing from the weight of their stratum; a pair on which auditors differ counts in part.
 """
 
 

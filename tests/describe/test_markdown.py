@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from builders.describe.markdown import Markdown, code, escape, link, share, table
+from builders.describe.markdown import Markdown, code, counted, escape, link, share, table
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 HOSTILE = st.text(
@@ -57,6 +57,11 @@ def test_columns_of_numbers_stand_on_the_right() -> None:
         "| a | 1,000 | 33.3 % | – |",
         "| b | 2 | – | – |",
     ])
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 pairs"), (1, "1 pair"), (1200, "1,200 pairs")])
+def test_a_number_comes_with_its_noun(count: int, said: str) -> None:
+    assert counted(count, "pair") == said
 
 
 def test_a_row_of_another_length_is_refused() -> None:
