@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -140,7 +140,7 @@ def test_a_spreadsheet_rewrites_no_id(place: Path, written: Written) -> None:
 
 @pytest.mark.parametrize("upstream", ["3441489659134094", "12e34", "007", "MAR1", "=q", "1-2", "ü"])
 def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> None:
-    frames = {
+    tables: dict[Kind, Sequence[tuple[object, ...]]] = {
         Kind.CORPUS: [(upstream, "", "Gießen hilft."), ("d2", "", "Regen auch.")],
         Kind.QUERIES: [(f"{upstream}{n}", f"Frage {n}") for n in range(10)],
         Kind.QRELS: [(f"{upstream}{n}", upstream, 1) for n in range(10)],
@@ -150,7 +150,7 @@ def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> No
         tmp_path / "dist",
         {
             kind: pl.DataFrame(table, schema=pl.Schema(SCHEMAS[kind]), orient="row")
-            for kind, table in frames.items()
+            for kind, table in tables.items()
         },
     )
     drawn = draw(jobs(), Wanted(10, 10), dist=dist, notes=tmp_path / "notes")
