@@ -95,7 +95,10 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
 
 def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
     """Return the spans of each row, in order."""
-    views = {row: View(text) for row, text in enumerate(rows) if "<" in text or not is_plain(text)}
+    plain = list(map(is_plain, rows))
+    views = {
+        row: View(text, plain=plain[row]) for row, text in enumerate(rows) if "<" in text or not plain[row]
+    }
     found: list[list[Span]] = [[] for _ in rows]
     open_rows: Sequence[int] = range(len(rows))
     for _ in range(_ROUNDS):
@@ -113,7 +116,7 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
             break
         for row, spans in changed.items():
             found[row] = _apart(found[row] + spans)
-            views[row] = View(rows[row], [span[:2] for span in found[row]])
+            views[row] = View(rows[row], [span[:2] for span in found[row]], plain=plain[row])
         open_rows = list(changed)
     return found
 

@@ -32,6 +32,7 @@ _FILLERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\
 """Invisible characters that Python takes for printable ones."""
 _WIDE = re.compile("[\uff01-\uff5e]")
 _TO_ASCII = 0xFEE0
+_ODD = re.compile(f"{_FILLERS.pattern[:-1]}{_WIDE.pattern[1:]}")
 
 
 def is_plain(text: str) -> bool:
@@ -47,8 +48,7 @@ def is_plain(text: str) -> bool:
 
 
 def _is_composed(text: str) -> bool:
-    odd = _FILLERS.search(text) or _WIDE.search(text)
-    return not odd and unicodedata.is_normalized("NFC", text)
+    return unicodedata.is_normalized("NFC", text) and not _ODD.search(text)
 
 
 class View:
@@ -58,16 +58,17 @@ class View:
         row: The row.
         cuts: Start and end of each span of the row that was found already, in order; one opaque character
             each.
+        plain: Whether `is_plain` says so of the row.
 
     Attributes:
         text: The view.
     """
 
-    def __init__(self, row: str, cuts: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(self, row: str, cuts: Sequence[tuple[int, int]] = (), *, plain: bool = False) -> None:
         self.text = row
         self._layers: list[_Layer] = []
-        self._apply(_cut(row, cuts))
-        if not is_plain(self.text):
+        self._apply(((*cut, OPAQUE) for cut in cuts) if plain else _cut(row, cuts))
+        if not plain:
             self._normalise()
             self._apply(_wide(self.text))
         if "<" in self.text:
@@ -82,22 +83,23 @@ class View:
     def _normalise(self) -> None:
         for _ in range(_PASSES):
             changed = [self._apply(step(self.text)) for step in _STEPS]
-            if not any(changed) or is_plain(self.text):
+            if not any(changed) or is_plain(self.text.replace(OPAQUE, "")):
                 return
 
     def _apply(self, edits: Iterator[Edit]) -> bool:
-        layer = _Layer(self.text, list(edits))
-        if layer.edits:
+        made = list(edits)
+        if made:
+            layer = _Layer(self.text, made)
             self.text = layer.text
             self._layers.append(layer)
-        return bool(layer.edits)
+        return bool(made)
 
 
 class _Layer:
     """A text after edits, and where each of its characters stood before them."""
 
     def __init__(self, before: str, edits: Sequence[Edit]) -> None:
-        self.edits = edits
+        self._edits = edits
         self._starts: list[int] = []
         self._ends: list[int] = []
         pieces: list[str] = []
@@ -109,14 +111,14 @@ class _Layer:
             length += len(filling)
             self._ends.append(length)
             position = end
-        self.text = "".join([*pieces, before[position:]]) if edits else before
+        self.text = "".join([*pieces, before[position:]])
 
     def place(self, index: int) -> tuple[int, int]:
         """Return start and end, before the edits, of the character at `index`."""
         last = bisect_right(self._starts, index) - 1
         if last < 0:
             return index, index + 1
-        start, end, _ = self.edits[last]
+        start, end, _ = self._edits[last]
         if index < self._ends[last]:
             return start, end
         start = end + index - self._ends[last]
@@ -124,7 +126,7 @@ class _Layer:
 
 
 def _cut(row: str, cuts: Sequence[tuple[int, int]]) -> Iterator[Edit]:
-    """Yield cuts, and between them the characters that serve as marks in a working text."""
+    """Yield the cuts, and between them the characters that serve as marks in a working text."""
     position = 0
     for start, end in (*cuts, (len(row), len(row))):
         yield from ((*match.span(), "") for match in _RESERVED.finditer(row, position, start))
@@ -151,7 +153,7 @@ def _joiners(text: str) -> Iterator[Edit]:
 
 
 def _may_hide(text: str) -> bool:
-    return not "".join(text.split()).isprintable() or _FILLERS.search(text) is not None
+    return not "".join(text.replace(OPAQUE, "").split()).isprintable() or _FILLERS.search(text) is not None
 
 
 def _decomposed(text: str) -> Iterator[Edit]:
