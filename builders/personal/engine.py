@@ -122,7 +122,7 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:
-    """Sort the spans of a row; two that lie in the halves of one entity touch in the row, and must not overlap."""
+    """Sort the spans of a row; two that share an entity must not overlap."""
     kept: list[Span] = []
     for span in sorted(spans):
         free_from = kept[-1].end if kept else 0

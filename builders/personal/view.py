@@ -27,7 +27,7 @@ _PASSES = 6
 _RESERVED = re.compile(f"[{ROW_END}{OPAQUE}]")
 _BLANKS = re.compile(r"\A\s++|[^\S ]\s*+| \s++| \Z")
 _COMPOSED = regex.compile(r"(?V1)(?:\A|.)[^\p{ccc=0}&&\p{NFC_QC=Y}]++", regex.DOTALL)
-"""What composing can change: characters that join the one before, and that one; segments end before others."""
+"""What composing can change: a character and those behind it that may join it."""
 _FILLERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0]")
 """Invisible characters that Python takes for printable ones."""
 _WIDE = re.compile("[\uff01-\uff5e]")
