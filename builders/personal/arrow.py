@@ -15,7 +15,11 @@ from builders.personal.json_lines import scrub_lines
 from builders.personal.pieces import Done, Task, clean_names, renamed
 from builders.personal.report import report, together
 
-_Array: TypeAlias = "pa.Array[Any]"
+_Array: TypeAlias = Any
+"""An array of any type: the stubs know no type that nested ones share."""
+_Type: TypeAlias = Any
+_MAKE: Any = pa
+"""Makes nested types and arrays, for the same reason."""
 _STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (
     pa.types.is_binary,
@@ -65,7 +69,7 @@ def clean_schema(schema: pa.Schema, task: Task) -> tuple[pa.Schema, list[str], P
     reports: list[PersonalReport] = []
     unread: list[str] = []
     fields = _clean_fields(list(schema), task, reports, unread)
-    clean = pa.schema(fields, _clean_metadata(schema.metadata, task, reports, unread))
+    clean = _MAKE.schema(fields, _clean_metadata(schema.metadata, task, reports, unread))
     return clean, unread, together(reports)
 
 
@@ -87,7 +91,7 @@ def _is_nested(kind: pa.DataType) -> bool:
     )
 
 
-def _inner(kind: Any) -> list[pa.DataType]:  # noqa: ANN401  the stubs know no common type of nested ones
+def _inner(kind: _Type) -> list[pa.DataType]:
     if isinstance(kind, pa.BaseExtensionType):
         return [kind.storage_type]
     if pa.types.is_struct(kind):
@@ -97,7 +101,7 @@ def _inner(kind: Any) -> list[pa.DataType]:  # noqa: ANN401  the stubs know no c
     return [kind.value_type]
 
 
-def _scrubbed(array: Any, kind: Any, task: Task, reports: list[PersonalReport]) -> _Array:  # noqa: ANN401
+def _scrubbed(array: _Array, kind: _Type, task: Task, reports: list[PersonalReport]) -> _Array:
     """Return an array with its strings scrubbed, as the given type: its own, with clean names.
 
     What stands below a null is carried over only where it may not be null, and scrubbed.
@@ -117,7 +121,7 @@ def _scrubbed(array: Any, kind: Any, task: Task, reports: list[PersonalReport]) 
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
     if pa.types.is_map(kind) or _is_list(kind):
-        return _scrubbed_list(array.take(pa.array(range(len(array)))), kind, task, reports)
+        return _scrubbed_list(array.take(pa.array(range(len(array)), pa.int64())), kind, task, reports)
     if not _is_string(kind):
         return array.cast(kind)
     before = array.cast(pa.large_string()).to_pylist()
@@ -126,22 +130,22 @@ def _scrubbed(array: Any, kind: Any, task: Task, reports: list[PersonalReport]) 
     return pa.array(after, kind)
 
 
-def _scrubbed_list(array: Any, kind: Any, task: Task, reports: list[PersonalReport]) -> _Array:  # noqa: ANN401
+def _scrubbed_list(array: _Array, kind: _Type, task: Task, reports: list[PersonalReport]) -> _Array:
     mask = array.is_null()
     if pa.types.is_map(kind):
         keys = _scrubbed(array.keys, kind.key_type, task, reports)
         items = _scrubbed(array.items, kind.item_type, task, reports)
         if _is_string(kind.key_type):
-            keys = pa.array(_apart(array, keys.to_pylist()), kind.key_type)
-        return pa.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=mask)
+            keys = _MAKE.array(_apart(array, [str(key) for key in keys.to_pylist()]), kind.key_type)
+        return _MAKE.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=mask)
     values = _scrubbed(array.values, kind.value_type, task, reports)
     if pa.types.is_fixed_size_list(kind):
-        return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
+        return _MAKE.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     lists = pa.LargeListArray if pa.types.is_large_list(kind) else pa.ListArray
     return lists.from_arrays(array.offsets, values, type=kind, mask=mask)
 
 
-def _apart(array: Any, after: list[str]) -> list[str]:  # noqa: ANN401
+def _apart(array: _Array, after: list[str]) -> list[str]:
     """Keep the keys of each map apart."""
     before = array.keys.to_pylist()
     if before == after:
@@ -166,12 +170,12 @@ def _clean_fields(
     ]
 
 
-def _clean_type(kind: Any, task: Task, reports: list[PersonalReport], unread: list[str]) -> Any:  # noqa: ANN401
+def _clean_type(kind: _Type, task: Task, reports: list[PersonalReport], unread: list[str]) -> _Type:
     if pa.types.is_struct(kind):
         return pa.struct(_clean_fields(list(kind), task, reports, unread))
     if pa.types.is_map(kind):
         inner = _clean_fields([kind.key_field, kind.item_field], task, reports, unread)
-        return pa.map_(*inner, keys_sorted=kind.keys_sorted)
+        return _MAKE.map_(*inner, keys_sorted=kind.keys_sorted)
     if _is_list(kind):
         (field,) = _clean_fields([kind.value_field], task, reports, unread)
         if pa.types.is_fixed_size_list(kind):

@@ -103,7 +103,7 @@ def _csv(
     path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None], *, named: bool
 ) -> FileReport:
     with path.open(encoding="utf-8-sig", newline="") as source:
-        rows = (one for one in pieces.csv_rows(source, task))
+        rows: Iterator[tuple[int, list[str]]] = pieces.csv_rows(source, task)
         number, first = next(((number, row) for number, row in rows if row), (1, []))
         header = first if named else [str(place) for place in range(1, len(first) + 1)]
         if len(set(header)) != len(header) or not header:

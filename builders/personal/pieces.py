@@ -108,14 +108,15 @@ def csv_pieces(
     while numbered := list(islice(rows, _ROWS)):
         piece = []
         for number, row in numbered:
-            values = row or [""] * (len(header) == 1)
-            if values and len(values) != len(header):
+            values = row if len(header) > 1 else row or [""]
+            if len(values) < 2 <= len(header) and not "".join(values).strip():
+                continue
+            if len(values) != len(header):
                 raise UsageError(
                     f"row {number} has {len(values)} values, the header has {len(header)}",
                     hint="Check separator and quotes.",
                 )
-            if values:
-                piece.append(values)
+            piece.append(values)
         if piece:
             yield header, piece
 

@@ -125,6 +125,29 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert (seen, seen[-1], many.personal.kinds) == (sorted(seen), 9_000, {"handle": 9_000})
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.parquet"])
+def test_other_processes_give_the_same_rows(tmp_path: Path, name: str) -> None:
+    rows = [{"v": {"t": [f"Zeile {number}: u/name{number}"]}, "n": number} for number in range(9_000)]
+    if name == "in.jsonl":
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name, row_group_size=1000)
+    alone = scrub_file(tmp_path / name, tmp_path / f"alone.{name}", workers=1)
+    many = scrub_file(tmp_path / name, tmp_path / f"many.{name}", workers=2)
+    assert (tmp_path / f"alone.{name}").read_bytes() == (tmp_path / f"many.{name}").read_bytes()
+    assert alone == many
+    assert (many.rows, many.personal.kinds) == (9_000, {"handle": 9_000})
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.list_(pa.string()), pa.struct([("t", pa.string())]), pa.int8()]
+)
+def test_tables_without_rows(tmp_path: Path, kind: pa.DataType) -> None:
+    pq.write_table(pa.table({"v": pa.array([], kind)}), tmp_path / "in.parquet")
+    assert scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet").rows == 0
+    assert pq.read_table(tmp_path / "out.parquet").equals(pq.read_table(tmp_path / "in.parquet"))
+
+
 def test_a_file_can_be_cleaned_in_place(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "in.csv", _ROWS)
     scrub_file(source, source)
@@ -259,7 +282,7 @@ def test_a_carriage_return_within_a_value_does_not_split_its_row(tmp_path: Path)
 
 
 def test_blank_lines_of_csv_are_passed_over(tmp_path: Path) -> None:
-    out, done = scrubbed(tmp_path, "in.csv", b"\xef\xbb\xbf\r\na,b\r\n\r\n1,u/abc\r\n\r\n")
+    out, done = scrubbed(tmp_path, "in.csv", b"\xef\xbb\xbf\r\na,b\r\n\r\n1,u/abc\r\n \r\n\r\n")
     assert out == b"a,b\n1,<HANDLE>\n"
     assert done.rows == 1
 
@@ -344,6 +367,7 @@ _STRUCT = pa.struct([
         (pa.map_(pa.string(), pa.int8()), [[(_MAIL, 1), ("max@beispiel.de", 2), ("<EMAIL>", 3)]]),
         (pa.list_(pa.string(), 2), [[_MAIL, None], None, ["x", _MAIL]]),
         (pa.large_list(pa.list_(pa.large_string())), [[[_MAIL], None], None, []]),
+        (pa.list_(pa.list_(pa.map_(pa.string(), _STRUCT))), [[[]], [[[(_MAIL, None)]], None], None, []]),
         (pa.string_view(), [_MAIL, None, "x"]),
         (pa.dictionary(pa.int8(), pa.string()), [_MAIL, None, _MAIL]),
         (pa.list_(pa.dictionary(pa.int32(), pa.large_string())), [[_MAIL], None, ["x"]]),
