@@ -17,7 +17,7 @@ from builders.errors import StorageError, UsageError
 from builders.personal.engine import scrub_rows
 from builders.personal.pieces import Done, Task, renamed
 from builders.personal.report import report
-from builders.text_files import BOM
+from builders.text_files import BOM, whole
 
 _LINE_BYTES = 2 << 20
 _TOKEN = re.compile(r'"(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|[{\[]|[}\]]')
@@ -60,7 +60,10 @@ def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
     for number, (text, strings) in enumerate(zip(texts, found, strict=True), first):
         new = [text or "" for text in islice(clean, len(strings))]
         changed = any(string.text != value for string, value in zip(strings, new, strict=True))
-        output.append(_replaced(text, strings, new, number) if changed else text)
+        output.append(_replaced(text, strings, new) if changed else text)
+        if changed:
+            every = _strings(text, (), set()) if task.columns else strings
+            _require_same(output[-1], every, dict(zip(strings, new, strict=True)), number)
     rows = sum(1 for text in texts if text.strip())
     return Done("".join(output).encode(), rows, report(before, spans), frozenset(keys))
 
@@ -108,7 +111,7 @@ def _strings(text: str, columns: Sequence[str], keys: set[str]) -> list[_String]
     return found
 
 
-def _replaced(text: str, strings: Sequence[_String], new: list[str], number: int) -> str:
+def _replaced(text: str, strings: Sequence[_String], new: list[str]) -> str:
     """Return a line with its strings replaced; keys of one object stay apart."""
     of_object: dict[int, list[int]] = defaultdict(list)
     for place, string in enumerate(strings):
@@ -123,21 +126,16 @@ def _replaced(text: str, strings: Sequence[_String], new: list[str], number: int
         if value != string.text:
             pieces += [text[position : string.start], _quoted(value)]
             position = string.end
-    line = "".join([*pieces, text[position:]])
-    _require_same(
-        text, line, {string.start: value for string, value in zip(strings, new, strict=True)}, number
-    )
-    return line
+    return "".join([*pieces, text[position:]])
 
 
-def _require_same(before: str, after: str, new: Mapping[int, str], number: int) -> None:
-    """Read a line back: all of its strings are the ones that were there, or those that were put in."""
-    expected = [new.get(string.start, string.text) for string in _strings(before, (), set())]
-    if [string.text for string in _strings(_checked(after.encode(), number), (), set())] != expected:
+def _require_same(line: str, strings: Sequence[_String], new: Mapping[_String, str], number: int) -> None:
+    """Read a line back: its strings are the ones that were there, or those that were put in."""
+    expected = [new.get(string, string.text) for string in strings]
+    if [string.text for string in _strings(_checked(line.encode(), number), (), set())] != expected:
         raise StorageError(f"line {number}: what was written does not read back", hint="Please report it.")
 
 
 def _quoted(value: str) -> str:
     """Return a string as JSON; halves of characters, which UTF-8 cannot hold, stay escaped."""
-    whole = json.dumps(value, ensure_ascii=False)
-    return json.dumps(value) if any("\ud800" <= sign <= "\udfff" for sign in whole) else whole
+    return json.dumps(value, ensure_ascii=whole(value) != value)
