@@ -34,7 +34,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         path: The file to appear. Its folder is made.
 
     Yields:
-        A binary file open for writing.
+        A binary file open for writing, and for reading back what was written.
 
     Raises:
         StorageError: The folder or file cannot be written (no space, not a folder, no permission).
@@ -46,7 +46,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
         raise unwritable(path, error) from error
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

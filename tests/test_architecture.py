@@ -13,14 +13,14 @@ ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors home reasons tables mteb_tasks plots",
-    "files",
+    "files text_files text.normalise",
     "lock",
     "personal",
     "sources sets",
     "spec",
     "text registry",
     "splits encoders mining parquet",
-    "audit.lines audit.model",
+    "audit.model",
     "audit.decisions audit.citation evaluation.model evaluation.citation",
     "funnels",
     "prepare explain",

@@ -19,12 +19,12 @@ import polars as pl
 from pydantic import Field, ValidationError
 
 from builders import files
-from builders.audit.lines import numbered_lines
 from builders.audit.model import Judgement, PairKind, Sample, Verdict, line, standing
 from builders.errors import UsageError
 from builders.lock.cited import told
 from builders.lock.model import Frozen
 from builders.spec import Relations
+from builders.text_files import numbered_lines
 
 PAIR = ["query-id", "corpus-id"]
 Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]

@@ -10,11 +10,11 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from builders import files
-from builders.audit.lines import numbered_lines
 from builders.audit.model import Head, Item, Judgement, Sample, line
 from builders.errors import UsageError
 from builders.lock.cited import told
 from builders.lock.manifest import work_folder
+from builders.text_files import numbered_lines
 
 _Line = TypeVar("_Line", Head, Item)
 

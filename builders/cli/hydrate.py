@@ -35,6 +35,9 @@ from builders.errors import UsageError
     help="Read submissions from this .zst dump instead of asking Reddit; may be given several times.",
 )
 @click.option(
+    "--bad-lines", is_flag=True, help="Read a dump also where more than 1 % of its lines are no submissions."
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("dist/hydrated"),
@@ -51,6 +54,7 @@ def command(
     origin: str,
     new_sets: bool,
     dumps: tuple[Path, ...],
+    bad_lines: bool,
     out: Path,
     offline: bool,
     as_json: bool,
@@ -82,6 +86,7 @@ def command(
         origin=origin,
         new_sets=new_sets,
         dumps=dumps,
+        bad_lines=bad_lines,
         offline=offline,
         sources=stand_ins(),
         reddit=os.environ.get("MTEB_DE_REDDIT_URL") or None,

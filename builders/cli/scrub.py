@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from builders.cli.output import emit, say, say_table, tell
-from builders.errors import UsageError
+from builders.errors import FindingsError, UsageError
+
+if TYPE_CHECKING:
+    from builders.personal.files import FileReport
 
 
 @click.command("scrub")
@@ -27,7 +31,10 @@ from builders.errors import UsageError
     help="Replace contact data and account numbers, and leave names and dates.",
 )
 @click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
-@click.option("--quote", default='"', show_default=True, help="Around the values of a CSV file.")
+@click.option(
+    "--quote", default='"', show_default=True, help="Around the values of a CSV file; '' where there is none."
+)
+@click.option("--no-header", is_flag=True, help="The first row of a CSV file holds values, not names.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there, FILE itself included.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -38,6 +45,7 @@ def command(
     contact_only: bool,
     separator: str | None,
     quote: str,
+    no_header: bool,
     workers: int | None,
     overwrite: bool,
     as_json: bool,
@@ -49,24 +57,58 @@ def command(
       mteb-de scrub postings.csv --column title
       mteb-de scrub news.parquet --contact-only --out clean.parquet
 
-    Exit codes: 0 written; 2 the file or a column is not there, or is broken.
+    Names of columns, keys and the metadata of a file are scrubbed as well. Without --no-header, columns
+    of such a CSV file are called 1, 2, 3 and so on.
+
+    Exit codes: 0 written; 1 written, but something that may hold text was not looked at; 2 the file or a
+    column is not there, or is broken.
     """
     from builders.personal.files import scrub_file
     from builders.personal.kinds import ALL_KINDS, CONTACT
 
-    for name, value in (("--separator", separator), ("--quote", quote)):
-        if value is not None and len(value) != 1:
-            raise UsageError(f"{name} {value!r}: one character is needed")
+    _require_dialect(separator, quote)
     target = out or file.with_name(f"{file.stem}.scrubbed{file.suffix}")
     if target.exists() and not overwrite:
         raise UsageError(f"{target} is there already", hint="Pass --overwrite, or another --out.")
     kinds = CONTACT if contact_only else ALL_KINDS
-    report = scrub_file(file, target, columns, kinds, separator=separator, quote=quote, workers=workers)
+    report = scrub_file(
+        file,
+        target,
+        columns,
+        kinds,
+        separator=separator,
+        quote=quote,
+        named=not no_header,
+        workers=workers,
+    )
     if as_json:
         emit({"out": str(target), "report": report.model_dump(mode="json")})
-        return
+    else:
+        _tell(report, target)
+    if report.unread:
+        raise FindingsError(
+            f"not looked at, though it may hold text: {', '.join(map(_printed, report.unread))}",
+            hint="The copy holds it as it was: take it out, or name with --column what is to be looked at.",
+        )
+
+
+def _require_dialect(separator: str | None, quote: str) -> None:
+    for name, value in (("--separator", separator), ("--quote", quote or None)):
+        if value is not None and (len(value) != 1 or value in "\r\n\0"):
+            raise UsageError(f"{name} {value!r}: one character is needed")
+    if separator is not None and separator == quote:
+        raise UsageError(f"--separator and --quote are both {quote!r}", hint="Name two characters.")
+
+
+def _tell(report: FileReport, target: Path) -> None:
     counts = report.personal.kinds
     say_table(("kind", "replaced"), [(kind, f"{count:,}") for kind, count in counts.items() if count])
+    if report.header:
+        tell("names of columns or keys held personal data; if the first row is none of names: --no-header")
     if report.left:
-        tell(f"not looked at: {', '.join(report.left)}")
+        tell(f"not looked at: {', '.join(map(_printed, report.left))}")
     say(f"{report.rows:,} rows, {sum(counts.values()):,} replacements; written to {target}")
+
+
+def _printed(name: str) -> str:
+    return name if name.isprintable() else repr(name)

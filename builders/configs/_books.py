@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from builders.text_files import BOM
+
 LONGEST_BOOK = 1 << 20
 """Bytes of the longest book that is read."""
 
@@ -54,14 +56,14 @@ def books(lines: Iterable[tuple[str, int, bytes]]) -> Iterator[Book | Malformed]
     """
     block: _Block | None = None
     for file, number, raw in lines:
-        line = raw.strip()
+        line = raw.strip().removeprefix(BOM).lstrip()  # one stands wherever a file was put behind another
         if block is not None and (block.file != file or line.startswith(b"<book")):
             yield Malformed(block.where, "the book is not closed")
             block = None
         if line.startswith(b"<book"):
             block = _Block(file, number, [])
         elif block is None:
-            if not _BETWEEN_BOOKS.fullmatch(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")):
+            if not _BETWEEN_BOOKS.fullmatch(line.decode("utf-8", "replace")):
                 yield Malformed(f"{file}:{number}", "text outside of a book")
         elif line == b"</book>":
             yield _book(block)

@@ -19,14 +19,15 @@ TAIL_REACH = 50
 
 
 def read(files: Files) -> Documents:
-    """Read all articles, with description and paragraphs taken from their HTML.
+    """Read all articles, with description and paragraphs taken from their HTML; name those that are no UTF-8.
 
     Raises:
         SourceSchema: The table or a column is missing.
         SourceError: The file is no SQLite database, or is truncated.
     """
     (path,) = files[DATABASE]
-    articles = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
+    table = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
+    articles = table.rows
     bodies = articles["Body"].fill_null("").to_list()
     rows = articles.select(
         upstream_id=pl.col("ID_Article").cast(pl.String),
@@ -39,7 +40,7 @@ def read(files: Files) -> Documents:
             [paragraphs(body, within="copytext") for body in bodies], dtype=pl.List(pl.String)
         ),
     )
-    return Documents(rows, pl.DataFrame(schema={"id": pl.String, "problem": pl.String}))
+    return Documents(rows, table.malformed)
 
 
 def compose(rows: pl.DataFrame) -> pl.DataFrame:

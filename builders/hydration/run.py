@@ -50,6 +50,7 @@ class Options:
         origin: Where published ids are read from: a folder, or OWNER/NAME@TAG; empty for the upstream's list.
         new_sets: Draw sets anew from the upstream's list, also where the folder holds some.
         dumps: Files to read submissions from; with any, Reddit is not asked.
+        bad_lines: Read dumps also where many of their lines are no submissions.
         offline: Fetch neither the upstream's list nor published ids.
         sources: Folders or base URLs that stand in for the upstreams.
         home: Folder of the caches; None for the default.
@@ -61,6 +62,7 @@ class Options:
     origin: str = ""
     new_sets: bool = False
     dumps: tuple[Path, ...] = ()
+    bad_lines: bool = False
     offline: bool = False
     sources: tuple[str, ...] = ()
     home: Path | None = None
@@ -269,11 +271,19 @@ def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
 
 def _ask(ledger: Ledger, ids: Sequence[str], options: Options, progress: Progress) -> None:
     from builders.sources.reddit import client
+    from builders.sources.reddit.dump import MOST_BAD
     from builders.sources.reddit.hydrate import from_dumps
     from builders.sources.reddit.hydrate import hydrate as ask
 
     if options.dumps:
-        from_dumps(ids, ledger, options.dumps, today=options.today)
+        from_dumps(
+            ids,
+            ledger,
+            options.dumps,
+            today=options.today,
+            say=lambda line: progress.step("dumps", line),
+            most_bad=1.0 if options.bad_lines else MOST_BAD,
+        )
         return
     with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
         ask(ids, ledger, reddit, again=True, progress=ticking(progress), today=options.today)

@@ -7,7 +7,6 @@ they will be read next time, until nothing more is found: scrubbing a scrubbed t
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -19,12 +18,12 @@ import polars as pl
 
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.personal.scan import OPAQUE, ROW_END, Scan, Span
+from builders.personal.view import View, is_plain
 
 SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
 _BATCH = 1 << 20
 _ROUNDS = 8
 _PLACEHOLDERS = {kind: kind.placeholder for kind in PersonalKind}
-_PLACEHOLDER = re.compile("|".join(sorted(set(_PLACEHOLDERS.values()))))
 _PRIORITY = {kind: order for order, kind in enumerate(PersonalKind)}
 
 
@@ -33,9 +32,10 @@ class Scrubbed:
     """What `scrub` returns.
 
     Attributes:
-        texts: One string per row of the input, in NFC, each span replaced by its kind's placeholder.
+        texts: One string per row of the input, each span replaced by its kind's placeholder; the rest of it
+            is as it was.
         spans: One row per replacement, by row and start: ``row`` u32, ``kind`` str, ``start`` and ``end`` i64
-            (characters of the row's input in NFC, end exclusive), ``rule`` str. Spans are disjoint.
+            (characters of the row, end exclusive), ``rule`` str. Spans are disjoint.
     """
 
     texts: pl.Series
@@ -54,7 +54,15 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
     Returns:
         The texts and where they were changed.
     """
-    rows = [_composed(text) for text in texts.cast(pl.String).to_list()]
+    rows, spans = scrub_rows(texts.cast(pl.String).to_list(), kinds)
+    return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), spans)
+
+
+def scrub_rows(
+    texts: Sequence[str | None], kinds: Collection[PersonalKind] = ALL_KINDS
+) -> tuple[list[str | None], pl.DataFrame]:
+    """Replace personal data in strings that a column of polars may not be able to hold: see `scrub`."""
+    rows = list(texts)
     spans: list[tuple[int, str, int, int, str]] = []
     wanted = tuple(kind for kind in PersonalKind if kind in kinds)
     for first, batch in _batches(rows):
@@ -63,20 +71,12 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
                 text, row = batch[offset], first + offset
                 rows[row] = _replace(text, found)
                 spans.extend((row, span.kind.value, span.start, span.end, span.rule) for span in found)
-    frame = pl.DataFrame(spans, schema=SPAN_SCHEMA, orient="row")
-    return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), frame)
+    return rows, pl.DataFrame(spans, schema=SPAN_SCHEMA, orient="row")
 
 
 def counts(spans: pl.DataFrame) -> dict[str, int]:
     """Count spans by kind; kinds that were not found are left out."""
     return dict(sorted(Counter(spans["kind"].to_list()).items()))
-
-
-def _composed(text: str | None) -> str | None:
-    """Return a text in NFC; most are already, which is quickly seen."""
-    if text is None or unicodedata.is_normalized("NFC", text):
-        return text
-    return unicodedata.normalize("NFC", text)
 
 
 def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
@@ -95,11 +95,14 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
 
 def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
     """Return the spans of each row, in order."""
-    views = {row: _View(text, _placeholders(text)) for row, text in enumerate(rows) if "<" in text}
+    plain = list(map(is_plain, rows))
+    views = {
+        row: View(text, plain=plain[row]) for row, text in enumerate(rows) if "<" in text or not plain[row]
+    }
     found: list[list[Span]] = [[] for _ in rows]
     open_rows: Sequence[int] = range(len(rows))
     for _ in range(_ROUNDS):
-        working = [views[row].working() if row in views else rows[row] for row in open_rows]
+        working = [views[row].text if row in views else rows[row] for row in open_rows]
         starts = [0, *accumulate(len(text) + 1 for text in working)]
         changed: dict[int, list[Span]] = {}
         for span in _disjoint(_candidates(ROW_END.join(working), kinds)):
@@ -107,38 +110,25 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
             row = open_rows[place]
             start, end = span.start - starts[place], span.end - starts[place]
             if row in views:
-                start, end = views[row].original(start), views[row].original(end)
+                start, end = views[row].original(start, end)
             changed.setdefault(row, []).append(Span(start, end, span.kind, span.rule))
         if not changed:
             break
         for row, spans in changed.items():
-            found[row] = sorted(found[row] + spans)
-            cuts = _placeholders(rows[row]) + [span[:2] for span in found[row]]
-            views[row] = _View(rows[row], sorted(cuts))
+            found[row] = _apart(found[row] + spans)
+            views[row] = View(rows[row], [span[:2] for span in found[row]], plain=plain[row])
         open_rows = list(changed)
     return found
 
 
-def _placeholders(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _PLACEHOLDER.finditer(text)]
-
-
-class _View:
-    """A row as detectors see it: its placeholders and spans are one opaque character each."""
-
-    def __init__(self, text: str, cuts: list[tuple[int, int]]) -> None:
-        self.text = text
-        self.cuts = cuts
-        self._removed = [0, *accumulate(end - start - 1 for start, end in cuts)]
-        self._starts = [start - gone for (start, _), gone in zip(cuts, self._removed, strict=False)]
-
-    def working(self) -> str:
-        return "".join(_spliced(self.text, self.cuts, [OPAQUE] * len(self.cuts)))
-
-    def original(self, position: int) -> int:
-        """Return the place in the row of a place in the working text that is no opaque character's end."""
-        before = bisect_right(self._starts, position - 1)
-        return position + self._removed[before]
+def _apart(spans: Sequence[Span]) -> list[Span]:
+    """Sort the spans of a row; two that share an entity must not overlap."""
+    kept: list[Span] = []
+    for span in sorted(spans):
+        free_from = kept[-1].end if kept else 0
+        if span.end > free_from:
+            kept.append(span._replace(start=max(span.start, free_from)))
+    return kept
 
 
 def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:

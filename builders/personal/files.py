@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,17 @@ import pyarrow.parquet as pq
 from builders import files
 from builders.errors import UsageError
 from builders.lock.model import Frozen, PersonalReport
-from builders.personal import pieces
+from builders.personal import arrow, json_lines, parquet, pieces
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.personal.pieces import Done, Task
 from builders.personal.report import together
 
-_PARQUET_ROWS = 8192
 _ALONE_BELOW = 16 << 20
 """Bytes of a file below which starting other processes takes longer than the work."""
 _FORMATS = "CSV (.csv, .tsv), JSON lines (.jsonl, .ndjson) and parquet (.parquet)"
+_LONGEST_NAME = 60
 
-Work = Callable[[Any, Task], Done]
+Work = Callable[..., Done]
 
 
 class FileReport(Frozen):
@@ -35,14 +36,18 @@ class FileReport(Frozen):
 
     Attributes:
         rows: Rows of the table.
-        columns: Columns that were looked at; in JSON, keys.
+        columns: Columns that were looked at, by their clean names; in JSON, keys.
         left: Columns that were not: no text, or not asked for. Empty for JSON.
+        unread: What may hold text and was not looked at, though no columns were named.
+        header: Whether names of columns were changed: the first row of CSV may be no header.
         personal: What was replaced.
     """
 
     rows: int
     columns: tuple[str, ...]
     left: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    header: bool = False
     personal: PersonalReport
 
 
@@ -54,27 +59,30 @@ def scrub_file(
     *,
     separator: str | None = None,
     quote: str = '"',
+    named: bool = True,
     workers: int | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> FileReport:
     """Write a copy of a table without personal data.
 
     The table is read and written in pieces, so memory does not grow with the file. `out` appears when all is
-    done; it may be `path` itself.
+    done and read back; it may be `path` itself. Names of columns and keys, and the metadata of a file, are
+    scrubbed as well.
 
     Args:
-        path: The table: .csv, .tsv, .jsonl, .ndjson or .parquet, in UTF-8. CSV needs a header.
+        path: The table: .csv, .tsv, .jsonl, .ndjson or .parquet, in UTF-8.
         out: The copy, in the same format.
         columns: Which columns; in JSON, keys at any depth. Empty for all that hold text.
         kinds: What is replaced.
         separator: Between values of a CSV file; None for a comma, or a tab in .tsv.
-        quote: Around values of a CSV file.
+        quote: Around values of a CSV file; empty where none are quoted.
+        named: Whether the first row of a CSV file names the columns; else their names are 1, 2, 3 and so on.
         workers: Processes; None for one per core, or none but this one where the file is small.
         progress: Called with the number of rows done so far.
 
     Raises:
         UsageError: The file is not there, not one of the formats, broken, or lacks a column.
-        StorageError: `out` cannot be written.
+        StorageError: `out` cannot be written, or does not read back.
     """
     suffix = path.suffix.lower()
     task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
@@ -83,58 +91,86 @@ def scrub_file(
         if suffix == ".parquet":
             return _parquet(path, out, task, count, progress)
         if suffix in {".csv", ".tsv"}:
-            return _csv(path, out, task, count, progress)
+            return _csv(path, out, task, count, progress, named=named)
         if suffix in {".jsonl", ".ndjson"}:
             return _lines(path, out, task, count, progress)
-    except (UsageError, csv.Error, UnicodeDecodeError, pa.ArrowException) as error:
-        hint = error.hint if isinstance(error, UsageError) else "The table must be whole, and its text UTF-8."
-        raise UsageError(f"{path}: {error}", hint=hint) from error
+    except (UsageError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: {error}", hint=getattr(error, "hint", parquet.WHOLE)) from error
     raise UsageError(f"{path}: unknown format {suffix or 'without an ending'}", hint=f"Known: {_FORMATS}.")
 
 
-def _csv(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
+def _csv(
+    path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None], *, named: bool
+) -> FileReport:
     with path.open(encoding="utf-8-sig", newline="") as source:
-        rows = pieces.csv_reader(source, task)
-        header = next(rows, [])
+        rows: Iterator[tuple[int, list[str]]] = pieces.csv_rows(source, task)
+        number, first = next(((number, row) for number, row in rows if row), (1, []))
+        header = first if named else [str(place) for place in range(1, len(first) + 1)]
         if len(set(header)) != len(header) or not header:
             raise UsageError(
-                "the header is empty or names a column twice", hint="Give each column its own name."
+                "the header is empty or names a column twice",
+                hint="Give each column its own name, or pass --no-header.",
             )
+        names, found = pieces.clean_names(header, task)
         _check_columns(task, header)
         with files.atomic(out) as target:
-            target.write(pieces.csv_bytes([header], task))
+            if named:
+                target.write(pieces.csv_bytes([names], task))
+            else:
+                rows = chain([(number, first)], rows)
             done = _written(
                 pieces.csv_pieces(rows, header), pieces.scrub_csv, task, workers, target.write, progress
             )
-    looked_at = [name for name in header if not task.columns or name in task.columns]
-    return _summed(done, [name for name in header if name not in looked_at], looked_at)
+    clean = dict(zip(header, names, strict=True))
+    left = [name for name in header if task.columns and name not in task.columns]
+    return _summed(done, [found], clean, [name for name in header if name not in left], left)
 
 
 def _lines(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
     with path.open("rb") as source, files.atomic(out) as target:
-        done = _written(pieces.line_pieces(source), pieces.scrub_lines, task, workers, target.write, progress)
-        _check_columns(task, {key for piece in done for key in piece.columns})
-    return _summed(done, [], task.columns or sorted({key for piece in done for key in piece.columns}))
+        cut = json_lines.line_pieces(source)
+        done = _written(cut, json_lines.scrub_lines, task, workers, target.write, progress)
+        keys = sorted({key for piece in done for key in piece.columns})
+        _check_columns(task, keys)
+    names, _ = pieces.clean_names(keys, task)
+    return _summed(done, [], dict(zip(keys, names, strict=True)), task.columns or keys, [])
 
 
 def _parquet(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
-    with pq.ParquetFile(path) as source:
-        schema = source.schema_arrow
-        texts = [field.name for field in schema if pieces.is_text(field.type)]
+    with parquet.opened(path) as source:
+        before = source.schema_arrow
+        if twice := sorted({name for name in before.names if before.names.count(name) > 1}):
+            raise UsageError(f"two columns are called {twice[0]!r}", hint="Give each column its own name.")
+        texts = [field.name for field in before if arrow.is_text(field.type)]
         _check_columns(task, texts)
-        with files.atomic(out) as target, pq.ParquetWriter(target, schema, compression="zstd") as writer:
-            batches = source.iter_batches(_PARQUET_ROWS)
-            done = _written(batches, pieces.scrub_batch, task, workers, writer.write_batch, progress)
-    looked_at = [name for name in texts if not task.columns or name in task.columns]
-    return _summed(done, [name for name in schema.names if name not in looked_at], looked_at)
+        after, metadata, found = arrow.clean_schema(before, task)
+        with files.atomic(out) as target:
+            with pq.ParquetWriter(target, after, compression="zstd") as writer:
+                done = _written(
+                    parquet.batches(source),
+                    partial(arrow.scrub_batch, schema=after),
+                    task,
+                    workers,
+                    writer.write_batch,
+                    progress,
+                )
+            target.flush()
+            changed = [name for name in texts if not task.columns or name in task.columns]
+            parquet.read_back(source, target, after, [name not in changed for name in before.names])
+    clean = dict(zip(before.names, after.names, strict=True))
+    unread = [] if task.columns else [field.name for field in before if arrow.is_unread(field.type)]
+    left = [name for name in before.names if name not in {*changed, *unread}]
+    summed = _summed(done, [found], clean, changed, left)
+    return summed.model_copy(update={"unread": (*(clean[name] for name in unread), *metadata)})
 
 
-def _check_columns(task: Task, known: Collection[str]) -> None:
+def _check_columns(task: Task, known: Sequence[str]) -> None:
     unknown = [name for name in task.columns if name not in known]
     if unknown:
+        names, _ = pieces.clean_names(sorted(known), Task((), ALL_KINDS))
         raise UsageError(
             f"no text column {', '.join(map(repr, unknown))}",
-            hint=f"Text columns: {', '.join(sorted(known))}.",
+            hint=f"Text columns: {', '.join(map(_short, names))}.",
         )
 
 
@@ -160,13 +196,13 @@ def _written(
 def _worked(cut: Iterable[Any], work: Work, task: Task, workers: int) -> Iterator[Done]:
     """Yield scrubbed pieces in order; a few more than there are workers are under way at a time."""
     if workers == 1:
-        yield from (work(piece, task) for piece in cut)
+        yield from (work(piece, task=task) for piece in cut)
         return
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         under_way: deque[Future[Done]] = deque()
         try:
             for piece in cut:
-                under_way.append(pool.submit(work, piece, task))
+                under_way.append(pool.submit(work, piece, task=task))
                 if len(under_way) > workers + 1:
                     yield under_way.popleft().result()
             while under_way:
@@ -176,13 +212,26 @@ def _worked(cut: Iterable[Any], work: Work, task: Task, workers: int) -> Iterato
                 future.cancel()
 
 
-def _summed(done: Sequence[Done], left: Sequence[str], columns: Sequence[str]) -> FileReport:
+def _summed(
+    done: Sequence[Done],
+    others: Sequence[PersonalReport],
+    clean: Mapping[str, str],
+    columns: Sequence[str],
+    left: Sequence[str],
+) -> FileReport:
+    """Sum up the pieces and what was found beside the rows; names are told by their clean form."""
     return FileReport(
         rows=sum(piece.rows for piece in done),
-        columns=tuple(columns),
-        left=tuple(left),
-        personal=together(piece.report for piece in done),
+        columns=tuple(_short(clean[name]) for name in columns),
+        left=tuple(_short(clean[name]) for name in left),
+        header=any(old != new for old, new in clean.items()),
+        personal=together([*others, *(piece.report for piece in done)]),
     )
+
+
+def _short(name: str) -> str:
+    """Cut what is too long for a name: it may be the first row of a table without a header."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
 def _size(path: Path) -> int:

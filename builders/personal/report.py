@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -13,24 +14,22 @@ _EXAMPLES = 3
 _LONGEST = 60
 
 
-def report(texts: pl.Series, spans: pl.DataFrame) -> PersonalReport:
+def report(texts: pl.Series | Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
     """Sum up what `scrub` found.
 
     Args:
         texts: The strings that were given to `scrub`.
         spans: What it returned for them.
     """
-    found = spans.with_columns(text=texts.gather(spans["row"]).str.normalize("NFC"))
-    values = found.select(
-        "rule", value=pl.col("text").str.slice(pl.col("start"), pl.col("end") - pl.col("start"))
-    )
+    rows = list(texts)
     examples: dict[str, tuple[str, ...]] = {}
-    for rule, value in values.iter_rows():
+    for row, start, end, rule in spans.select("row", "start", "end", "rule").iter_rows():
+        form = masked(unicodedata.normalize("NFC", (rows[row] or "")[start:end]))
         known = examples.setdefault(rule, ())
-        if len(known) < _EXAMPLES and masked(value) not in known:
-            examples[rule] = (*known, masked(value))
+        if len(known) < _EXAMPLES and form not in known:
+            examples[rule] = (*known, form)
     return PersonalReport(
-        texts=len(texts) - texts.null_count(),
+        texts=sum(text is not None for text in rows),
         changed=spans["row"].n_unique(),
         kinds=_sorted(Counter(spans["kind"].to_list())),
         rules=_sorted(Counter(spans["rule"].to_list())),

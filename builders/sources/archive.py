@@ -23,6 +23,9 @@ _SMALL = 1 << 20
 _MOST_MEMBERS = 1000
 _LOOK = "Nothing was read from it. Fetch it again, or look at the file before you trust it."
 _ENCRYPTED = 0x1
+_READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_METHODS = {6: "Implode", 9: "Deflate64", 93: "Zstandard", 95: "XZ", 97: "WavPack", 98: "PPMd", 99: "AES"}
+_REPACK = "The archive is whole, and fetching it again will not help: pack its files anew with Deflate."
 
 
 def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
@@ -37,8 +40,8 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
 
     Raises:
         SourceMissing: The archive or a member is not there.
-        SourceError: It is not a zip archive, is damaged, encrypted or a bomb, names a file outside itself, or
-            has a line of more than `LONGEST_LINE` bytes.
+        SourceError: It is not a zip archive, is damaged, encrypted or a bomb, is packed in a way that is not
+            known here, names a file outside itself, or has a line of more than `LONGEST_LINE` bytes.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -53,7 +56,9 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
                         yield name, number, line
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+    except NotImplementedError as error:
+        raise SourceError(f"{path}: {_unknown(str(error))}", hint=_REPACK) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise _refused(path, _why(path, error)) from error
 
 
@@ -81,7 +86,13 @@ def _members(path: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> dict
     total = sum(entry.file_size for entry in entries)
     if total > LARGEST:
         raise _refused(path, f"unpacks to {total:,} bytes, more than {LARGEST:,}")
-    return {name: _one(path, entries, name) for name in names}
+    members = {name: _one(path, entries, name) for name in names}
+    for name, entry in members.items():
+        if entry.compress_type not in _READABLE:
+            method = _METHODS.get(entry.compress_type, "a method without a name here")
+            problem = _unknown(f"{method}, number {entry.compress_type}, of member {name!r}")
+            raise SourceError(f"{path}: {problem}", hint=_REPACK)
+    return members
 
 
 def _one(path: Path, entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
@@ -99,6 +110,10 @@ def _why(path: Path, error: Exception) -> str:
     if not zipfile.is_zipfile(path):
         return "is not a zip archive, or a part of one"
     return f"is a damaged zip archive ({' '.join(str(error).split())[:200] or type(error).__name__})"
+
+
+def _unknown(what: str) -> str:
+    return f"is packed in a way that cannot be read here ({what})"
 
 
 def _refused(path: Path, problem: str) -> SourceError:

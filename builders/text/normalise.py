@@ -11,11 +11,11 @@ import polars as pl
 import regex
 
 # Only entities that end in a semicolon: the legacy form without one would turn "?a=1&copy=2" into "?a=1©=2".
-_ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 # Controls but those that are white space, lone surrogates, and what has no width and no meaning in German
 # text: soft hyphens, byte order marks, bidi overrides, fillers. Variation selectors stay, as parts of emoji.
-_INVISIBLE = regex.compile(
+INVISIBLE = regex.compile(
     r"""(?V1)
       [\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]
     | [\ud800-\udfff]
@@ -25,7 +25,7 @@ _INVISIBLE = regex.compile(
     regex.VERBOSE,
 )
 # A joiner stays where it joins two symbols to one emoji.
-_JOINER = regex.compile(r"(?<![\p{So}\p{Sk}\ufe0f])\u200d|\u200d(?!\p{So})")
+JOINER = regex.compile(r"(?<![\p{So}\p{Sk}\ufe0f])\u200d|\u200d(?!\p{So})")
 
 
 def normalise(text: str) -> str:
@@ -41,12 +41,13 @@ def normalise(text: str) -> str:
     Returns:
         The normalised text, possibly empty.
     """
-    unescaped = _ENTITY.sub(_character, text)
-    visible = _JOINER.sub("", _INVISIBLE.sub("", unescaped))
+    unescaped = ENTITY.sub(character, text)
+    visible = JOINER.sub("", INVISIBLE.sub("", unescaped))
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
-def _character(entity: regex.Match[str]) -> str:
+def character(entity: regex.Match[str]) -> str:
+    """Return what a match of `ENTITY` stands for; the entity itself where it is none."""
     # Of a name that is none, html.unescape takes the beginning: "&region;" would become "®ion;".
     known = entity[0][1] == "#" or entity[0][1:] in html5
     return html.unescape(entity[0]) if known else entity[0]

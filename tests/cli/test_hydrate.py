@@ -90,3 +90,17 @@ def test_texts_are_kept_out_of_a_release(world: kit.World, capsys: pytest.Captur
     call(capsys, "build", "subreddit", "--offline", "-q")
     said = call(capsys, "hydrate", "subreddit", "--offline", "--out", "dist/tecb-de")
     assert said.code == 2 and "texts must never be published" in said.err
+
+
+def test_bad_lines_of_a_dump_are_told_and_too_many_stop_unless_they_may_be(
+    world: kit.World, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = kit.dump(tmp_path, {**posts(), "": {"title": "ohne"}})
+    words = ("hydrate", "subreddit", "--offline", "--dump", str(path))
+    said = call(capsys, *words)
+    assert said.code == 2
+    assert "1 of 71 lines are no submissions: line 71 (without an id)" in said.err
+    said = call(capsys, *words, "--bad-lines")
+    assert said.code == 0, said.err
+    assert "without an id); passed over" in said.err
+    assert said.out.startswith("set 1: 70 texts")

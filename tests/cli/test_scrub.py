@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.kit import call
@@ -44,3 +46,53 @@ def test_what_is_not_there_is_usage(
     assert said.code == 2
     assert "Traceback" not in said.err
     assert not table.with_name("tabelle.scrubbed.csv").exists()
+
+
+def test_a_first_row_of_values_is_never_printed_and_there_is_a_way(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "artikel.csv"
+    path.write_text("Sport;'Mail an max@beispiel.de'\nWeb;'x'\n", encoding="utf-8")
+    words = ("scrub", str(path), "--separator", ";", "--quote", "'", "--overwrite")
+    said = call(capsys, *words, "--column", "Sport")
+    assert said.code == 0
+    assert "--no-header" in said.err
+    for one in (said, call(capsys, *words, "--json"), call(capsys, *words, "--column", "fehlt")):
+        assert "beispiel" not in one.out + one.err
+    said = call(capsys, *words, "--no-header", "--json")
+    report = json.loads(said.out)["report"]
+    assert (report["rows"], report["columns"], report["personal"]["kinds"]) == (2, ["1", "2"], {"email": 1})
+
+
+def test_what_may_hold_text_and_was_not_looked_at_is_a_finding(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"b": [b"a@beispiel.de"], "n": [1], "t": ["u/abc"]}), path)
+    said = call(capsys, "scrub", str(path))
+    assert said.code == 1
+    assert "may hold text: b" in said.err
+    assert path.with_name("a.scrubbed.parquet").exists()
+    said = call(capsys, "scrub", str(path), "--column", "t", "--overwrite")
+    assert said.code == 0
+    assert "not looked at: b, n" in said.err
+
+
+def test_quotes_can_be_switched_off(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text('a\tb\n"offen\tu/abc\n', encoding="utf-8")
+    said = call(capsys, "scrub", str(path))
+    assert said.code == 2
+    assert "row 2" in said.err and "--quote ''" in said.err
+    assert call(capsys, "scrub", str(path), "--quote", "").code == 0
+    assert path.with_name("a.scrubbed.tsv").read_text(encoding="utf-8") == 'a\tb\n"offen\t<HANDLE>\n'
+
+
+@pytest.mark.parametrize("words", [("--quote", "ab"), ("--separator", ""), ("--separator", '"')])
+def test_separator_and_quote_are_one_character_each(
+    capsys: pytest.CaptureFixture[str], table: Path, words: tuple[str, str]
+) -> None:
+    said = call(capsys, "scrub", str(table), *words)
+    assert said.code == 2
+    assert words[0] in said.err
+    assert "should not have happened" not in said.err

@@ -93,3 +93,10 @@ def test_any_lines_can_be_read(text: str) -> None:
     found = list(books(lines(f"{text}\n{GOOD}")))
     assert all(isinstance(each, Book | Malformed) for each in found)
     assert found
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "\ufeff\n\ufeff", " \ufeff "])
+def test_a_byte_order_mark_before_a_book_costs_nothing(mark: str) -> None:
+    text = f"{mark}{book('1')}\r\n{mark}{book('2')}"
+    assert [one.isbn for one in books(lines(text)) if isinstance(one, Book)] == ["1", "2"]
+    assert not [one for one in books(lines(text)) if isinstance(one, Malformed)]

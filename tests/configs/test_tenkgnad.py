@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from builders import registry
-from builders.configs.tenkgnad import CONFIG, compose, read
+from builders.configs.tenkgnad import CONFIG, DATABASE, compose, read
 from builders.documents import prepare_documents
-from builders.errors import SourceSchema
+from builders.errors import SourceError, SourceSchema
+from builders.spec import Waiver
 from builders.text.normalise import normalise_frame
 from tests.fixtures.clustering import Article, page, write_articles
 
@@ -119,3 +123,19 @@ def test_another_layout_is_told(tmp_path: Path) -> None:
 
 def test_the_config_is_registered() -> None:
     assert registry.load("tenkgnad") is CONFIG
+
+
+def test_an_article_that_is_no_utf8_is_one_malformed_row(tmp_path: Path) -> None:
+    files = write_articles(tmp_path, [(n, "Newsroom/Web/Netz", "Titel", page("Text.")) for n in range(1, 5)])
+    (path,) = files[DATABASE]
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE Articles SET Title = CAST(X'4772FC6E' AS TEXT) WHERE ID_Article = 3")
+        database.commit()
+    with pytest.raises(SourceError, match=r"corpus\.sqlite3, table 'Articles', ID_Article 3: column 'Title'"):
+        prepare_documents(CONFIG, read(files))
+    waived = replace(CONFIG, waivers=(Waiver("row-malformed", "one title in Latin-1", at_most=1),))
+    prepared = prepare_documents(waived, read(files))
+    assert prepared.funnel.read == 4
+    assert prepared.dropped.filter(reason="malformed")["id"].to_list() == [
+        "corpus.sqlite3, table 'Articles', ID_Article 3"
+    ]

@@ -37,6 +37,20 @@ _GLUE = [
     "\x01",
     "@",
     "\u00a0",
+    "\u00ad",
+    "\u200b",
+    "\u200d",
+    "\u202f",
+    "\t \n",
+    "&amp;",
+    "&#64;",
+    "&commat;",
+    "&amp;#46;",
+    "&lt;",
+    "&fjlig;",
+    "＠",
+    "０",
+    "☎",
 ]
 _CUES = [
     "Frau ",
@@ -93,7 +107,7 @@ def test_only_the_spans_are_replaced(rows: list[str], kinds: set[PersonalKind]) 
     found = run(*rows, kinds=tuple(kinds))
     assert set(found.spans["kind"]) <= {kind.value for kind in kinds}
     for row, text in enumerate(rows):
-        assert found.texts[row] == rebuilt(row, unicodedata.normalize("NFC", text), found.spans)
+        assert found.texts[row] == rebuilt(row, text, found.spans)
 
 
 @given(st.lists(st.one_of(st.none(), texts), min_size=1, max_size=6))
@@ -105,9 +119,8 @@ def test_a_row_does_not_depend_on_its_neighbours(rows: list[str | None]) -> None
 @given(texts)
 @settings(max_examples=200)
 def test_no_placeholder_lies_in_a_span(text: str) -> None:
-    normal = unicodedata.normalize("NFC", text)
     for start, end in run(text).spans.select("start", "end").iter_rows():
-        assert not any(placeholder in normal[start:end] for placeholder in _PLACEHOLDERS)
+        assert not any(placeholder in text[start:end] for placeholder in _PLACEHOLDERS)
 
 
 @pytest.mark.parametrize("kinds", [ALL_KINDS, CONTACT])
@@ -133,11 +146,11 @@ def test_nulls_and_empty_texts_stay() -> None:
     assert run(None, None).texts.dtype == pl.String
 
 
-def test_offsets_are_those_of_the_composed_text() -> None:
-    decomposed = unicodedata.normalize("NFD", "Grüße an Frau Müller")
+def test_offsets_are_those_of_the_row_as_it_was_given() -> None:
+    decomposed = unicodedata.normalize("NFD", "Grüße an Frau Müller, grün")
     span = run(decomposed).spans.row(0, named=True)
-    assert (span["start"], span["end"]) == (14, 20)
-    assert run(decomposed).texts[0] == "Grüße an Frau <PERSON>"
+    assert (span["start"], span["end"]) == (15, 22)
+    assert run(decomposed).texts[0] == unicodedata.normalize("NFD", "Grüße an Frau <PERSON>, grün")
 
 
 def test_existing_placeholders_are_not_matched_into() -> None:

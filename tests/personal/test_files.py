@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import random
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from builders.errors import UsageError
-from builders.personal import CONTACT
-from builders.personal.files import scrub_file
+from builders.errors import StorageError, UsageError
+from builders.personal import ALL_KINDS, CONTACT, arrow, scrub
+from builders.personal.files import FileReport, scrub_file
+from builders.personal.pieces import Task
 
 _ROWS = [
     {"id": "1", "text": "Frau Weber, Tel. 0221/4710-123", "note": 'mit "Anführung", Komma\nund Zeile'},
@@ -118,6 +125,29 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert (seen, seen[-1], many.personal.kinds) == (sorted(seen), 9_000, {"handle": 9_000})
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.parquet"])
+def test_other_processes_give_the_same_rows(tmp_path: Path, name: str) -> None:
+    rows = [{"v": {"t": [f"Zeile {number}: u/name{number}"]}, "n": number} for number in range(9_000)]
+    if name == "in.jsonl":
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name, row_group_size=1000)
+    alone = scrub_file(tmp_path / name, tmp_path / f"alone.{name}", workers=1)
+    many = scrub_file(tmp_path / name, tmp_path / f"many.{name}", workers=2)
+    assert (tmp_path / f"alone.{name}").read_bytes() == (tmp_path / f"many.{name}").read_bytes()
+    assert alone == many
+    assert (many.rows, many.personal.kinds) == (9_000, {"handle": 9_000})
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.list_(pa.string()), pa.struct([("t", pa.string())]), pa.int8()]
+)
+def test_tables_without_rows(tmp_path: Path, kind: pa.DataType) -> None:
+    pq.write_table(pa.table({"v": pa.array([], kind)}), tmp_path / "in.parquet")
+    assert scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet").rows == 0
+    assert pq.read_table(tmp_path / "out.parquet").equals(pq.read_table(tmp_path / "in.parquet"))
+
+
 def test_a_file_can_be_cleaned_in_place(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "in.csv", _ROWS)
     scrub_file(source, source)
@@ -175,3 +205,245 @@ def test_an_error_in_another_process_keeps_its_hint(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="line 11") as caught:
         scrub_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", workers=2)
     assert caught.value.hint
+
+
+def scrubbed(folder: Path, name: str, content: bytes, **options: Any) -> tuple[bytes, FileReport]:
+    (folder / name).write_bytes(content)
+    done = scrub_file(folder / name, folder / f"out.{name}", **options)
+    return (folder / f"out.{name}").read_bytes(), done
+
+
+@pytest.mark.parametrize(
+    ("line", "clean"),
+    [
+        (b'{"a": "max@beispiel.de", "a": "zwei"}', b'{"a": "<EMAIL>", "a": "zwei"}'),
+        (b'{"a": {"a": "u/abc"}, "a": "u/abc"}', b'{"a": {"a": "<HANDLE>"}, "a": "<HANDLE>"}'),
+        (b'{"max@beispiel.de": 1}', b'{"<EMAIL>": 1}'),
+        (
+            b'{"max@beispiel.de": 1, "<EMAIL>": 2, "eva@beispiel.de" : {"max@beispiel.de": "x"}}',
+            b'{"<EMAIL> 2": 1, "<EMAIL>": 2, "<EMAIL> 3" : {"<EMAIL>": "x"}}',
+        ),
+        (
+            b'{"n": 1e400, "d": 0.1234567890123456789, "i": 12345678901234567, "t": "u/abc", "z": -0.0}',
+            b'{"n": 1e400, "d": 0.1234567890123456789, "i": 12345678901234567, "t": "<HANDLE>", "z": -0.0}',
+        ),
+        (b'{"t": "Hallo \\ud83d Welt"}', b'{"t": "Hallo \\ud83d Welt"}'),
+        (b'{"t": "\\udc00 Tel. 0171 39200\\ud83d12 \\ud83d"}', b'{"t": "\\udc00 Tel. <PHONE> \\ud83d"}'),
+        (
+            b'{"t": "u\\/abc", "k": "a\\\\", "\\u0061": ["}", "{"]}',
+            b'{"t": "<HANDLE>", "k": "a\\\\", "\\u0061": ["}", "{"]}',
+        ),
+        (b'\xef\xbb\xbf{"t": "u/abc"}\r', b'{"t": "<HANDLE>"}\r'),
+        ('{"t": "Fu\u00adß Tel. 0171\u202f3920012"}'.encode(), '{"t": "Fu\u00adß Tel. <PHONE>"}'.encode()),
+    ],
+)
+def test_json_lines_are_scrubbed_where_they_stand(tmp_path: Path, line: bytes, clean: bytes) -> None:
+    out, done = scrubbed(tmp_path, "in.jsonl", line + b"\n")
+    assert out == clean + b"\n"
+    assert done.rows == 1
+    assert "beispiel" not in str(done)
+
+
+def test_json_strings_below_a_named_key_are_looked_at_with_their_keys(tmp_path: Path) -> None:
+    line = b'{"a": {"u/abc": ["u/abc"], "t": "u/abc"}, "u/abc": "u/abc"}\n'
+    out, _ = scrubbed(tmp_path, "in.jsonl", line, columns=["a"])
+    assert out == b'{"a": {"<HANDLE>": ["<HANDLE>"], "t": "<HANDLE>"}, "u/abc": "u/abc"}\n'
+
+
+@given(
+    st.recursive(
+        st.one_of(
+            st.none(), st.floats(allow_nan=False), st.text(max_size=8), st.sampled_from(["u/abc", "a@b.de"])
+        ),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["a", 'b"', "\\", "u/abc"]), inner)
+        ),
+    )
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_json_of_any_form_is_scrubbed_as_its_strings_are(tmp_path: Path, value: Any) -> None:
+    def clean(inner: Any) -> Any:
+        if isinstance(inner, str):
+            return scrub(pl.Series([inner])).texts[0] if inner.isprintable() else inner
+        if isinstance(inner, list):
+            return list(map(clean, inner))
+        return {clean(k): clean(v) for k, v in inner.items()} if isinstance(inner, dict) else inner
+
+    out, _ = scrubbed(tmp_path, "in.jsonl", json.dumps({"v": value}).encode())
+    assert json.loads(out) == clean({"v": value})
+
+
+def test_a_carriage_return_within_a_value_does_not_split_its_row(tmp_path: Path) -> None:
+    out, done = scrubbed(tmp_path, "in.csv", b'id,text,mail\n1,"Zeile eins\rZeile zwei",a@beispiel.de\n')
+    assert out == b'id,text,mail\n1,"Zeile eins\rZeile zwei",<EMAIL>\n'
+    again, _ = scrubbed(tmp_path, "again.csv", out)
+    assert again == out
+    assert done.rows == 1
+
+
+def test_blank_lines_of_csv_are_passed_over(tmp_path: Path) -> None:
+    out, done = scrubbed(tmp_path, "in.csv", b"\xef\xbb\xbf\r\na,b\r\n\r\n1,u/abc\r\n \r\n\r\n")
+    assert out == b"a,b\n1,<HANDLE>\n"
+    assert done.rows == 1
+
+
+def test_a_blank_line_in_csv_of_one_column_is_an_empty_value(tmp_path: Path) -> None:
+    out, done = scrubbed(tmp_path, "in.csv", b"a\nu/abc\n\nx\n")
+    assert out == b'a\n<HANDLE>\n""\nx\n'
+    assert done.rows == 3
+
+
+def test_the_first_row_of_csv_is_scrubbed_and_told(tmp_path: Path) -> None:
+    content = b"Sport;'Mail an max@beispiel.de'\nWeb;'x'\n"
+    out, done = scrubbed(tmp_path, "in.csv", content, separator=";", quote="'", columns=["Sport"])
+    assert out == b"Sport;Mail an <EMAIL>\nWeb;x\n"
+    assert (done.header, done.left, done.rows) == (True, ("Mail an <EMAIL>",), 1)
+
+
+def test_csv_without_a_header(tmp_path: Path) -> None:
+    content = b"Sport;'Mail an max@beispiel.de'\nSport;'u/abc'\n"
+    out, done = scrubbed(tmp_path, "in.csv", content, separator=";", quote="'", named=False, columns=["2"])
+    assert out == b"Sport;Mail an <EMAIL>\nSport;<HANDLE>\n"
+    assert (done.columns, done.left, done.rows) == (("2",), ("1",), 2)
+
+
+def test_header_cells_stay_apart(tmp_path: Path) -> None:
+    out, _ = scrubbed(tmp_path, "in.csv", b"a@beispiel.de,<EMAIL>,b@beispiel.de\n1,2,3\n")
+    assert out == b"<EMAIL> 2,<EMAIL>,<EMAIL> 3\n1,2,3\n"
+
+
+def test_quoting_can_be_switched_off(tmp_path: Path) -> None:
+    content = b'a\tb\n"offen\tu/abc\nx"y\t"\n'
+    with pytest.raises(UsageError, match="row 2") as caught:
+        scrubbed(tmp_path, "in.tsv", content)
+    assert "--quote ''" in caught.value.hint
+    out, _ = scrubbed(tmp_path, "in.tsv", content, quote="")
+    assert out == b'a\tb\n"offen\t<HANDLE>\nx"y\t"\n'
+    out, _ = scrubbed(tmp_path, "one.tsv", b'a\n"\n\n', quote="")
+    assert out == b'a\n"\n\n'
+
+
+def test_a_placeholder_that_such_csv_cannot_hold_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be written"):
+        scrubbed(tmp_path, "in.csv", b"aLx\nu/abcLy\n", quote="", separator="L")
+    assert not (tmp_path / "out.in.csv").exists()
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), min_size=2, max_size=2),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_csv_of_any_values_reads_back(tmp_path: Path, rows: list[list[str]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([["a", "b"], *rows])
+    out, done = scrubbed(tmp_path, "in.csv", text.getvalue().encode())
+    read = list(csv.reader(io.StringIO(out.decode(), newline="")))
+    assert done.rows == len(rows) == len(read) - 1
+    if not done.personal.changed:
+        assert read[1:] == rows
+
+
+_MAIL = "eva@beispiel.de"
+_STRUCT = pa.struct([
+    pa.field("role", pa.string(), nullable=False),
+    ("content", pa.string()),
+    ("n", pa.float32()),
+])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (
+            _STRUCT,
+            [{"role": "r", "content": _MAIL, "n": 0.5}, None, {"role": _MAIL, "content": None, "n": None}],
+        ),
+        (pa.list_(_STRUCT), [[{"role": _MAIL, "content": "x", "n": 1.0}, None], [], None]),
+        (pa.map_(pa.string(), pa.list_(pa.string())), [[("a", [_MAIL]), ("b", None)], None, []]),
+        (pa.map_(pa.string(), pa.int8()), [[(_MAIL, 1), ("max@beispiel.de", 2), ("<EMAIL>", 3)]]),
+        (pa.list_(pa.string(), 2), [[_MAIL, None], None, ["x", _MAIL]]),
+        (pa.large_list(pa.list_(pa.large_string())), [[[_MAIL], None], None, []]),
+        (pa.list_(pa.list_(pa.map_(pa.string(), _STRUCT))), [[[]], [[[(_MAIL, None)]], None], None, []]),
+        (pa.string_view(), [_MAIL, None, "x"]),
+        (pa.dictionary(pa.int8(), pa.string()), [_MAIL, None, _MAIL]),
+        (pa.list_(pa.dictionary(pa.int32(), pa.large_string())), [[_MAIL], None, ["x"]]),
+    ],
+)
+def test_nested_columns_of_parquet_are_scrubbed(tmp_path: Path, kind: pa.DataType, values: list[Any]) -> None:
+    # Values that stand before the rows, as in a slice, must not shift them.
+    column = pa.array([*values[:1], *values], kind).slice(1)
+    pq.write_table(
+        pa.table({"n": pa.array([float("nan")] * len(values)), "v": column}), tmp_path / "in.parquet"
+    )
+    done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.schema.equals(pq.read_schema(tmp_path / "in.parquet"))
+    clean = repr(values).replace(_MAIL, "<EMAIL>")
+    if kind == pa.map_(pa.string(), pa.int8()):
+        clean = "[[('<EMAIL> 2', 1), ('<EMAIL> 3', 2), ('<EMAIL>', 3)]]"
+    assert repr(out["v"].to_pylist()) == clean
+    assert (done.left, done.unread) == (("n",), ())
+    assert done.personal.kinds["email"] >= 1
+    assert b"beispiel" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_what_stands_below_a_null_is_not_carried_over(tmp_path: Path) -> None:
+    hidden = pa.StructArray.from_arrays([pa.array([_MAIL, "x"])], ["t"], mask=pa.array([True, False]))
+    batch = pa.record_batch({"v": hidden})
+    schema, _, _ = arrow.clean_schema(batch.schema, Task((), ALL_KINDS))
+    column = arrow.scrub_batch(batch, schema, Task((), ALL_KINDS)).output.column(0)
+    assert column.field(0).to_pylist() == [None, "x"]
+
+
+def test_names_and_metadata_of_parquet_are_scrubbed(tmp_path: Path) -> None:
+    table = pa.table(
+        {"a@beispiel.de": ["x"], "s": pa.array([{"b@beispiel.de": 1}])},
+        metadata={"by": "von max@beispiel.de", "json": '{"a": "max@beispiel.de", "v": "2.10.0"}'},
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    schema = pq.read_schema(tmp_path / "out.parquet")
+    assert schema.names == ["<EMAIL>", "s"]
+    assert schema.field("s").type.field(0).name == "<EMAIL>"
+    assert schema.metadata == {b"by": b"von <EMAIL>", b"json": b'{"a": "<EMAIL>", "v": "2.10.0"}'}
+    assert (done.columns, done.header, done.personal.kinds) == (("<EMAIL>",), True, {"email": 4})
+    assert b"beispiel" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_bytes_are_told_as_not_looked_at_unless_columns_are_named(tmp_path: Path) -> None:
+    table = pa.table({"b": [b"a@beispiel.de"], "l": [[b"x"]], "n": [1], "t": ["x"]}, metadata={"k": b"\xff"})
+    pq.write_table(table, tmp_path / "in.parquet")
+    done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert (done.left, done.unread) == (("n",), ("b", "l", "metadata k"))
+    done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet", ["t"])
+    assert (done.left, done.unread) == (("b", "l", "n"), ("metadata k",))
+
+
+def test_two_columns_of_one_name_in_parquet(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["t", "t"])
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(UsageError, match="two columns are called 't'"):
+        scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
+
+
+def test_damaged_parquet_is_an_error_about_the_source(tmp_path: Path) -> None:
+    rows = [f"Zeile {number} {number * 7919 % 1009}" for number in range(3000)]
+    pq.write_table(pa.table({"t": rows}), tmp_path / "in.parquet", use_dictionary=False)
+    whole = (tmp_path / "in.parquet").read_bytes()
+    rng = random.Random(5)
+    failed = 0
+    for _ in range(40):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        (tmp_path / "in.parquet").write_bytes(damaged)
+        try:
+            scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
+        except UsageError as error:
+            failed += 1
+            assert "in.parquet" in error.message
+    assert failed > 5

@@ -133,3 +133,26 @@ def test_damage_is_an_error_of_ours_or_harmless(tmp_path: Path, at: int, junk: b
     assert zlib.crc32(b"".join(line for name, _, line in lines if name == "eins.txt")) == zlib.crc32(
         CONTENT["eins.txt"]
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "named"), [(9, "Deflate64, number 9"), (93, "Zstandard"), (77, "number 77")]
+)
+def test_a_method_that_is_not_known_here_is_no_damage(tmp_path: Path, method: int, named: str) -> None:
+    data = bytearray(packed(CONTENT))
+    for signature, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        start = data.find(signature)
+        data[start + place : start + place + 2] = method.to_bytes(2, "little")
+    with pytest.raises(SourceError, match=f"cannot be read here .*{named}.* of member 'eins.txt'") as caught:
+        read(write(tmp_path, bytes(data)))
+    assert "damaged" not in caught.value.message
+    assert "will not help" in caught.value.hint
+
+
+def test_a_newer_form_of_zip_is_no_damage(tmp_path: Path) -> None:
+    data = bytearray(packed(CONTENT))
+    start = data.find(b"PK\x01\x02")
+    data[start + 6] = 99  # the version that is needed to read the member
+    with pytest.raises(SourceError, match="cannot be read here") as caught:
+        read(write(tmp_path, bytes(data)))
+    assert "will not help" in caught.value.hint

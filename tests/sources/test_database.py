@@ -28,7 +28,7 @@ def write(folder: Path, *statements: str, rows: list[tuple[object, ...]] = ROWS)
 
 
 def read(path: Path) -> list[tuple[object, ...]]:
-    return read_table(path, "Obst", key="Nummer", texts=("Name", "Ort")).rows()
+    return read_table(path, "Obst", key="Nummer", texts=("Name", "Ort")).rows.rows()
 
 
 def test_columns_in_the_order_of_the_key(tmp_path: Path) -> None:
@@ -144,10 +144,28 @@ def test_values_of_another_type_are_named_by_row(
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     path = write(tmp_path, rows=[])
     with closing(sqlite3.connect(path)) as database:
-        database.execute("INSERT INTO Obst VALUES (1, CAST(X'FFFE' AS TEXT), '', 1.0)")
+        database.execute("INSERT INTO Obst VALUES (1, CAST(X'4772FC6E' AS TEXT), 'ß', 1.0)")
+        database.execute(
+            "INSERT INTO Obst VALUES (2, 'grün', CAST(X'FF' AS TEXT), 1.0), (3, 'grün', 'ß', 1.0)"
+        )
         database.commit()
-    with pytest.raises(SourceError, match="UTF-8"):
-        read(path)
+    table = read_table(path, "Obst", key="Nummer", texts=("Name", "Ort"))
+    assert table.rows.rows() == [(3, "grün", "ß")]
+    assert table.malformed.rows() == [
+        (f"{path.name}, table 'Obst', Nummer 1", "column 'Name' is not UTF-8 (byte 0xfc at 2)"),
+        (f"{path.name}, table 'Obst', Nummer 2", "column 'Ort' is not UTF-8 (byte 0xff at 0)"),
+    ]
+
+
+def test_what_stands_in_a_log_beside_the_database_is_not_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("INSERT INTO Obst VALUES (4, 'Quitte', '', 1.0)")
+        with pytest.raises(SourceError, match=r"stands in obst \?#%\.sqlite3-wal") as caught:
+            read(path)
+        assert "wal_checkpoint" in caught.value.hint
+    assert len(read(path)) == 4
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

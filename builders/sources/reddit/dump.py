@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from builders.errors import SourceError, SourceMissing
 from builders.sources.reddit.model import Submission
 from builders.sources.reddit.reading import submission
+from builders.text_files import numbered, parse_json
 
+MOST_BAD = 0.01
+"""Share of the lines of a dump that may be no submissions: one of 2011 has a line that begins with NULs."""
 _LONGEST_WINDOW = 1 << 31
 _CHUNK = 1 << 10
 """Small, since a hostile file unpacks each chunk to up to 32,000 times its size at once."""
@@ -19,38 +22,78 @@ _LONGEST_LINE = 1 << 26
 _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
+_LOOK = "Fetching it again will not help if it was published so: look at the file."
+_WAIVE = f"{_LOOK} To read what is whole nevertheless, pass --bad-lines."
+_SHOWN = 5
+
+
+def _silent(message: str) -> None:
+    """Tell nobody."""
 
 
 def read_dumps(
-    paths: Sequence[Path], wanted: Collection[str], *, checked: datetime.date
+    paths: Sequence[Path],
+    wanted: Collection[str],
+    *,
+    checked: datetime.date,
+    say: Callable[[str], None] = _silent,
+    most_bad: float = MOST_BAD,
 ) -> Iterator[Submission]:
     """Read the wanted submissions out of dumps, in their order.
 
     The memory needed does not grow with the dumps. Every line is looked at, also of what is not wanted. What
-    was deleted after a dump was made cannot be seen in it.
+    was deleted after a dump was made cannot be seen in it. Lines that are no submission are counted and
+    passed over, since dumps were published with such lines; blank ones do not count.
 
     Args:
         paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
         wanted: Ids without the prefix "t3_".
         checked: The day of reading, which the answers get where a dump does not tell when it was made.
+        say: Told of the lines of a dump that were passed over: how many, and which.
+        most_bad: Share of the lines that may be passed over.
 
     Yields:
         The wanted ones that are there; one may come several times.
 
     Raises:
         SourceMissing: There is no such file.
-        SourceError: It is no Zstandard file, is cut off, holds nothing, or a line is no object of JSON with
-            an id: with its number.
+        SourceError: It is no Zstandard file, is cut off, holds nothing, or more of its lines than `most_bad`
+            are no objects of JSON with an id.
     """
     names = frozenset(wanted)
     for path in paths:
-        number = 0
-        for number, line in enumerate(_lines(path), start=1):
-            data = _parsed(line, f"{path}, line {number}")
-            if data.get("id") in names:
+        lines = 0
+        bad = _Bad()
+        for number, line in numbered(_lines(path)):
+            lines += 1
+            data = _parsed(line)
+            if isinstance(data, str):
+                bad.add(number, data)
+            elif data["id"] in names:
                 yield submission(data, origin="dump", checked=_day(data, checked))
-        if not number:
+        if not lines:
             raise SourceError(f"{path}: holds no submission", hint=_FETCH)
+        if bad.count:
+            told = f"{path}: {bad.count:,} of {lines:,} lines are no submissions: {bad}"
+            if bad.count > most_bad * lines:
+                raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
+            say(f"{told}; passed over")
+
+
+@dataclass(slots=True)
+class _Bad:
+    """Lines that are no submissions: how many, and the first of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int, problem: str) -> None:
+        self.count += 1
+        if len(self.first) < _SHOWN:
+            self.first.append(f"line {number:,} ({problem})")
+
+    def __str__(self) -> str:
+        return ", ".join([*self.first, *["…"] * (self.count > len(self.first))])
 
 
 def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:
@@ -63,14 +106,15 @@ def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:
     return read
 
 
-def _parsed(line: bytes, where: str) -> dict[str, object]:
+def _parsed(line: bytes) -> dict[str, Any] | str:
+    """Return the object of a line, or what is wrong with it."""
     try:
-        data = json.loads(line.decode())
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{where}: not JSON in UTF-8 ({type(error).__name__})", hint=_FETCH) from None
-    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-        raise SourceError(f"{where}: not a submission", hint=_FETCH)
-    return data
+        data = parse_json(line)
+    except ValueError:
+        return "not JSON in UTF-8"
+    if not isinstance(data, dict):
+        return "not an object"
+    return data if isinstance(data.get("id"), str) else "without an id"
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -82,7 +126,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         pending.append(first)
         size += len(first)
         if size > _LONGEST_LINE:
-            raise SourceError(f"{path}: a line has more than {_LONGEST_LINE:,} bytes", hint=_FETCH)
+            raise SourceError(f"{path}: a line has more than {_LONGEST_LINE:,} bytes", hint=_LOOK)
         if others:
             yield b"".join(pending)
             yield from others[:-1]

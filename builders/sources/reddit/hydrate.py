@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from builders.sources.reddit.asking import FINAL, Progress, Run
 from builders.sources.reddit.client import RedditClient
-from builders.sources.reddit.dump import read_dumps
+from builders.sources.reddit.dump import MOST_BAD, read_dumps
 from builders.sources.reddit.ledger import Ledger
 from builders.sources.reddit.model import Status, Submission
 
@@ -148,7 +148,13 @@ def _compared(before: Mapping[str, Submission], after: Mapping[str, Submission])
 
 
 def from_dumps(
-    ids: Iterable[str], ledger: Ledger, paths: Sequence[Path], *, today: datetime.date
+    ids: Iterable[str],
+    ledger: Ledger,
+    paths: Sequence[Path],
+    *,
+    today: datetime.date,
+    say: Callable[[str], None] = lambda line: None,
+    most_bad: float = MOST_BAD,
 ) -> Counter[Status]:
     """Note in the ledger what dumps hold of all submissions that have no final answer.
 
@@ -161,6 +167,8 @@ def from_dumps(
         ledger: What is known; it is held against other runs.
         paths: Dumps, as `dump.read_dumps` reads them.
         today: The day on which they are read, UTC.
+        say: Told of lines that are no submissions.
+        most_bad: Share of the lines of a dump that may be none.
 
     Returns:
         How many of the ids have which status.
@@ -177,7 +185,7 @@ def from_dumps(
         known = ledger.latest()
         todo = {name for name in wanted if name not in known or not _is_final(known[name])}
         found: dict[str, Submission] = {}
-        for entry in read_dumps(paths, todo, checked=today):
+        for entry in read_dumps(paths, todo, checked=today, say=say, most_bad=most_bad):
             if entry.id not in found or _WEIGHTS[entry.status] > _WEIGHTS[found[entry.id].status]:
                 found[entry.id] = entry
         unseen = [name for name in wanted if name in todo and name not in found]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from builders.errors import SourceMissing, SourceSchema
 from builders.sources.reddit.model import SUBMISSION_ID
+from builders.text_files import text_lines
 
 HEADER = "id"
-_LINE_BREAK = re.compile("\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def read(path: Path) -> IdsFile:
     """Read a file of submission ids.
 
     Args:
-        path: UTF-8 text with or without a byte order mark, LF or CRLF. Its first line is `id`; empty lines
+        path: UTF-8 text with or without a byte order mark, LF or CRLF. Its first line is `id`; blank lines
             are passed over.
 
     Raises:
@@ -54,7 +54,7 @@ def read(path: Path) -> IdsFile:
             in capitals, with a prefix or with blanks. Nothing is guessed.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        lines = text_lines(path.read_bytes())
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file", hint="Name a file of submission ids.") from error
     except OSError as error:
@@ -62,18 +62,18 @@ def read(path: Path) -> IdsFile:
     except UnicodeDecodeError as error:
         hint = "Save it as plain text in UTF-8, one id a line."
         raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=hint) from error
-    header, *lines = _LINE_BREAK.split(text)
+    first, header = lines[0] if lines else (1, "")
     if header != HEADER:
         raise SourceSchema(
-            f"{path}, line 1: the header is {header[:40]!r}, not {HEADER!r}",
+            f"{path}, line {first}: the header is {header[:40]!r}, not {HEADER!r}",
             hint="The first line names the column, `id`; one id a line follows.",
         )
-    for number, line in enumerate(lines, start=2):
-        if line and not SUBMISSION_ID.fullmatch(line):
+    for number, line in lines[1:]:
+        if not SUBMISSION_ID.fullmatch(line):
             raise SourceSchema(
                 f"{path}, line {number}: {line[:40]!r} is not the id of a submission", hint=_why(line)
             )
-    found = [line for line in lines if line]
+    found = [line for _, line in lines[1:]]
     return IdsFile(ids=tuple(dict.fromkeys(found)), lines=len(found))
 
 

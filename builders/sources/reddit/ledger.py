@@ -20,6 +20,7 @@ from builders.errors import Busy, SourceSchema, StorageError
 from builders.files import remove, unwritable
 from builders.sources.reddit.model import Status, Submission
 from builders.sources.reddit.statuses import read_statuses, statuses, write_statuses
+from builders.text_files import numbered
 
 __all__ = ["Ledger", "read_statuses", "statuses", "write_statuses"]
 
@@ -131,7 +132,7 @@ class Ledger:
     def _entries(self) -> Iterator[Submission]:
         try:
             with self.path.open("rb") as file:
-                for number, line in enumerate(file, start=1):
+                for number, line in numbered(file):
                     if not line.endswith(b"\n"):
                         return  # torn: a run was killed while it wrote
                     yield self._entry(line, number)

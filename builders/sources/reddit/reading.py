@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from builders.errors import SourceSchema
 from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
+from builders.text_files import whole
 
 Origin = Literal["api", "dump"]
 
@@ -71,8 +72,8 @@ def _text(value: object, origin: Origin) -> str | None:
         return ""
     if not isinstance(value, str):
         return None
-    whole = value.encode("utf-8", "ignore").decode()  # a lone surrogate cannot be stored
-    return _ESCAPED.sub(lambda entity: _CHARACTERS[entity[1]], whole) if origin == "dump" else whole
+    text = whole(value)
+    return _ESCAPED.sub(lambda entity: _CHARACTERS[entity[1]], text) if origin == "dump" else text
 
 
 def _status(data: Mapping[str, Any], title: str, body: str) -> Status:

@@ -15,6 +15,7 @@ import polars as pl
 from builders.errors import SourceMissing, SourceSchema, StorageError
 from builders.files import write_bytes
 from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
+from builders.text_files import text_lines
 
 COLUMNS = ("id", "status", "subreddit", "checked", "origin")
 SCHEMA = pl.Schema(dict.fromkeys(COLUMNS, pl.String))
@@ -78,7 +79,7 @@ def write_statuses(path: Path, frame: pl.DataFrame) -> None:
 
 
 def read_statuses(path: Path) -> pl.DataFrame:
-    """Read a dated ledger, strictly.
+    """Read a dated ledger, strictly but for a byte order mark, CRLF and blank lines.
 
     Returns:
         As `statuses`.
@@ -89,13 +90,14 @@ def read_statuses(path: Path) -> pl.DataFrame:
             an id stands there twice.
         StorageError: It cannot be read.
     """
-    header, *lines = _lines(path)
+    lines = _lines(path)
+    first, header = lines[0] if lines else (1, "")
     if header != _HEADER:
         raise SourceSchema(
-            f"{path}, line 1: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
+            f"{path}, line {first}: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
         )
     parts = pl.col("line").str.split("\t")
-    frame = pl.DataFrame({"line": lines}, schema={"line": pl.String}).with_row_index("number", offset=2)
+    frame = pl.DataFrame(lines[1:], schema={"number": pl.UInt32, "line": pl.String}, orient="row")
     _refuse(path, frame.filter(parts.list.len() != len(COLUMNS)), "line", f"not {len(COLUMNS)} fields")
     fields = frame.select(
         "number", *(parts.list.get(i, null_on_oob=True).alias(c) for i, c in enumerate(COLUMNS))
@@ -121,9 +123,10 @@ def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:
     _refuse(path, fields.filter(~pl.col("id").is_first_distinct()), "id", "stands there twice")
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path) -> list[tuple[int, str]]:
     try:
-        text = path.read_bytes().decode()
+        data = path.read_bytes()
+        lines = text_lines(data)
     except FileNotFoundError as error:
         hint = "Run `mteb-de hydrate subreddit` first, or name the ledger."
         raise SourceMissing(f"{path}: no such file", hint=hint) from error
@@ -131,9 +134,9 @@ def _lines(path: Path) -> list[str]:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=_EXPECTED) from error
-    if text and not text.endswith("\n"):
+    if data and not data.endswith(b"\n"):
         raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
-    return text.split("\n")[:-1] or [""]
+    return lines
 
 
 def _refuse(path: Path, wrong: pl.DataFrame, column: str, problem: str) -> None:

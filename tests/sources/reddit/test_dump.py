@@ -78,26 +78,54 @@ def test_a_cut_after_a_whole_line_is_found_as_well(tmp_path: Path) -> None:
         read(tmp_path / "RS.zst", IDS)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"{",
-        b"[]",
-        b"7",
-        b'{"title": "x"}',
-        b'{"id": 7}',
-        b'{"id": "abc12", "title": "\xff"}',
-        b"[" * 200_000,
-        b"",
-    ],
-)
-def test_a_bad_line_is_named_whether_it_is_wanted_or_not(tmp_path: Path, line: bytes) -> None:
-    path = packed(
-        tmp_path / "RS.zst",
-        lines([umlauts(name) for name in IDS[:2]]) + line + b"\n" + lines([umlauts(IDS[2])]),
-    )
-    with pytest.raises(SourceError, match=r"RS\.zst, line 3: not"):
+BAD = [
+    b"{",
+    b"[]",
+    b"7",
+    b'{"title": "x"}',
+    b'{"id": 7}',
+    b'{"id": "abc12", "title": "\xff"}',
+    b"[" * 200_000,
+    b"\0" * 500 + b'{"id": "abc12"}',
+]
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_a_bad_line_is_passed_over_and_named(tmp_path: Path, line: bytes) -> None:
+    good = [umlauts(name) for name in IDS[:150]]
+    path = packed(tmp_path / "RS.zst", lines(good[:2]) + line + b"\n" + lines(good[2:]))
+    said: list[str] = []
+    found = list(dump.read_dumps([path], IDS, checked=kit.TODAY, say=said.append))
+    assert [entry.id for entry in found] == IDS[:150]
+    (told,) = said
+    assert told.startswith(f"{path}: 1 of 151 lines are no submissions: line 3 (")
+
+
+def test_more_bad_lines_than_a_share_are_an_error_that_can_be_waived(tmp_path: Path) -> None:
+    good = lines([umlauts(name) for name in IDS[:93]])
+    path = packed(tmp_path / "RS.zst", b"\n".join(BAD[:7]) + b"\n" + good)
+    with pytest.raises(
+        SourceError, match=r"7 of 100 lines .*line 1 \(not JSON.*…; at most 1% may be"
+    ) as caught:
         read(path, IDS)
+    assert "--bad-lines" in caught.value.hint
+    assert "will not help" in caught.value.hint
+    found = list(dump.read_dumps([path], IDS, checked=kit.TODAY, most_bad=1))
+    assert [entry.id for entry in found] == IDS[:93]
+
+
+def test_what_an_editor_adds_to_a_dump_is_forgiven(tmp_path: Path) -> None:
+    rows = lines([umlauts(name) for name in IDS[:3]]).replace(b"\n", b"\r\n\r\n")
+    said: list[str] = []
+    path = packed(tmp_path / "RS.zst", b"\xef\xbb\xbf" + rows + b" \n")
+    assert len(list(dump.read_dumps([path], IDS, checked=kit.TODAY, say=said.append))) == 3
+    assert said == []
+
+
+def test_a_half_of_a_character_is_dropped(tmp_path: Path) -> None:
+    row = json.dumps(kit.submission(IDS[0], title="Hallo \ud83d Welt", selftext="\udc00x")).encode()
+    (found,) = read(packed(tmp_path / "RS.zst", row), IDS)
+    assert (found.title, found.body) == ("Hallo  Welt", "x")
 
 
 def test_a_wanted_line_without_a_title_keeps_no_other_from_being_read(tmp_path: Path) -> None:

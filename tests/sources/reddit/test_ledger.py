@@ -72,11 +72,18 @@ def test_a_ledger_of_one_torn_line_is_empty(tmp_path: Path) -> None:
     assert list(ledger.latest().values()) == [B]
 
 
+def test_what_an_editor_adds_is_forgiven(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.append([A])
+    ledger.path.write_bytes(b"\xef\xbb\xbf" + ledger.path.read_bytes().replace(b"\n", b"\r\n\r\n"))
+    ledger.append([B])
+    assert ledger.latest() == {A.id: A, B.id: B}
+
+
 @pytest.mark.parametrize(
     "line",
     [
         b"{}",
-        b"",
         b"[]",
         b'{"id": "abc1',
         b'{"id":"ABC12","status":"ok","checked":"2024-05-17","origin":"api"}',
