@@ -30,6 +30,8 @@ _DROPS = {
     "margin": "scores too close to the positive",
     "beyond_keep": "enough were kept already",
 }
+_PUBLISHED = {"queries", "passages", "pairs"}
+"""Tables whose funnels end in published rows; others are followed further."""
 _QUANTILES = {"p05": "5 %", "median": "median", "p95": "95 %"}
 _FACTS = {
     "groups": "Groups of queries that mean the same",
@@ -150,7 +152,9 @@ def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
         yield entry.table, _named("dropped", reason, ROWS), count
     if entry.merged:
         yield entry.table, "merged with an equal row", entry.merged
-    yield entry.table, "left", entry.out
+    if entry.undecided:
+        yield entry.table, "published as neither positive nor negative", entry.undecided
+    yield entry.table, "published" if entry.table in _PUBLISHED else "left", entry.out
 
 
 def relations(dataset: Dataset) -> Markdown:
