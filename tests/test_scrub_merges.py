@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.configs.jobs import CONFIG, read
+from builders.personal.engine import SPAN_SCHEMA, Scrubbed
 from builders.prepare import Prepared, prepare
 from builders.scrub_merges import SCRUB_MERGES, scrub_merges
 from tests.fixtures import hub
@@ -103,6 +104,25 @@ def test_the_build_finds_what_its_own_scrubber_merged(tmp_path: Path) -> None:
     prepared = planted(tmp_path, contacts | {"Imker (m/w/d)": "beekeeper"})
     (query,) = prepared.queries.filter(pl.col("text").str.contains("<PHONE>"))["_id"]
     assert prepared.scrub_merges.rows() == [(query, 3, True)]
+
+
+def test_a_scrubber_that_takes_trades_for_names_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a scrubber replaces: this one takes two trades for names, and a number that stands alone."""
+
+    def blind(texts: pl.Series, *_args: object, **_options: object) -> Scrubbed:
+        scrubbed = texts.str.replace("Chemie|Automotive", "<PERSON>").str.replace("CE 9[56]", "<PLATE>")
+        return Scrubbed(scrubbed, pl.DataFrame(schema=SPAN_SCHEMA))
+
+    monkeypatch.setattr("builders.prepare.scrub", blind)
+    titles = ("Leiter: Chemie", "Leiter: Automotive", "Fahrer C-CE 95", "Fahrer C-CE 96", "Imker")
+    prepared = planted(tmp_path, {title: f"job of {title}" for title in titles})
+    told = prepared.scrub_merges.join(prepared.queries, left_on="query-id", right_on="_id")
+    assert set(told.select("text", "titles", "cue").rows()) == {
+        ("Leiter: <PERSON>", 2, False),
+        ("Fahrer C-<PLATE>", 2, False),
+    }
 
 
 def test_nothing_unscrubbed_is_kept(tmp_path: Path) -> None:

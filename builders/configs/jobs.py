@@ -166,6 +166,7 @@ CONFIG = Retrieval(
     query_key=merge_key,
     relevance_key=relevance_key,
     leak_key=leak_key,
+    spelling="case, spaces, punctuation, forms of gender, places, contacts, legal forms and hours",
     relate=relate,
     mining=Mining(
         EncoderSpec(

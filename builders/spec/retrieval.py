@@ -138,6 +138,7 @@ class Retrieval:
         query_key: Displayed query text in, merge key out. Equal keys are one query.
         relevance_key: Merge key in, relevance key out. Queries of equal keys are a group.
         leak_key: Relevance key in, leak key out, which is coarser. Equal keys never span splits.
+        spelling: What two texts of one leak key may differ in, for the card.
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
@@ -162,6 +163,7 @@ class Retrieval:
     query_key: Callable[[str], str] = identity
     relevance_key: Callable[[str], str] = identity
     leak_key: Callable[[str], str] = plain
+    spelling: str = "case, spaces and punctuation"
     relate: Callable[[pl.DataFrame], Relations] = observed
     mining: Mining | None = None
     waivers: tuple[Waiver, ...] = ()
