@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,7 @@ from builders.scrub_merges import SCRUB_MERGES, scrub_merges
 from tests.fixtures import hub
 
 
-def merges(rows: list[tuple[str, str, str, str | None]]) -> list[tuple[str, int, bool]]:
+def merges(rows: Sequence[tuple[str, str, str, str | None]]) -> list[tuple[str, int, bool]]:
     """Give rows of query, merge key before and after scrubbing, occupation."""
     frame = pl.DataFrame(rows, schema=["_id", "unscrubbed", "key", "occupation"], orient="row")
     frame = frame.with_row_index().with_columns(upstream_id=pl.format("p{}", "index"))

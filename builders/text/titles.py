@@ -153,7 +153,8 @@ def leak_key(key: str) -> str:
         The leak key, never empty where the relevance key is not.
     """
     letters = unicodedata.normalize("NFKD", _stable(_leak_step, key) or key)
-    return plain(_TRANSCRIBED.sub(r"\1", "".join(c for c in letters if not unicodedata.combining(c))))
+    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return plain(_TRANSCRIBED.sub(r"\1", bare)) or plain(key)
 
 
 def has_uncued(key: str) -> bool:

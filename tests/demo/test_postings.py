@@ -176,6 +176,6 @@ def test_every_reason_of_the_funnel_occurs(prepared: Prepared) -> None:
     dropped = {funnel.table: funnel.dropped for funnel in prepared.funnels}
     assert set(dropped["rows"]) == {"empty_profile", "empty_query", "no_query_words"}
     assert set(dropped["queries"]) == {"no_positive"}
-    assert set(dropped["pairs"]) == {"row_dropped"}
+    assert set(dropped["pairs"]) == {"row_dropped", "no_positive"}
     merged = {funnel.table: funnel.merged for funnel in prepared.funnels}
     assert min(merged["queries"], merged["passages"], merged["pairs"]) > 20
