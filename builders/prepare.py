@@ -14,7 +14,7 @@ from builders.lock.model import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.kinds import PersonalKind
 from builders.personal.report import report, together
-from builders.scrub_merges import scrub_merges
+from builders.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
@@ -33,9 +33,9 @@ class Prepared:
         dropped: ``table``, ``id``, ``reason``: every row that is not published and was not merged.
         provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
-        scrub_merges: Queries that scrubbing made of titles of different occupations; see `scrub_merges`.
         personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.
+        scrub_merges: Queries that scrubbing made of titles of different occupations; see `scrub_merges`.
     """
 
     queries: pl.DataFrame
@@ -44,9 +44,9 @@ class Prepared:
     dropped: pl.DataFrame
     provenance: pl.DataFrame
     funnels: tuple[Funnel, ...]
-    scrub_merges: pl.DataFrame
     personal: dict[str, PersonalReport]
     decisions: dict[str, int] = field(default_factory=dict)
+    scrub_merges: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCRUB_MERGES))
 
 
 @dataclass(frozen=True, slots=True)
