@@ -11,9 +11,11 @@ import polars as pl
 
 from builders.audit.decisions import Resolved
 from builders.lock.model import Funnel
-from builders.spec import Records, Retrieval
+from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import Merged
 
+PAIR_SEPARATOR = " → "
+"""Between the two upstream ids of a pair in `dropped.parquet`."""
 _KEYS = ["query-id", "corpus-id"]
 
 
@@ -40,11 +42,13 @@ class Kept:
         queries: The published queries.
         pairs: Observed pairs with published ids, one row per upstream pair.
         resolved: What auditors decided.
+        relations: The published relations.
     """
 
     queries: pl.DataFrame
     pairs: pl.DataFrame
     resolved: Resolved
+    relations: Relations
 
 
 def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
@@ -68,8 +72,13 @@ def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
     )
     lost = pl.col("query").is_in(gone["queries"]) | pl.col("passage").is_in(gone["passages"])
     reason = pl.when(dangling).then(pl.lit("dangling")).when(lost).then(pl.lit("row_dropped"))
-    name = pl.concat_str("query", "passage", separator=" → ")
+    name = pl.concat_str("query", "passage", separator=PAIR_SEPARATOR)
     return records.pairs.select(table=pl.lit("pairs"), id=name, reason=reason).drop_nulls("reason")
+
+
+def without_id(records: Records) -> pl.DataFrame:
+    """Return the upstream rows that came without an id: ``table``, ``id`` (file and row), ``reason``."""
+    return records.nameless.select("table", "id", reason=pl.lit("no_id"))
 
 
 def funnels(
@@ -77,47 +86,56 @@ def funnels(
 ) -> tuple[Funnel, ...]:
     """Count the way of the rows of every table."""
     whole = spec.rows == "pair"
+    nameless = dict(records.nameless.group_by("table").len().iter_rows())
+    lost = pl.concat([losses.rows, without_id(records)])
     rows = Funnel(
         table="rows",
-        read=records.queries.height,
-        dropped=_by_reason(losses.rows),
+        read=records.queries.height + nameless.get("rows", 0),
+        dropped=_by_reason(lost),
         out=records.queries.join(queries.ids, on="upstream_id", how="semi").height,
     )
-    in_queries, in_passages = (
-        losses.rows.filter(pl.col("table") == name) for name in ("queries", "passages")
-    )
+    in_queries, in_passages = (lost.filter(pl.col("table") == name) for name in ("queries", "passages"))
     return (
         *((rows,) if whole else ()),
         Funnel(
             table="queries",
-            read=rows.out if whole else records.queries.height,
+            read=rows.out if whole else records.queries.height + nameless.get("queries", 0),
             dropped=_by_reason(pl.concat([in_queries, losses.queries])),
             merged=_merged(queries),
             out=kept.queries.height,
         ),
         Funnel(
             table="passages",
-            read=rows.out if whole else records.passages.height,
+            read=rows.out if whole else records.passages.height + nameless.get("passages", 0),
             dropped=_by_reason(in_passages),
             merged=_merged(passages),
             out=passages.rows.height,
         ),
-        _pairs(records, losses.pairs, kept),
+        _pairs(records, losses.pairs, kept, nameless.get("rows" if whole else "pairs", 0)),
     )
 
 
-def _pairs(records: Records, lost: pl.DataFrame, kept: Kept) -> Funnel:
-    """Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped."""
+def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> Funnel:
+    """Follow every pair to the qrels, to the undecided pairs, or to the reason why it is in neither.
+
+    Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped.
+    """
     relevant, excluded = kept.resolved.relevant, kept.resolved.excluded
     pairs = pl.concat([kept.pairs.select(_KEYS), relevant.select(_KEYS)])
     distinct = pairs.unique()
-    shut_out = distinct.join(excluded, on=_KEYS, how="semi").height
+    left = distinct.join(excluded, on=_KEYS, how="anti")
+    reasons = {
+        "no_id": nameless,
+        "excluded": distinct.join(excluded, on=_KEYS, how="semi").height,
+        "no_positive": left.join(kept.queries, left_on="query-id", right_on="_id", how="anti").height,
+    }
     return Funnel(
         table="pairs",
-        read=records.pairs.height + relevant.height,
-        dropped=_by_reason(lost) | ({"excluded": shut_out} if shut_out else {}),
+        read=records.pairs.height + relevant.height + nameless,
+        dropped=_by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
         merged=pairs.select(pl.struct(_KEYS).is_first_distinct().not_().sum()).item(),
-        out=distinct.join(excluded, on=_KEYS, how="anti").height,
+        undecided=left.join(kept.relations.undecided, on=_KEYS, how="semi").height,
+        out=left.join(kept.relations.qrels, on=_KEYS, how="semi").height,
     )
 
 

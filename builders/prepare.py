@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from builders.audit.decisions import Decision, Resolved, apply, effects, resolve
 from builders.errors import SourceSchema
-from builders.funnels import Kept, Losses, funnels, pair_losses
+from builders.funnels import Kept, Losses, funnels, pair_losses, without_id
 from builders.lock.model import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.kinds import PersonalKind
 from builders.personal.report import report, together
+from builders.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
@@ -26,7 +27,7 @@ class Prepared:
     """A dataset before it is split.
 
     Attributes:
-        queries: ``_id``, ``text``, ``group``; sorted by id.
+        queries: ``_id``, ``text``, ``group`` and ``leak`` (the relevance and the leak key); sorted by id.
         corpus: ``_id``, ``title``, ``text``; sorted by id.
         relations: Published ids; see `Relations`.
         dropped: ``table``, ``id``, ``reason``: every row that is not published and was not merged.
@@ -34,6 +35,7 @@ class Prepared:
         funnels: The way of the rows, table by table.
         personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.
+        scrub_merges: Queries that scrubbing made of titles of different occupations; see `scrub_merges`.
     """
 
     queries: pl.DataFrame
@@ -44,6 +46,7 @@ class Prepared:
     funnels: tuple[Funnel, ...]
     personal: dict[str, PersonalReport]
     decisions: dict[str, int] = field(default_factory=dict)
+    scrub_merges: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCRUB_MERGES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     usable = _usable(spec, records)
     queries = merge_queries(usable.queries.select("upstream_id", "text", "key"), spec.ids)
     passages = merge_passages(usable.passages.select("upstream_id", "title", "text"), spec.ids)
-    grouped = queries.rows.with_columns(group=each(queries.rows["key"], spec.group_key))
+    grouped = queries.rows.with_columns(group=each(queries.rows["key"], spec.relevance_key))
+    grouped = grouped.with_columns(leak=each(grouped["group"], spec.leak_key))
     pairs = _observed_pairs(records.pairs, queries.ids, passages.ids, grouped, usable.passages)
     resolved = resolve(decisions, grouped, passages.rows)
     observed, relations = _related(spec, pairs, resolved, passages.ids, usable.passages)
@@ -84,11 +88,12 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     told = [] if spec.rows == "pair" else [lost_pairs]  # of a row that is the pair itself, one line is enough
     undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
     keys = ["query-id", "corpus-id"]
+    published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
     return Prepared(
-        queries=answered.select("_id", "text", "group").sort("_id"),
+        queries=answered.select("_id", "text", "group", "leak").sort("_id"),
         corpus=passages.rows.select("_id", "title", "text").sort("_id"),
-        relations=Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes),
-        dropped=pl.concat([usable.dropped, lost, *told]).sort("table", "reason", "id"),
+        relations=published,
+        dropped=pl.concat([usable.dropped, lost, *told, without_id(records)]).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
         funnels=funnels(
             spec,
@@ -96,7 +101,12 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
             Losses(usable.dropped, lost, lost_pairs),
             queries,
             passages,
-            Kept(answered, pairs, resolved),
+            Kept(answered, pairs, resolved, published),
+        ),
+        scrub_merges=scrub_merges(
+            usable.queries.join(queries.ids, on="upstream_id").join(answered, on="_id", how="semi"),
+            records.pairs,
+            usable.passages,
         ),
         personal=usable.personal,
         decisions=effects(observed, relations, resolved, decisions),
@@ -118,7 +128,7 @@ def limit(records: Records, rows: int, *, whole: bool) -> Records:
     passages = records.passages
     if whole:
         passages = passages.join(chosen, on="upstream_id", how="semi")
-    return Records(chosen, passages, pairs)
+    return replace(records, queries=chosen, passages=passages, pairs=pairs)
 
 
 def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
@@ -150,9 +160,13 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     """Normalise, compose, scrub, and part the rows that have text from those that have none."""
     queries = normalise_frame(records.queries, keep=["upstream_id"])
     passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
+    came = queries.select("upstream_id", came="text")
     queries, in_queries = scrubbed(queries, spec.personal)
     passages, in_passages = scrubbed(passages, spec.personal)
-    queries = queries.with_columns(key=each(queries["text"], spec.query_key))
+    queries = queries.join(came, on="upstream_id", maintain_order="left")
+    queries = queries.with_columns(
+        key=each(queries["text"], spec.query_key), unscrubbed=each(queries["came"], spec.query_key)
+    ).drop("came")
     dropped = _unusable(spec, queries, passages)
     return _Usable(
         queries=_without(queries, dropped, spec.rows, "queries"),

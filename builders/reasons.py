@@ -1,6 +1,7 @@
 """Why rows are not published, in words: the card and `explain` tell the same."""
 
 ROWS = {
+    "no_id": "the upstream row had no id",
     "empty_query": "the query had no text",
     "no_query_words": "nothing was left of the query but markers and reference numbers",
     "no_positive": "no relevant passage was left",

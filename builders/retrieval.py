@@ -54,7 +54,7 @@ def build_pairs(
     if decisions:
         progress.step("decisions", decisions_line(prepared.decisions))
     committed = _committed_splits(spec, options)
-    assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=committed)
+    assignment = assign(prepared.queries.select("_id", "group", "leak"), seed=SEED, committed=committed)
     progress.step("split", sizes_line(assignment))
     mined, mining = None, None
     if spec.mining is not None:
@@ -68,6 +68,9 @@ def build_pairs(
         mining,
         mined.scale if mined else None,
         prepared.relations.classes,
+        prepared.provenance,
+        prepared.scrub_merges,
+        prepared.decisions,
     )
     findings = checks.apply_waivers(checks.run(subject, committed=committed), spec.waivers)
     stop_on_errors(spec, findings)

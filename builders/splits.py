@@ -1,4 +1,4 @@
-"""Splits: queries are dealt in groups, so that no query has a twin in another split.
+"""Splits: queries are dealt in groups, and groups of one leak key together, so that no split holds a twin.
 
 The committed assignment is an input: what it holds stays. A group is known in it by the first 16 hex digits
 of blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given likewise.
@@ -22,13 +22,15 @@ _COLUMNS = ("_id", "group", "split")
 def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | None = None) -> pl.DataFrame:
     """Deal queries to train, dev and test.
 
-    Groups are ordered by blake2b of ``"{seed}:{smallest id}"`` and dealt whole: to train while fewer than
-    0.8 n queries have been dealt, to dev while fewer than 0.9 n (both rounded down), else to test. Committed
-    queries keep their split; a new one joins the split of its group, or train where the group spans several;
-    only queries of new groups are dealt, among themselves.
+    What has one leak key is ordered by blake2b of ``"{seed}:{smallest id}"`` and dealt whole: to train while
+    fewer than 0.8 n queries have been dealt, to dev while fewer than 0.9 n (both rounded down), else to test.
+    Committed queries keep their split; a new one joins the split of its group, that of a new group the split
+    of its leak key, or train where those span several; only queries of new leak keys are dealt, among
+    themselves.
 
     Args:
-        groups: ``_id`` str, unique; ``group`` str, the group's key.
+        groups: ``_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries that must
+            not be parted, and so equal within a group.
         seed: Of the order.
         committed: What `read_splits` returned, or None.
 
@@ -42,22 +44,27 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
     duplicated = groups.filter(pl.col("_id").is_duplicated())
     if not duplicated.is_empty():
         raise UsageError(f"query {duplicated.item(0, '_id')!r} cannot be dealt twice")
-    hashed = groups.select("_id", _hashed(groups.get_column("group")))
+    hashed = groups.select("_id", _hashed(groups.get_column("group")), "leak")
     if committed is None:
         return _dealt(hashed, seed).sort("_id")
     known = hashed.join(committed.select("_id", "split"), on="_id", how="left")
-    split_of_group = (
-        pl
-        .concat([known.drop_nulls("split"), committed.select(_COLUMNS)])
-        .group_by("group")
-        .agg(
-            pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
-        )
-    )
-    joined = known.join(split_of_group, on="group", how="left", suffix="_of_group")
-    placed = joined.select("_id", "group", pl.coalesce("split", "split_of_group"))
+    remembered_groups = pl.concat([known.select(_COLUMNS), committed.select(_COLUMNS)])
+    placed = _joined(_joined(known, remembered_groups, "group"), None, "leak")
     new = placed.filter(pl.col("split").is_null()).drop("split")
-    return pl.concat([placed.drop_nulls("split"), _dealt(new, seed)]).sort("_id")
+    return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _dealt(new, seed)]).sort("_id")
+
+
+def _joined(rows: pl.DataFrame, placed: pl.DataFrame | None, key: str) -> pl.DataFrame:
+    """Give rows without a split that of the placed rows with the same key, or train where they span several.
+
+    Args:
+        rows: ``split`` str or null, and `key`.
+        placed: Rows whose split is known; None for those of `rows`.
+        key: "group" or "leak".
+    """
+    one = pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
+    of_key = (rows if placed is None else placed).drop_nulls("split").group_by(key).agg(one.alias("of_key"))
+    return rows.join(of_key, on=key, how="left").with_columns(pl.coalesce("split", "of_key")).drop("of_key")
 
 
 def remembered(assigned: pl.DataFrame, committed: pl.DataFrame | None) -> pl.DataFrame:
@@ -133,8 +140,8 @@ def _hashed(keys: pl.Series) -> pl.Series:
 
 
 def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Deal ``_id``, ``group`` and add ``split``."""
-    sizes = rows.group_by("group").agg(pl.len().alias("size"), pl.col("_id").min().alias("smallest"))
+    """Deal ``_id``, ``group`` and ``leak``; return the first two and ``split``."""
+    sizes = rows.group_by("leak").agg(pl.len().alias("size"), pl.col("_id").min().alias("smallest"))
     order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
     before = pl.col("size").cum_sum() - pl.col("size")
     split = (
@@ -146,7 +153,7 @@ def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
         .otherwise(pl.lit("test"))
     )
     ordered = sizes.with_columns(order=pl.Series(order, dtype=pl.String)).sort("order", "smallest")
-    return rows.join(ordered.with_columns(split=split), on="group").select(_COLUMNS)
+    return rows.join(ordered.with_columns(split=split), on="leak").select(_COLUMNS)
 
 
 def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:

@@ -82,10 +82,12 @@ def stop_on_errors(spec: ConfigSpec, findings: list[Finding]) -> None:
 
 
 def funnel_line(funnel: Funnel) -> str:
-    """Return a funnel as one line: "queries 1,190 read − 9 merged = 1,181"."""
+    """Return a funnel as one line: "pairs 1,190 read − 2 dangling − 9 merged − 30 undecided = 1,149"."""
     losses = [f" − {count:,} {reason}" for reason, count in funnel.dropped.items()]
     if funnel.merged:
         losses.append(f" − {funnel.merged:,} merged")
+    if funnel.undecided:
+        losses.append(f" − {funnel.undecided:,} undecided")
     return f"{funnel.table} {funnel.read:,} read{''.join(losses)} = {funnel.out:,}"
 
 

@@ -72,6 +72,7 @@ def write(out: Path, outcome: Outcome) -> Lock:
         "provenance": outcome.prepared.provenance,
         "undecided": outcome.prepared.relations.undecided,
         "classes": outcome.prepared.relations.classes,
+        "scrub_merges": outcome.prepared.scrub_merges,
         "scale": outcome.scale,
         "suspicious_positives": outcome.suspicious,
     }

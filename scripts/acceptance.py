@@ -38,13 +38,13 @@ Memory is that of the whole process tree, shared pages counted once.
 | {{ name }} | {{ "%.1f" | format(run.seconds) }} | {{ "%.0f" | format(run.megabytes) }} |
 {% endfor %}
 
-| config | table | read | dropped | merged | out |
-|---|---|---:|---|---:|---:|
+| config | table | read | dropped | merged | undecided | out |
+|---|---|---:|---|---:|---:|---:|
 {% for name, lock in locks.items() %}
 {% for funnel in lock.funnels %}
 | {{ name }} | {{ funnel.table }} | {{ funnel.read | n }} |
 {%- for reason, count in funnel.dropped.items() %} {{ count | n }} {{ reason }}{{ "," if not loop.last }}
-{%- else %} –{% endfor %} | {{ funnel.merged | n }} | {{ funnel.out | n }} |
+{%- else %} –{% endfor %} | {{ funnel.merged | n }} | {{ funnel.undecided | n }} | {{ funnel.out | n }} |
 {% endfor %}
 {% endfor %}
 

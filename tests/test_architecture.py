@@ -22,7 +22,7 @@ LAYERS = (
     "splits encoders mining parquet",
     "audit.model",
     "audit.decisions audit.citation evaluation.model evaluation.citation",
-    "funnels",
+    "funnels scrub_merges",
     "prepare explain",
     "documents facts",
     "checks",

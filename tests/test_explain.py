@@ -72,6 +72,19 @@ def test_a_row_that_is_not_published_has_its_reason_also_where_it_was_merged_fir
     assert (row.table, row.id, row.reason) == ("queries", listed, reason)
 
 
+def test_the_missing_end_of_a_dangling_pair_is_found(out: Path) -> None:
+    frame = pl.read_parquet(out / "work/toy/dropped.parquet")
+    more = pl.DataFrame(
+        [("pairs", "q1 → d77", "dangling"), ("pairs", "q77 → d1", "dangling")], frame.schema, orient="row"
+    )
+    pl.concat([frame, more]).write_parquet(out / "work/toy/dropped.parquet")
+    (passage,), (query,) = explain(out, "d77"), explain(out, "q77")
+    assert isinstance(passage, Dropped) and isinstance(query, Dropped)
+    assert (passage.table, passage.id, passage.reason) == ("pairs", "q1 → d77", "dangling")
+    assert query.id == "q77 → d1"
+    assert [type(row) for row in explain(out, "q1")] == [Published]
+
+
 def test_an_id_that_is_nowhere(out: Path) -> None:
     with pytest.raises(UsageError, match="'q9'"):
         explain(out, "q9")

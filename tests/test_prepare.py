@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import registry
+from builders.audit.decisions import Decision
 from builders.errors import SourceSchema
 from builders.lock.model import Funnel
 from builders.personal.kinds import CONTACT
@@ -155,6 +156,40 @@ def test_undecided_pairs_of_unanswered_queries_go_with_them() -> None:
     assert prepared.queries["_id"].to_list() == ["q5"]
     assert prepared.relations.undecided.is_empty()
     assert by_table(prepared)["queries"].dropped == {"empty_query": 2, "no_positive": 2}
+
+
+def test_every_pair_ends_somewhere() -> None:
+    """Three queries: one with a positive and an undecided pair, one with doubts alone, one excluded."""
+
+    def doubtful(pairs: pl.DataFrame) -> Relations:
+        keys = pairs.select("query-id", "corpus-id").unique()
+        sure = pl.struct("query-id", "corpus-id").is_in([
+            {"query-id": "q1", "corpus-id": "d1"},
+            {"query-id": "q3", "corpus-id": "d1"},
+        ])
+        return Relations(keys.filter(sure).with_columns(extended=pl.lit(value=False)), keys.filter(~sure))
+
+    rows = Records(
+        queries=strings(upstream_id=["q1", "q2", "q3"], text=["a", "b", "c"]),
+        passages=strings(upstream_id=["d1", "d2"], title=["", ""], text=["Eins.", "Zwei."]),
+        pairs=strings(
+            query=["q1", "q1", "q1", "q2", "q3", "q9"], passage=["d1", "d1", "d2", "d2", "d1", "d1"]
+        ),
+    )
+    spec = replace(TABLES, relate=doubtful)
+    decision = Decision.model_validate({"query-id": "q3", "corpus-id": "d1", "decision": "excluded"})
+    before, after = by_table(prepare(spec, rows))["pairs"], by_table(prepare(spec, rows, [decision]))["pairs"]
+    assert before == Funnel(
+        table="pairs", read=6, dropped={"dangling": 1, "no_positive": 1}, merged=1, undecided=1, out=2
+    )
+    assert after == Funnel(
+        table="pairs",
+        read=6,
+        dropped={"dangling": 1, "excluded": 1, "no_positive": 1},
+        merged=1,
+        undecided=1,
+        out=1,
+    )
 
 
 @pytest.mark.parametrize(("ids", "word"), [(["q1", None], "row 1"), (["q1", "q1"], "'q1' stands in 2 rows")])

@@ -16,7 +16,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _groups(*rows: tuple[str, str]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"_id": pl.String, "group": pl.String}, orient="row")
+    """Ids and groups; the leak key is the group, or what stands in it before a colon."""
+    frame = pl.DataFrame(rows, schema={"_id": pl.String, "group": pl.String}, orient="row")
+    return frame.with_columns(leak=pl.col("group").str.split(":").list.first())
 
 
 def _splits(assigned: pl.DataFrame) -> dict[str, str]:
@@ -135,6 +137,45 @@ def test_a_query_whose_group_has_a_new_key_keeps_its_split_and_its_twins_follow(
     assigned = assign(_groups(("a", "new key"), ("b", "new key")), committed=committed)
     assert _splits(assigned) == {"a": "dev", "b": "dev"}
     assert set(assigned["group"]) == {digest("new key")}
+
+
+def test_groups_of_one_leak_key_are_dealt_together() -> None:
+    rows = [(f"q{number:03}", f"job {number // 3}:{number % 3}") for number in range(90)]
+    assigned = assign(_groups(*rows))
+    assert assigned["group"].n_unique() == 90
+    splits = _splits(assigned)
+    assert all(
+        splits[f"q{n:03}"] == splits[f"q{n + 1:03}"] == splits[f"q{n + 2:03}"] for n in range(0, 90, 3)
+    )
+    assert set(splits.values()) == {"train", "dev", "test"}
+
+
+def test_a_new_group_joins_the_split_of_its_leak_key() -> None:
+    committed = _committed(("old", "c:", "dev"))
+    assigned = assign(_groups(("old", "c:"), ("new", "c:++"), ("newer", "c:#")), committed=committed)
+    assert _splits(assigned) == {"old": "dev", "new": "dev", "newer": "dev"}
+
+
+def test_a_known_group_outweighs_its_leak_key() -> None:
+    committed = _committed(("a", "c:", "dev"), ("b", "c:++", "test"))
+    groups = _groups(("a", "c:"), ("b", "c:++"), ("like b", "c:++"), ("new", "c:#"))
+    assigned = _splits(assign(groups, committed=committed))
+    assert assigned == {"a": "dev", "b": "test", "like b": "test", "new": "train"}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(":+:#".split(":"))), max_size=50),
+    st.integers(0, 50),
+)
+def test_leak_keys_are_never_parted(keys: list[tuple[str, str]], known: int) -> None:
+    rows = [(f"q{number:02}", ":".join(key)) for number, key in enumerate(keys)]
+    earlier = assign(_groups(*rows[:known]))
+    assigned = assign(_groups(*rows), committed=earlier)
+    splits = assigned.join(_groups(*rows), on="_id").group_by("leak").agg(pl.col("split").n_unique())["split"]
+    assert set(splits) <= {1}
+    old, new = _splits(earlier), _splits(assigned)
+    assert {name: new[name] for name in old} == old
 
 
 def test_new_groups_are_dealt_among_themselves() -> None:

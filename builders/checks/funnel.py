@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import polars as pl
+
 from builders.checks.findings import Code
-from builders.checks.frames import stacked
+from builders.checks.frames import PAIR, stacked
 from builders.checks.model import AnySubject, Finding, Rule, Severity, Subject
 from builders.lock.model import Funnel
 from builders.spec import observed
@@ -17,6 +19,9 @@ _COUNT = "Count drops and merges where they happen; never as a difference."
 MISSING = Code("funnel-missing", Severity.ERROR, "funnels that are missing, double or unknown", _COUNT)
 SUM = Code("funnel-sum", Severity.ERROR, "funnels that lose rows or make some up", _COUNT)
 OUT = Code("funnel-out", Severity.ERROR, "funnels that do not end in the published rows", _COUNT)
+FOLLOWED = Code(
+    "funnel-pairs", Severity.ERROR, "ways of pairs that the published tables do not bear out", _COUNT
+)
 CHAIN = Code("funnel-chain", Severity.ERROR, "funnels that do not begin where the rows' funnel ends", _COUNT)
 REASON = Code(
     "funnel-reason",
@@ -24,32 +29,42 @@ REASON = Code(
     "reasons that name nothing, or counts below zero",
     "A reason is a word such as `empty_text`; side files and card cite it.",
 )
-CODES = (MISSING, SUM, OUT, CHAIN, REASON)
+_LOST = "Look at them in dropped.parquet: a part of the upstream is missing or damaged."
+_TOLERATED = 0.01
+DANGLING = Code("pairs-dangling", Severity.NOTE, "pairs of which the upstream lacks an end", _LOST)
+MANY_DANGLING = Code(
+    "pairs-dangling-many",
+    Severity.GATE,
+    "pairs of which the upstream lacks an end",
+    f"{_LOST} Fetch it again.",
+)
+NAMELESS = Code("rows-without-id", Severity.NOTE, "upstream rows without an id", _LOST)
+MANY_NAMELESS = Code(
+    "rows-without-id-many", Severity.GATE, "upstream rows without an id", f"{_LOST} Fetch it again."
+)
+CODES = (MISSING, SUM, OUT, FOLLOWED, CHAIN, REASON, DANGLING, MANY_DANGLING, NAMELESS, MANY_NAMELESS)
 
 _REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
-_OPTIONAL = ("pairs",)
-"""The pairs that were observed: the qrels, unless the config relates more than it observes."""
 
 
 def tables(subject: Subject) -> Iterator[Finding]:
-    """There is one funnel for queries, one for passages, and one for rows where a row is both."""
-    expected = {*_PUBLISHED, *(["rows"] if subject.spec.rows == "pair" else [])}
+    """There is one funnel each for queries, passages and pairs, and one for rows where a row is all three."""
+    expected = {*_PUBLISHED, "pairs", *(["rows"] if subject.spec.rows == "pair" else [])}
     found = [funnel.table for funnel in subject.funnels]
-    allowed = {**dict.fromkeys(_OPTIONAL, (0, 1)), **dict.fromkeys(expected, (1,))}
-    wrong = sorted(n for n in {*expected, *found} if found.count(n) not in allowed.get(n, (0,)))
+    wrong = sorted(name for name in {*expected, *found} if found.count(name) != (name in expected))
     yield from MISSING.counted(len(wrong), (f"{name}: {found.count(name)} funnels" for name in wrong))
 
 
 def sums(subject: AnySubject) -> Iterator[Finding]:
-    """What was read is out, merged or dropped."""
+    """What was read is out, undecided, merged or dropped."""
     wrong = [funnel for funnel in subject.funnels if funnel.read != _accounted(funnel)]
     examples = (f"{f.table}: {f.read} read, {_accounted(f)} accounted for" for f in wrong)
     yield from SUM.counted(len(wrong), examples)
 
 
 def _accounted(funnel: Funnel) -> int:
-    return funnel.out + funnel.merged + sum(funnel.dropped.values())
+    return funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
 
 
 def ends(subject: Subject) -> Iterator[Finding]:
@@ -66,6 +81,56 @@ def ends(subject: Subject) -> Iterator[Finding]:
     yield from CHAIN.counted(len(broken), (f"{f.table}: {f.read} read, {left} rows left" for f in broken))
 
 
+def followed(subject: Subject) -> Iterator[Finding]:
+    """Where a row is query and passage, its pair is found again from the provenance and the tables.
+
+    The provenance knows no decisions of auditors: the counts may differ by their number.
+    """
+    provenance, undecided = subject.provenance, subject.undecided
+    if subject.spec.rows != "pair" or provenance is None or undecided is None:
+        return
+    ends = [
+        provenance.filter(pl.col("table") == table).select("upstream_id", pl.col("_id").alias(name))
+        for table, name in zip(("queries", "corpus"), PAIR, strict=True)
+    ]
+    pairs = ends[0].join(ends[1], on="upstream_id").select(PAIR).unique()
+    queries = stacked(subject, Kind.QUERIES)
+    found = {
+        "published": pairs.join(stacked(subject, Kind.QRELS), on=PAIR, how="semi").height,
+        "undecided": pairs.join(undecided, on=PAIR, how="semi").height,
+        "no_positive": pairs.join(queries, left_on="query-id", right_on="_id", how="anti").height,
+    }
+    for funnel in (one for one in subject.funnels if one.table == "pairs"):
+        excluded, relevant = funnel.dropped.get("excluded", 0), subject.decisions.get("relevant", 0)
+        counted = {
+            "published": range(found["published"], found["published"] + relevant + 1),
+            "undecided": range(found["undecided"] - excluded, found["undecided"] + 1),
+            "no_positive": range(found["no_positive"] - excluded, found["no_positive"] + 1),
+        }
+        said = {
+            "published": funnel.out,
+            "undecided": funnel.undecided,
+            "no_positive": funnel.dropped.get("no_positive", 0),
+        }
+        wrong = [name for name in said if said[name] not in counted[name]]
+        yield from FOLLOWED.counted(
+            len(wrong), (f"pairs: {said[n]} {n}, {found[n]} found again" for n in wrong)
+        )
+
+
+def losses(subject: Subject) -> Iterator[Finding]:
+    """A part of the upstream that is not there is told, and much of it is a gate."""
+    for reason, few, many in (("dangling", DANGLING, MANY_DANGLING), ("no_id", NAMELESS, MANY_NAMELESS)):
+        # Where a row is query, passage and pair, its loss is told by the rows.
+        tables = [one for one in subject.funnels if subject.spec.rows == "table" or one.table == "rows"]
+        hit = [one for one in tables if one.dropped.get(reason, 0) > 0]
+        beyond = any(one.dropped[reason] > _TOLERATED * one.read for one in hit)
+        lost = [f"{one.dropped[reason]:,} of {one.read:,} {one.table}" for one in hit]
+        code = many if beyond else few
+        message = f"{code.meaning}: {', '.join(lost)}"
+        yield from code.counted(sum(one.dropped[reason] for one in hit), lost, message=message)
+
+
 def reasons(subject: AnySubject) -> Iterator[Finding]:
     """Every drop has a reason, and no count is negative."""
     wrong = [
@@ -77,10 +142,11 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
     wrong += [
         f"{funnel.table}: {count} {name}"
         for funnel in subject.funnels
-        for name, count in (("read", funnel.read), ("merged", funnel.merged), ("out", funnel.out))
+        for name in ("read", "merged", "undecided", "out")
+        for count in (getattr(funnel, name),)
         if count < 0
     ]
     yield from REASON.counted(len(wrong), wrong)
 
 
-RULES: tuple[Rule, ...] = (tables, sums, ends, reasons)
+RULES: tuple[Rule, ...] = (tables, sums, ends, followed, losses, reasons)

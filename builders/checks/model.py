@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import polars as pl
@@ -58,6 +58,9 @@ class Subject:
         mining: Report of mining, or None.
         scale: ``query-id``, ``mean``, ``deviation`` of each query's scores; None where it is not known.
         classes: ``corpus-id``, ``class``: equivalent passages; None where it is not known.
+        provenance: ``table``, ``_id``, ``upstream_id``: what upstream rows became; None where not known.
+        scrub_merges: ``query-id``, ``titles``, ``cue``: see `builders.scrub_merges`; None where not known.
+        decisions: What decisions of audits did, counted; empty where there are none.
     """
 
     spec: Retrieval
@@ -67,6 +70,9 @@ class Subject:
     mining: MiningLock | None
     scale: pl.DataFrame | None = None
     classes: pl.DataFrame | None = None
+    provenance: pl.DataFrame | None = None
+    scrub_merges: pl.DataFrame | None = None
+    decisions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

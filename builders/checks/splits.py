@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 
 import polars as pl
@@ -14,6 +16,8 @@ from builders.text.digest import digest
 
 RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 _FAR_OFF = 0.05
+MANY = 0.1
+"""Above this share of the test queries with a likeness elsewhere, the splits are not apart."""
 
 TWINS = Code(
     "twins-across-splits",
@@ -24,7 +28,7 @@ TWINS = Code(
 COMMITTED = Code(
     "twins-committed",
     Severity.NOTE,
-    "groups that lie in more than one split since an earlier version",
+    "leak keys that lie in more than one split since an earlier version",
     "They stay where they were published; the next major version may deal them anew.",
 )
 MOVED = Code(
@@ -39,7 +43,22 @@ RATIO = Code(
     "queries above their split's share",
     "Large groups or many removed queries do this: waive it, or deal anew with a major version.",
 )
-CODES = (TWINS, COMMITTED, MOVED, RATIO)
+ALIKE = Code(
+    "alike-across-splits",
+    Severity.NOTE,
+    "test queries that differ from one of train or dev in little",
+    "Read the examples: if they ask the same, the config's `leak_key` is too fine.",
+)
+MANY_ALIKE = Code(
+    "alike-across-splits-many",
+    Severity.GATE,
+    "test queries that differ from one of train or dev in little",
+    "Read the examples: if they ask the same, make the config's `leak_key` coarser, else waive it.",
+)
+CODES = (TWINS, COMMITTED, MOVED, RATIO, ALIKE, MANY_ALIKE)
+
+_BRACKETS = re.compile(r"[(\[{<][^()\[\]{}<>]{0,80}[)\]}>]")
+_SHORT_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])")
 
 
 def check(subject: Subject, committed: pl.DataFrame | None) -> Iterator[Finding]:
@@ -53,33 +72,60 @@ def check(subject: Subject, committed: pl.DataFrame | None) -> Iterator[Finding]
     published = _grouped(subject)
     earlier = published.clear() if committed is None else committed
     yield from _twins(published, earlier)
+    yield from _alike(published)
     yield from _moved(published, earlier)
     yield from _ratio(published)
 
 
 def _grouped(subject: Subject) -> pl.DataFrame:
-    queries = stacked(subject, Kind.QUERIES)
-    groups = keyed(keyed(queries["text"], subject.spec.query_key), subject.spec.group_key)
-    return queries.select("_id", "split", "text", group=keyed(groups, digest))
+    queries, spec = stacked(subject, Kind.QUERIES), subject.spec
+    groups = keyed(keyed(queries["text"], spec.query_key), spec.relevance_key)
+    leak = keyed(groups, spec.leak_key)
+    return queries.select("_id", "split", "text", group=keyed(groups, digest), leak=leak)
 
 
 def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
-    """A group that spans splits is excused only if it spanned them when it was committed.
+    """A leak key that spans splits is excused only if it spanned them when its queries were committed.
 
-    Its committed members are known by their id, and by their group's hash where they are gone since.
+    Its committed queries are known by their id, and by their group's hash where they are gone since.
     """
     still_there = published.join(earlier, on=["_id", "split"], how="semi")
-    known = pl.concat([frame.select("group", "split") for frame in (still_there, earlier)])
-    excused = known.unique().filter(pl.col("group").is_duplicated())
+    gone = earlier.select("group", "split").join(published.select("group", "leak").unique(), on="group")
+    known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
+    excused = known.unique().filter(pl.col("leak").is_duplicated())
     spanning, example = _spanning(published), line("{}: {}", "split", "texts")
-    yield from TWINS.rows(spanning.join(excused, on="group", how="anti"), example)
-    yield from COMMITTED.rows(spanning.join(excused, on="group", how="semi"), example)
+    yield from TWINS.rows(spanning.join(excused, on="leak", how="anti"), example)
+    yield from COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), example)
+
+
+def _alike(published: pl.DataFrame) -> Iterator[Finding]:
+    """Compare test queries with those of the other splits by a key of this check's own."""
+    alike = published.with_columns(rough=keyed(published["text"], rough)).filter(pl.col("rough") != "")
+    others = (
+        alike.filter(pl.col("split") != "test").sort("text").group_by("rough").agg(pl.col("text").first())
+    )
+    found = alike.filter(pl.col("split") == "test").join(others, on="rough", suffix="_elsewhere")
+    test = published.filter(pl.col("split") == "test").height
+    code = MANY_ALIKE if found.height > MANY * test else ALIKE
+    message = f"{found.height:,} of {test:,} test queries differ from one of train or dev in little"
+    yield from code.rows(found, line("{}: {} | {}", "_id", "text", "text_elsewhere"), message=message)
+
+
+def rough(text: str) -> str:
+    """Return what the words of a text have in common with those of its likenesses.
+
+    Letters only, case-folded and without marks, short words and whatever stands in brackets: it shares no
+    code with the configs' keys, so that it sees what those do not.
+    """
+    letters = unicodedata.normalize("NFKD", _BRACKETS.sub(" ", text).casefold())
+    bare = "".join(character for character in letters if not unicodedata.combining(character))
+    return "".join(character for character in _SHORT_WORD.sub(" ", bare) if character.isalpha())
 
 
 def _spanning(queries: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("text").sort().head(3).str.join(" | ").alias("texts")
     splits = pl.col("split").unique(maintain_order=True)
-    grouped = queries.group_by("group").agg(splits, first).filter(pl.col("split").list.len() > 1)
+    grouped = queries.group_by("leak").agg(splits, first).filter(pl.col("split").list.len() > 1)
     return grouped.with_columns(pl.col("split").list.join(", "))
 
 

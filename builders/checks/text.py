@@ -13,6 +13,8 @@ from builders.personal.kinds import PersonalKind
 from builders.tables import Kind
 
 LONG = 10_000
+MOST_MERGED = 0.001
+"""Above this share of the queries, those that lost their meaning to the scrubber are a gate."""
 _UNFOLDED = r"^ | $|  |[\s--[ ]]|\p{Cc}"
 _INVISIBLE = r"[\u{ad}\u{200b}\u{2060}\u{202a}-\u{202e}\u{2066}-\u{2069}\u{feff}]"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
@@ -65,6 +67,18 @@ PERSONAL = Code(
     "places that look like personal data",
     "Scrub after the last change to a text; `mteb-de scrub` shows the places of a file.",
 )
+MERGED = Code(
+    "titles-merged",
+    Severity.NOTE,
+    "queries that scrubbing made of titles of different occupations",
+    "Nothing to do where a contact was replaced; else look whether the scrubber took a trade for a name.",
+)
+MERGED_UNCUED = Code(
+    "titles-merged-uncued",
+    Severity.GATE,
+    "queries that scrubbing made of titles of different occupations, without a contact cue",
+    "The scrubber took a trade, a brand or a code for a name, plate or number: make its rule stricter.",
+)
 CODES = (
     EMPTY,
     NOT_NORMALISED,
@@ -74,6 +88,8 @@ CODES = (
     DUPLICATE_QUERY,
     QUERY_IS_PASSAGE,
     PERSONAL,
+    MERGED,
+    MERGED_UNCUED,
 )
 
 _WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
@@ -165,6 +181,23 @@ def unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> Iterator
     yield from PERSONAL.rows(places, where)
 
 
+def merged(subject: Subject) -> Iterator[Finding]:
+    """Scrubbing makes titles one query only where they differed in a contact; others are few."""
+    if subject.scrub_merges is None:
+        return
+    queries = stacked(subject, Kind.QUERIES)
+    found = subject.scrub_merges.join(queries, left_on="query-id", right_on="_id")
+    uncued = found.filter(~pl.col("cue"))
+    many = uncued.height > MOST_MERGED * queries.height
+    example = line("{}: {}, of {} titles", "query-id", "text", "titles")
+    if many:
+        share = f"{MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
+        yield from MERGED_UNCUED.rows(uncued, example, message=share)
+    noted = found.filter("cue") if many else found
+    told = f"{MERGED.meaning}: {noted.height:,}, {noted.height - noted['cue'].sum():,} without a contact cue"
+    yield from MERGED.rows(noted, example, message=told)
+
+
 _PLACE = ("table", "split", "id", "field", "kind", "start", "end", "rule")
 
-RULES: tuple[Rule, ...] = (empty, normalised, looks, duplicates, personal)
+RULES: tuple[Rule, ...] = (empty, normalised, looks, duplicates, personal, merged)

@@ -21,6 +21,7 @@ from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
 from builders.parquet import read_frame
+from builders.scrub_merges import SCRUB_MERGES
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import Kind
 
@@ -130,6 +131,9 @@ def read_built(out: Path, spec: Retrieval) -> Subject:
         lock.mining,
         _beside(work / "scale.parquet", {"query-id": pl.String, "mean": pl.Float64, "deviation": pl.Float64}),
         _beside(work / "classes.parquet", {"corpus-id": pl.String, "class": pl.String}),
+        _beside(work / "provenance.parquet", dict.fromkeys(("table", "_id", "upstream_id"), pl.String)),
+        _beside(work / "scrub_merges.parquet", SCRUB_MERGES),
+        lock.decisions,
     )
 
 

@@ -34,9 +34,10 @@ def command(out: Path | None, quiet: bool) -> None:
                 f"{funnel.read:,}",
                 dropped or "–",
                 f"{funnel.merged:,}",
+                f"{funnel.undecided:,}",
                 f"{funnel.out:,}",
             ))
-    say_table(("config", "table", "read", "dropped", "merged", "left"), rows)
+    say_table(("config", "table", "read", "dropped", "merged", "undecided", "left"), rows)
     for lock in walked.locks:
         if lock.mining is not None:
             report, recipe = lock.mining.report, lock.mining.recipe["name"]

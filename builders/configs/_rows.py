@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from builders.errors import SourceError
+from builders.errors import SourceError, SourceSchema
 from builders.sources.schema import read_parquet
 
 _HINT = "The pinned upstream holds no such row: compare its revision and files with the config's source."
@@ -43,6 +43,29 @@ def read_rows(
     return pl.concat(frames, how="vertical_relaxed") if frames else read_parquet(paths, columns)
 
 
+def with_ids(rows: pl.DataFrame, table: str, *columns: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Part rows that have all their ids from those that lack one.
+
+    Args:
+        rows: What `read_rows` returned.
+        table: What the rows are, "queries".
+        columns: Names of the id columns.
+
+    Returns:
+        The rows with ids; ``table`` and ``id`` ("data.parquet, row 7") of the others, for `Records`.
+
+    Raises:
+        SourceSchema: No row has one.
+    """
+    lacks = pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns)
+    whole, lacking = rows.filter(~lacks), rows.filter(lacks)
+    if whole.is_empty() and not lacking.is_empty():
+        names = " or ".join(map(repr, columns))
+        raise SourceSchema(f"{lacking.item(0, 'file')}: no row has an id in column {names}", hint=_HINT)
+    place = pl.format("{}, row {}", pl.col("file").str.split("/").list.last(), "row")
+    return whole, lacking.select(table=pl.lit(table), id=place)
+
+
 def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
     """Raise where a row is wrong.
 
@@ -61,17 +84,16 @@ def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
     raise SourceError(f"{bad.item(0, 'file')}, row {bad.item(0, 'row')}: {problem}{more}", hint=_HINT)
 
 
-def refuse_bad_ids(rows: pl.DataFrame, column: str) -> None:
-    """Raise where an id is null or empty, or stands there twice.
+def refuse_repeated_ids(rows: pl.DataFrame, column: str) -> None:
+    """Raise where an id stands there twice.
 
     Args:
-        rows: What `read_rows` returned.
+        rows: What `with_ids` returned.
         column: Name of the id column.
 
     Raises:
         SourceError: It names file, row and column.
     """
-    refuse_rows(rows, pl.col(column).is_null() | (pl.col(column) == ""), f"column {column!r} is empty")
     again = rows.filter(~pl.col(column).is_first_distinct())
     if not again.is_empty():
         text = f"column {column!r} holds {again.item(0, column)!r}, as an earlier row does"

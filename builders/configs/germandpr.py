@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from builders.configs._rows import read_rows, refuse_bad_ids, refuse_rows
+from builders.configs._rows import read_rows, refuse_repeated_ids, refuse_rows, with_ids
 from builders.personal.kinds import CONTACT
 from builders.sources.schema import first_column
 from builders.spec import Files, HubSource, Part, Records, Retrieval
@@ -20,30 +20,36 @@ def read(files: Files) -> Records:
     published qrels all score 1, so another score would be lost.
 
     Raises:
-        SourceSchema: A column is missing or has the wrong type.
-        SourceError: An id is null or stands there twice, or a score is not 1; it names file and row.
+        SourceSchema: A column is missing or has the wrong type, or no row of a table has an id.
+        SourceError: An id stands there twice, or a score is not 1; it names file and row.
     """
+    queries, nameless_queries = _texts(files, "queries", "queries")
+    passages, nameless_passages = _texts(files, "corpus", "passages")
+    pairs, nameless_pairs = _qrels(files)
     return Records(
-        queries=_texts(files, "queries").select("upstream_id", "text"),
-        passages=_texts(files, "corpus").select("upstream_id", "title", "text"),
-        pairs=_qrels(files),
+        queries=queries.select("upstream_id", "text"),
+        passages=passages.select("upstream_id", "title", "text"),
+        pairs=pairs,
+        nameless=pl.concat([nameless_queries, nameless_passages, nameless_pairs]),
     )
 
 
-def _texts(files: Files, part: str) -> pl.DataFrame:
+def _texts(files: Files, part: str, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     key = first_column(files[part], ("_id", "id"))
     columns = {key: pa.string(), "title": pa.string(), "text": pa.string()}
-    rows = read_rows(files[part], columns, optional=("title",))
-    refuse_bad_ids(rows, key)
-    return rows.rename({key: "upstream_id"})
+    rows, nameless = with_ids(read_rows(files[part], columns, optional=("title",)), table, key)
+    refuse_repeated_ids(rows, key)
+    return rows.rename({key: "upstream_id"}), nameless
 
 
-def _qrels(files: Files) -> pl.DataFrame:
+def _qrels(files: Files) -> tuple[pl.DataFrame, pl.DataFrame]:
     rows = read_rows(files["qrels"], {"query-id": pa.string(), "corpus-id": pa.string(), "score": _NUMBER})
-    for column in ("query-id", "corpus-id"):
-        refuse_rows(rows, pl.col(column).is_null(), f"column {column!r} is empty")
-    refuse_rows(rows, pl.col("score").ne_missing(1), "column 'score' is not 1")
-    return rows.select(query="query-id", passage="corpus-id")
+    wrong = rows.filter(pl.col("score").ne_missing(1))
+    if not wrong.is_empty():
+        score = wrong.item(0, "score")
+        refuse_rows(rows, pl.col("score").ne_missing(1), f"column 'score' is {score!r}, not 1")
+    rows, nameless = with_ids(rows, "pairs", "query-id", "corpus-id")
+    return rows.select(query="query-id", passage="corpus-id"), nameless
 
 
 CONFIG = Retrieval(

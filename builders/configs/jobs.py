@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from builders.configs._rows import read_rows, refuse_bad_ids
+from builders.configs._rows import read_rows, refuse_repeated_ids, with_ids
 from builders.personal.kinds import ALL_KINDS
 from builders.spec import EncoderSpec, Files, HubSource, Mining, Part, Records, Relations, Retrieval
-from builders.text.titles import group_key, merge_key
+from builders.text.titles import leak_key, merge_key, relevance_key
 
 RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided
 
@@ -30,11 +30,11 @@ def read(files: Files) -> Records:
     The employer and the posting's own text are not read.
 
     Raises:
-        SourceSchema: A column is missing or has the wrong type.
-        SourceError: An id is null or stands there twice; it names file and row.
+        SourceSchema: A column is missing or has the wrong type, or no posting has an id.
+        SourceError: An id stands there twice; it names file and row.
     """
-    rows = read_rows(files["postings"], _COLUMNS)
-    refuse_bad_ids(rows, "id")
+    rows, nameless = with_ids(read_rows(files["postings"], _COLUMNS), "rows", "id")
+    refuse_repeated_ids(rows, "id")
     occupation, skills = pl.col("esco_occupation").struct, pl.col("esco_skills").list
     passages = rows.select(
         upstream_id="id",
@@ -47,7 +47,8 @@ def read(files: Files) -> Records:
         kldb="kldb_2010",
     )
     queries = rows.select(upstream_id="id", text="title")
-    return Records(queries, passages, rows.select(query="id", passage=pl.col("id").alias("passage")))
+    pairs = rows.select(query="id", passage=pl.col("id").alias("passage"))
+    return Records(queries, passages, pairs, nameless)
 
 
 def compose(passages: pl.DataFrame) -> pl.DataFrame:
@@ -61,8 +62,9 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         ``upstream_id`` str; ``title`` str, empty; ``text`` str, null without occupation and skills; ``core``
-        str, equal for profiles of one occupation URI, set of skill URIs and KldB code; ``extends`` bool,
-        whether the core has skills; ``classes`` list of str, its occupation URI and its KldB code.
+        str, equal for profiles of one occupation URI, set of skill URIs and KldB code; ``occupation`` str,
+        the URI, or the label where there is none; ``extends`` bool, whether the core has skills; ``classes``
+        list of str, its occupation URI and its KldB code.
     """
     skills, uris = pl.col("skills").list.drop_nulls(), pl.col("skill_uris").list.drop_nulls()
     labels = pl.when(skills.list.len() > 0).then(skills.list.join("; "))
@@ -85,6 +87,7 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
         title=pl.lit(""),
         text=pl.when(pl.col("occupation").is_not_null() | labels.is_not_null()).then(profile),
         core=core,
+        occupation=pl.coalesce("occupation_uri", "occupation"),
         extends=(uris.list.len() > 0).fill_null(value=False),
         classes=pl.concat_list(pl.format("esco {}", "occupation_uri"), pl.format("kldb {}", "kldb")),
     )
@@ -161,7 +164,9 @@ CONFIG = Retrieval(
     empty_passage="empty_profile",
     rows="pair",
     query_key=merge_key,
-    group_key=group_key,
+    relevance_key=relevance_key,
+    leak_key=leak_key,
+    spelling="case, spaces, punctuation, forms of gender, places, contacts, legal forms and hours",
     relate=relate,
     mining=Mining(
         EncoderSpec(

@@ -15,6 +15,7 @@ from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
 from builders.reasons import ROWS
+from builders.spec import Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 LOW_YIELD = 0.5
@@ -30,6 +31,8 @@ _DROPS = {
     "margin": "scores too close to the positive",
     "beyond_keep": "enough were kept already",
 }
+_PUBLISHED = {"queries", "passages", "pairs"}
+"""Tables whose funnels end in published rows; others are followed further."""
 _QUANTILES = {"p05": "5 %", "median": "median", "p95": "95 %"}
 _FACTS = {
     "groups": "Groups of queries that mean the same",
@@ -150,7 +153,9 @@ def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
         yield entry.table, _named("dropped", reason, ROWS), count
     if entry.merged:
         yield entry.table, "merged with an equal row", entry.merged
-    yield entry.table, "left", entry.out
+    if entry.undecided:
+        yield entry.table, "published as neither positive nor negative", entry.undecided
+    yield entry.table, "published" if entry.table in _PUBLISHED else "left", entry.out
 
 
 def relations(dataset: Dataset) -> Markdown:
@@ -171,6 +176,21 @@ def shared_positives(dataset: Dataset) -> tuple[int, int]:
     """Return how many test queries share a positive with a train query, and the number of test queries."""
     shared = dataset.lock.facts.get("test_queries_sharing_positives_with_train", 0)
     return shared, dataset.rows(Kind.QUERIES, "test")
+
+
+def twins(dataset: Dataset) -> Markdown:
+    """Return the sentences about what keeps the splits apart, and about what they do not part."""
+    assert isinstance(dataset.spec, Retrieval)
+    counted = {finding.code: finding.count for finding in dataset.lock.findings}
+    alike = counted.get("alike-across-splits", 0) + counted.get("alike-across-splits-many", 0)
+    total = dataset.rows(Kind.QUERIES, "test")
+    parted = counted.get("twins-committed", 0)
+    exception = f", but for {parted:,} such sets that an earlier version parted" if parted else ""
+    return Markdown(
+        f"Queries that differ in {dataset.spec.spelling} alone lie in one split{exception}. "
+        f"{alike:,} of {total:,} test queries ({share(alike, total)}) differ from a query of train or dev in "
+        "little more: in short words, in digits, or in what stands in brackets."
+    )
 
 
 def personal(dataset: Dataset) -> Markdown:

@@ -112,7 +112,9 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
     }
     if not funnels:
         return
-    rows = {name: (one.out, one.merged, sum(one.dropped.values())) for name, one in funnels.items()}
+    rows = {
+        name: (one.out, one.undecided, one.merged, sum(one.dropped.values())) for name, one in funnels.items()
+    }
     told = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
     yield CardPlot(
         "rows",
@@ -120,7 +122,7 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
         partial(
             charts.stacked,
             rows,
-            ("left", "merged with an equal row", "dropped for a reason"),
+            ("left", "neither positive nor negative", "merged with an equal row", "dropped for a reason"),
             across="rows that were read",
             ramp=False,
         ),

@@ -47,20 +47,22 @@ class SourceLock(Frozen):
 
 
 class Funnel(Frozen):
-    """The way of the rows of one table: read = out + merged + the sum of dropped.
+    """The way of the rows of one table: read = out + undecided + merged + the sum of dropped.
 
     Attributes:
         table: "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs".
         read: Rows in.
         dropped: Rows dropped, by reason.
         merged: Rows that became one with another.
-        out: Rows left.
+        undecided: Pairs that are published as neither positive nor negative.
+        out: Rows left; of queries, passages and pairs those that are published.
     """
 
     table: str
     read: int
     dropped: dict[str, int] = Field(default_factory=dict)
     merged: int = 0
+    undecided: int = 0
     out: int
 
 

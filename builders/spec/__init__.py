@@ -20,6 +20,7 @@ from builders.spec.retrieval import (
     Retrieval,
     identity,
     observed,
+    plain,
     titled,
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "Waiver",
     "identity",
     "observed",
+    "plain",
     "titled",
 ]
 

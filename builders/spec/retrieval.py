@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -36,6 +37,11 @@ class HubSource:
     parts: tuple[Part, ...]
 
 
+def no_rows() -> pl.DataFrame:
+    """Return what `Records.nameless` is where every row has an id."""
+    return pl.DataFrame(schema={"table": pl.String, "id": pl.String})
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """What `read` returns: upstream rows with upstream ids, raw text.
@@ -44,11 +50,14 @@ class Records:
         queries: ``upstream_id`` str, ``text`` str or null.
         passages: ``upstream_id`` str and the columns that `Retrieval.compose` needs (all nullable).
         pairs: ``query`` str, ``passage`` str: upstream ids that were observed together.
+        nameless: ``table`` str ("queries", "passages", "pairs", or "rows" where a row is all three), ``id``
+            str (file and row): rows without an id, which are in no other frame.
     """
 
     queries: pl.DataFrame
     passages: pl.DataFrame
     pairs: pl.DataFrame
+    nameless: pl.DataFrame = field(default_factory=no_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +92,17 @@ class Audit:
 
 
 def identity(text: str) -> str:
-    """Return the text itself: the merge and group key of configs whose texts are already canonical."""
+    """Return the text itself: the merge and relevance key of configs whose texts are already canonical."""
     return text
+
+
+def plain(text: str) -> str:
+    """Return a text's letters and digits, case-folded: the leak key of configs without one of their own.
+
+    The text itself, case-folded, where it has neither.
+    """
+    folded = unicodedata.normalize("NFKC", text.casefold()).casefold()
+    return "".join(character for character in folded if character.isalnum()) or folded
 
 
 def titled(passages: pl.DataFrame) -> pl.DataFrame:
@@ -112,13 +130,15 @@ class Retrieval:
         sources: Pinned upstreams, fetched in order.
         read: Fetched files in, `Records` out. Raises `SourceSchema`.
         ids: "upstream" keeps upstream ids (the smallest where rows merge); "content" derives them.
-        compose: Normalised passages in; ``upstream_id``, ``title``, ``text`` and, where `relate` needs one,
-            ``core`` out. A null text is dropped for `empty_passage`.
+        compose: Normalised passages in; ``upstream_id``, ``title``, ``text`` out, and ``core`` where `relate`
+            needs one, ``occupation`` where a passage has one. A null text is dropped for `empty_passage`.
         empty_passage: The reason under which a passage without text is dropped.
         rows: "table": queries and passages are counted apart. "pair": an upstream row is both (a posting),
             and is dropped whole.
         query_key: Displayed query text in, merge key out. Equal keys are one query.
-        group_key: Merge key in, group key out. Equal keys never span splits.
+        relevance_key: Merge key in, relevance key out. Queries of equal keys are a group.
+        leak_key: Relevance key in, leak key out, which is coarser. Equal keys never span splits.
+        spelling: What two texts of one leak key may differ in, for the card.
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
@@ -141,7 +161,9 @@ class Retrieval:
     empty_passage: str = "empty_text"
     rows: Literal["table", "pair"] = "table"
     query_key: Callable[[str], str] = identity
-    group_key: Callable[[str], str] = identity
+    relevance_key: Callable[[str], str] = identity
+    leak_key: Callable[[str], str] = plain
+    spelling: str = "case, spaces and punctuation"
     relate: Callable[[pl.DataFrame], Relations] = observed
     mining: Mining | None = None
     waivers: tuple[Waiver, ...] = ()

@@ -1,4 +1,4 @@
-"""Paired gender forms of German job titles, reduced to the masculine one: "Koch/Köchin", "Fahrer*in"."""
+"""Gender forms of German job titles, reduced to the masculine one: "Koch/Köchin", "Fahrer*in", "KochIn"."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ _STEMS = {
     "köch": "koch",
     "bäuer": "bauer",
 }
+# What a word for a person ends in: "Fahrerin" is one, "Medizin", "Berlin" and "LinkedIn" are not.
+_PERSON = (
+    r"(?:er|or|ist|[aeg]nt|and|eur|[aeo]t|gra(?:f|ph)|soph|nom|wirt|chef|koch|arzt|anwalt|bauer|"
+    + "|".join(_STEMS)
+    + ")"
+)
+_CAPITAL = re.compile(rf"((?i:{_PERSON}))In(nen)?(?![^\W_])")
+_FEMININE = re.compile(rf"({_PERSON})in(?:nen)?(?![^\W_])")
+_OTHER_FEMININE = re.compile(r"(?<=[^\W\d_]{2})(frau|euse|ardess)(?![^\W_])")
+_OTHER_MASCULINE = {"frau": "mann", "euse": "eur", "ardess": "ard"}
 
 
 def without_paired_forms(title: str) -> str:
@@ -44,6 +54,27 @@ def without_paired_forms(title: str) -> str:
     """
     shortened = _SHORT_AFTER_BRACKET.sub("", _SHORT.sub(_masculine_of_short, title))
     return _joined(_unpaired(_TOKEN.findall(shortened)))
+
+
+def with_slash(title: str) -> str:
+    """Write a capital I inside a word as a slash: "KochIn" becomes "Koch/in".
+
+    Args:
+        title: Not case-folded.
+    """
+    return _CAPITAL.sub(r"\1/in\2", title)
+
+
+def without_feminine_forms(title: str) -> str:
+    """Reduce every feminine form to the masculine one, with or without its partner beside it.
+
+    Coarser than a title's meaning allows where the two differ; good enough to say what may be a twin.
+
+    Args:
+        title: Case-folded.
+    """
+    masculine = _FEMININE.sub(lambda match: _STEMS.get(match[1], match[1]), title)
+    return _OTHER_FEMININE.sub(lambda match: _OTHER_MASCULINE[match[1]], masculine)
 
 
 def is_pair(masculine: str, feminine: str) -> bool:

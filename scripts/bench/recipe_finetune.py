@@ -129,7 +129,7 @@ def ndcg(world: World, test: pl.Series, weight: Floats | None, k: int = 10) -> f
 def compare(world: World) -> dict[str, Any]:
     """Tune every arm with every seed."""
     prepared = world.prepared
-    assignment = assign(prepared.queries.select("_id", "group"), seed=SEED, committed=None)
+    assignment = assign(prepared.queries.select("_id", "group", "leak"), seed=SEED, committed=None)
     train, test = (assignment.filter(pl.col("split") == split)["_id"].sort() for split in ("train", "test"))
     arms = {
         name: mine(

@@ -89,7 +89,7 @@ SPEC = Retrieval(
     ids="upstream",
     personal=CONTACT,
     query_key=str.casefold,
-    group_key=without_evening,
+    relevance_key=without_evening,
     mining=Mining(_E5),
 )
 
@@ -161,6 +161,8 @@ def recount(subject: Subject) -> Subject:
         Funnel(table=table, read=out + 3, dropped={"empty_text": 2}, merged=1, out=out)
         for table, out in rows.items()
     )
+    pairs = sum(frame.height for frame in subject.tables[Kind.QRELS].values())
+    funnels += (Funnel(table="pairs", read=pairs + 1, dropped={"row_dropped": 1}, out=pairs),)
     if Kind.HARD_NEGATIVES not in subject.tables:
         return replace(subject, funnels=funnels)
     owners = [row for frame in subject.tables[Kind.HARD_NEGATIVES].values() for row in frame["query-id"]]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,31 @@ def funnels(*changed: Funnel, rows: str = "table") -> Change:
 
 def made(table: str, read: int, out: int, merged: int = 0, **dropped: int) -> Funnel:
     return Funnel(table=table, read=read, dropped=dropped, merged=merged, out=out)
+
+
+def followed(subject: Subject, *, published: int, undecided: int, **dropped: int) -> Subject:
+    """One posting for each query and its passage, one twice, one undecided, one without a positive."""
+    twelve = [(f"p{n:02}", f"q{n:02}", f"d{n:02}") for n in range(1, 11)]
+    rows = [*twelve, ("p11", "q01", "d01"), ("p12", "q02", "d03"), ("p13", "q99", "d01")]
+    postings = pl.DataFrame(rows, schema=["upstream_id", "queries", "corpus"], orient="row")
+    provenance = postings.unpivot(index="upstream_id", variable_name="table", value_name="_id")
+    pairs = Funnel(
+        table="pairs",
+        read=13,
+        dropped=dropped or {"no_positive": 1},
+        merged=1,
+        undecided=undecided,
+        out=published,
+    )
+    changed = funnels(
+        made("rows", 13, 13),
+        made("queries", 13, 10, merged=3),
+        made("passages", 13, 12, merged=1),
+        pairs,
+        rows="pair",
+    )(subject)
+    plain = replace(changed, provenance=provenance)
+    return respec(relate=lambda pairs: pairs)(plain)
 
 
 PLANTS = [
@@ -57,6 +83,54 @@ PLANTS = [
     ),
     Plant(
         "funnel-out", ERROR, 1, "pairs: 11 out, 12 published", funnels(made("pairs", 11, 11)), recounted=False
+    ),
+    Plant(
+        "funnel-sum",
+        ERROR,
+        1,
+        "pairs: 13 read, 15 accounted for",
+        funnels(Funnel(table="pairs", read=13, undecided=3, out=12)),
+        recounted=False,
+    ),
+    Plant(
+        "pairs-dangling",
+        Severity.NOTE,
+        1,
+        "1 of 100 pairs",
+        funnels(made("pairs", 100, 12, merged=87, dangling=1)),
+        recounted=False,
+    ),
+    Plant(
+        "pairs-dangling-many",
+        Severity.GATE,
+        2,
+        "2 of 100 pairs",
+        funnels(made("pairs", 100, 12, merged=86, dangling=2)),
+        recounted=False,
+    ),
+    Plant(
+        "rows-without-id",
+        Severity.NOTE,
+        2,
+        "1 of 200 passages",
+        funnels(made("pairs", 100, 12, merged=87, no_id=1), made("passages", 200, 12, merged=187, no_id=1)),
+        recounted=False,
+    ),
+    Plant(
+        "rows-without-id-many",
+        Severity.GATE,
+        6,
+        "6 of 16 queries",
+        funnels(made("queries", 16, 10, no_id=6)),
+        recounted=False,
+    ),
+    Plant(
+        "funnel-pairs",
+        ERROR,
+        2,
+        "pairs: 9 published, 10 found again",
+        lambda subject: followed(subject, published=9, undecided=2),
+        recounted=False,
     ),
     Plant(
         "funnel-chain",
@@ -107,6 +181,23 @@ def test_a_funnel_of_rows_that_are_both_is_followed_into_the_tables() -> None:
         rows="pair",
     )(healthy())
     assert found(subject) == {}
+
+
+def test_every_pair_is_found_again_in_the_published_tables() -> None:
+    assert found(followed(healthy(), published=10, undecided=1)) == {}
+    assert set(found(followed(healthy(), published=11, undecided=1, no_positive=0))) == {"funnel-pairs"}
+
+
+def test_decisions_of_auditors_are_allowed_for() -> None:
+    subject = followed(healthy(), published=11, undecided=0, no_positive=1, excluded=1)
+    subject = replace(
+        subject,
+        funnels=tuple(
+            one.model_copy(update={"read": 14}) if one.table == "pairs" else one for one in subject.funnels
+        ),
+    )
+    assert set(found(subject)) == {"funnel-pairs"}
+    assert found(replace(subject, decisions={"relevant": 1})) == {}
 
 
 def test_pairs_need_not_be_the_qrels_where_a_config_relates_more() -> None:

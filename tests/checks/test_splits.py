@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 
 import polars as pl
@@ -21,27 +22,63 @@ from tests.checks.kit import (
     healthy,
     put,
     put_value,
+    respec,
     table,
     unhurried,
     with_table,
 )
 
 EVENING = put_value("queries/test", "q10", "text", "Was brauchen Tomaten am Abend?")
+RATIO = Plant(
+    "split-ratio",
+    Severity.GATE,
+    8,
+    "",
+    chain(
+        append("queries/dev", *((f"q{n}", f"Was wächst in Beet {n}?") for n in range(11, 20))),
+        append("qrels/dev", *((f"q{n}", "d09", 1) for n in range(11, 20))),
+    ),
+    also=frozenset({"mining-yield"}),
+)
+_TEN = [(f"q1{n}", f"Ist Beet Nummer {word} trocken?") for n, word in enumerate(
+    "eins zwei drei vier fünf sechs sieben acht neun zehn elf".split()
+)]  # fmt: skip
+MORE = chain(
+    put("queries/test", lambda frame: frame.clear()),
+    put("qrels/test", lambda frame: frame.clear()),
+    put("hard_negatives/test", lambda frame: frame.clear()),
+    append("queries/test", *_TEN),
+    append("qrels/test", *((query, "d10", 1) for query, _ in _TEN)),
+)
+ALIKE = put_value("queries/train", "q08", "text", "Ist das Beet (4) Nummer vier trocken?")
 PLANTS = [
+    Plant(
+        "alike-across-splits",
+        Severity.NOTE,
+        1,
+        "q13: Ist Beet Nummer vier trocken? | Ist das Beet",
+        chain(MORE, ALIKE),
+        also=frozenset({"split-ratio", "mining-yield", "empty-negatives"}),
+    ),
+    Plant(
+        "alike-across-splits-many",
+        Severity.GATE,
+        1,
+        "q10: Wozu dient ein Frühbeet? | Wozu dient das (große) Frühbeet",
+        put_value("queries/train", "q01", "text", "Wozu dient das (große) Frühbeet"),
+    ),
     Plant(
         "twins-across-splits", Severity.ERROR, 1, "train, test: Was brauchen Tomaten am Abend? | Was", EVENING
     ),
     Plant(
-        "split-ratio",
-        Severity.GATE,
-        8,
-        "",
-        chain(
-            append("queries/dev", *((f"q{n}", f"Was wächst in Beet {n}?") for n in range(11, 20))),
-            append("qrels/dev", *((f"q{n}", "d09", 1) for n in range(11, 20))),
-        ),
-        also=frozenset({"mining-yield"}),
+        "twins-across-splits",
+        Severity.ERROR,
+        1,
+        "train, test: WAS BRAUCHEN TOMATEN | Was",
+        put_value("queries/test", "q10", "text", "WAS BRAUCHEN TOMATEN"),
+        also=frozenset({"alike-across-splits-many"}),
     ),
+    RATIO,
 ]
 
 
@@ -51,14 +88,31 @@ def test_a_planted_fault_is_found(plant: Plant) -> None:
 
 
 def test_a_ratio_far_off_is_told_with_the_figures() -> None:
-    message = found(PLANTS[1].change(healthy()))["split-ratio"].message
+    message = found(RATIO.change(healthy()))["split-ratio"].message
     assert message == "far off 80/10/10: train 42.1%, dev 52.6%, test 5.3%"
+
+
+def test_what_the_leak_key_misses_is_seen_by_the_check() -> None:
+    """The check's own key shares no code with the configs': a key that does nothing is found out."""
+    idle = respec(query_key=str, relevance_key=str, leak_key=str)(healthy())
+    subject = put_value("queries/test", "q10", "text", "WAS BRAUCHEN (viele) TOMATEN!")(idle)
+    assert "twins-across-splits" not in found(subject)
+    assert found(subject)["alike-across-splits-many"].count == 1
+
+
+@unhurried
+@given(st.text(max_size=60))
+def test_the_rough_key_is_coarser_than_case_and_punctuation(text: str) -> None:
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    assert splits.rough(f"{text.upper()}!") in {splits.rough(text), splits.rough(text.upper())}
+    assert all(character.isalpha() for character in splits.rough(text))
+    assert len(splits.rough(text)) <= len(folded)
 
 
 def committed(subject: Subject, **moved: str) -> pl.DataFrame:
     """The kit's assignment as a committed file would hold it."""
     rows = [
-        (query, digest(subject.spec.group_key(subject.spec.query_key(text))), moved.get(query, split))
+        (query, digest(subject.spec.relevance_key(subject.spec.query_key(text))), moved.get(query, split))
         for split in SPLITS
         for query, text in table(subject, f"queries/{split}").iter_rows()
     ]
@@ -104,12 +158,16 @@ def test_an_unrelated_committed_group_excuses_nothing() -> None:
 @unhurried
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40), st.data())
 def test_what_assign_deals_has_no_twins_and_stays(letters: list[str], data: st.DataObject) -> None:
-    groups = pl.DataFrame({"_id": [f"q{n:03}" for n in range(len(letters))], "group": letters})
+    groups = pl.DataFrame({
+        "_id": [f"q{n:03}" for n in range(len(letters))],
+        "group": letters,
+        "leak": letters,
+    })
     first = groups.head(data.draw(st.integers(0, len(letters))))
     earlier = assign(first)
     dealt = assign(groups, committed=earlier)
     subject = healthy()
-    subject = replace(subject, spec=replace(subject.spec, group_key=lambda key: key.split()[0]))
+    subject = replace(subject, spec=replace(subject.spec, relevance_key=lambda key: key.split()[0]))
     texts = groups.select("_id", text=pl.col("group") + " " + pl.col("_id"))
     for split in SPLITS:
         members = dealt.filter(pl.col("split") == split)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
+import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -9,8 +11,10 @@ from hypothesis import strategies as st
 from builders.checks.model import Severity
 from builders.checks.text import LONG
 from builders.personal.kinds import PersonalKind
+from builders.scrub_merges import SCRUB_MERGES
 from builders.text.normalise import normalise
 from tests.checks.kit import (
+    Change,
     Plant,
     append,
     assert_found,
@@ -33,7 +37,28 @@ def passage(text: str, title: str = "") -> Plant:
     return Plant("", ERROR, 1, "", rows)
 
 
+def scrub_merges(*rows: tuple[str, int, bool]) -> Change:
+    """Say which queries scrubbing made of several titles."""
+    frame = pl.DataFrame(rows, schema=SCRUB_MERGES, orient="row")
+    return lambda subject: replace(subject, scrub_merges=frame)
+
+
 PLANTS = [
+    Plant(
+        "titles-merged",
+        NOTE,
+        1,
+        "q03: Wann sind Radieschen reif?, of 4 titles",
+        scrub_merges(("q03", 4, True)),
+    ),
+    Plant(
+        "titles-merged-uncued",
+        Severity.GATE,
+        1,
+        "q01: Was brauchen Tomaten?, of 2 titles",
+        scrub_merges(("q01", 2, False), ("q03", 4, True)),
+        also=frozenset({"titles-merged"}),
+    ),
     Plant("text-empty", ERROR, 1, "corpus/corpus d13 text", passage("", title="Nur ein Titel").change),
     Plant("text-empty", ERROR, 1, "queries/train q07 text", put_value("queries/train", "q07", "text", "")),
     Plant(
@@ -41,7 +66,7 @@ PLANTS = [
         ERROR,
         10,
         "queries/train q01 key: Was brauchen Tomaten?",
-        respec(query_key=lambda _: "", group_key=str),
+        respec(query_key=lambda _: "", relevance_key=str),
         also=frozenset({"duplicate-query", "twins-across-splits"}),
     ),
     Plant("text-not-normalised", ERROR, 1, "d13 text", passage("Ein  doppelter Zwischenraum.").change),

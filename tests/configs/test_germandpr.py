@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from builders.configs.germandpr import CONFIG, read
 from builders.errors import SourceError, SourceSchema
 from builders.personal.kinds import PersonalKind
+from builders.prepare import each, prepare
 from builders.registry import load
-from builders.spec import Files
+from builders.spec import Files, Records
 from builders.splits import assign
 from builders.text.merge import merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
@@ -93,18 +95,18 @@ def test_scores_may_be_of_any_number_type(files: Files, dtype: pa.DataType) -> N
 @pytest.mark.parametrize("score", [0, -1, 2, None])
 def test_another_score_is_refused_with_its_row(files: Files, score: int | None) -> None:
     _rewrite(files, "qrels", score=pa.array([1, 1, score, 1, score], pa.int64()))
-    with pytest.raises(SourceError, match=r"test-00000-of-00001\.parquet, row 3: .*'score'.* 1 more"):
+    with pytest.raises(
+        SourceError, match=rf"test-00000-of-00001\.parquet, row 3: .*'score' is {score}, not 1.* 1 more"
+    ):
         read(files)
 
 
 @pytest.mark.parametrize(
     ("part", "column", "values", "message"),
     [
-        ("corpus", "_id", ["a", "b", None, "d", "e"], r"corpus-00000.*, row 3: column '_id' is empty"),
-        ("queries", "_id", ["a", "b", "c", "", "e"], r"queries-00000.*, row 4: column '_id' is empty"),
         ("queries", "_id", ["a", "b", "a", "d", "e"], r"queries-00000.*, row 3: column '_id' holds 'a'"),
-        ("qrels", "query-id", ["a", None, "c", "d", "e"], r"test-00000.*, row 2: column 'query-id' is empty"),
-        ("qrels", "corpus-id", [None] * 5, r"test-00000.*, row 1: column 'corpus-id' is empty .* 4 more"),
+        ("corpus", "_id", [None] * 5, r"corpus-00000.*: no row has an id in column '_id'"),
+        ("qrels", "corpus-id", [None] * 5, r"test-00000.*: no row has an id in column .* or 'corpus-id'"),
     ],
 )
 def test_a_bad_id_is_named_with_file_and_row(
@@ -113,6 +115,44 @@ def test_a_bad_id_is_named_with_file_and_row(
     _rewrite(files, part, **{column: pa.array(values, pa.string())})
     with pytest.raises(SourceError, match=message):
         read(files)
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "values", "table", "place"),
+    [
+        ("corpus", "_id", ["a", "b", None, "d", "e"], "passages", r"corpus-00000-of-00001\.parquet, row 3"),
+        ("queries", "_id", ["a", "b", "c", "", "e"], "queries", r"queries-00000-of-00001\.parquet, row 4"),
+        ("qrels", "query-id", ["a", None, "c", "d", "e"], "pairs", r"test-00000-of-00001\.parquet, row 2"),
+    ],
+)
+def test_a_row_without_an_id_is_dropped_for_a_reason(
+    files: Files, part: str, column: str, values: list[str | None], table: str, place: str
+) -> None:
+    _rewrite(files, part, **{column: pa.array(values, pa.string())})
+    records = read(files)
+    ((where, row),) = records.nameless.rows()
+    assert where == table and re.fullmatch(place, row)
+    prepared = prepare(CONFIG, records)
+    assert (table, row, "no_id") in prepared.dropped.rows()
+    for funnel in prepared.funnels:
+        assert funnel.read == 5
+        assert funnel.dropped.get("no_id", 0) == (funnel.table == table)
+        assert funnel.read == funnel.out + funnel.merged + sum(funnel.dropped.values())
+
+
+def test_questions_that_differ_in_case_and_punctuation_lie_in_one_split() -> None:
+    texts = [f"Wann wurde Haus {number} in Köln-Porz gebaut?" for number in range(60)]
+    ids = [f"q{number}" for number in range(120)]
+    records = Records(
+        queries=pl.DataFrame({"upstream_id": ids, "text": texts + [text.upper()[:-1] for text in texts]}),
+        passages=pl.DataFrame({"upstream_id": ["d"], "title": [""], "text": ["Im Jahr 1900."]}),
+        pairs=pl.DataFrame({"query": ids, "passage": ["d"] * 120}),
+    )
+    queries = prepare(CONFIG, records).queries
+    assert queries["group"].n_unique() == 120 and queries["leak"].n_unique() == 60
+    dealt = assign(queries.select("_id", "group", "leak")).join(queries.select("_id", "leak"), on="_id")
+    assert set(dealt.group_by("leak").agg(pl.col("split").n_unique())["split"]) == {1}
+    assert dealt["split"].n_unique() == 3
 
 
 @pytest.mark.parametrize(
@@ -141,7 +181,9 @@ def test_the_spec_says_what_it_is() -> None:
     assert CONFIG.languages == ("deu",) and CONFIG.licence == "cc-by-4.0" and CONFIG.release == "mteb-de"
     assert CONFIG.sources[0].revision == "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
     assert PersonalKind.PERSON not in CONFIG.personal and PersonalKind.EMAIL in CONFIG.personal
-    assert CONFIG.query_key("Wo?") == CONFIG.group_key("Wo?") == "Wo?"
+    assert CONFIG.query_key("Wo?") == CONFIG.relevance_key("Wo?") == "Wo?"
+    assert CONFIG.leak_key("Wo - ist ÖL?") == "woistöl"
+    assert CONFIG.leak_key("?!") == "?!"
 
 
 @pytest.mark.upstream
@@ -153,5 +195,6 @@ def test_the_stand_in_gives_the_known_counts() -> None:
     passages = CONFIG.compose(normalise_frame(records.passages, keep=["upstream_id"]))
     assert merged.rows.height == 1181
     assert merge_passages(passages, CONFIG.ids).rows.height == 240
-    dealt = assign(merged.rows.select("_id", group="key"))
+    leak = each(merged.rows["key"], CONFIG.leak_key)
+    dealt = assign(merged.rows.select("_id", group="key").with_columns(leak=leak))
     assert dict(dealt.group_by("split").len().rows()) == {"train": 944, "dev": 118, "test": 119}

@@ -86,11 +86,23 @@ class TestRead:
         with pytest.raises(SourceError, match=r"train-00001-of-00002\.parquet, row 1: .*'r-05'.* 1 more"):
             read({"postings": [path, second]})
 
-    def test_a_missing_id_is_named_with_file_and_row(self, files: Files) -> None:
+    def test_a_posting_without_an_id_is_dropped_for_a_reason(self, files: Files) -> None:
         path = files["postings"][0]
         row = hub.posting({**hub.load("jobs")[0], "id": None})
         hub.write(path, [hub.posting(hub.load("jobs")[1]), row], hub.POSTINGS)
-        with pytest.raises(SourceError, match=r"train-00000-of-00001\.parquet, row 2: column 'id' is empty"):
+        records = read(files)
+        place = "train-00000-of-00001.parquet, row 2"
+        assert records.nameless.rows() == [("rows", place)]
+        prepared = prepare(CONFIG, records)
+        assert prepared.dropped.rows() == [("rows", place, "no_id")]
+        rows, queries, _, pairs = prepared.funnels
+        assert (rows.read, rows.dropped, rows.out, queries.read) == (2, {"no_id": 1}, 1, 1)
+        assert (pairs.read, pairs.dropped, pairs.out) == (2, {"no_id": 1}, 1)
+
+    def test_an_upstream_without_ids_is_refused(self, files: Files) -> None:
+        row = hub.posting({**hub.load("jobs")[0], "id": None})
+        hub.write(files["postings"][0], [row], hub.POSTINGS)
+        with pytest.raises(SourceSchema, match="no row has an id in column 'id'"):
             read(files)
 
 

@@ -16,7 +16,7 @@ from builders.demo.postings import occupations
 from builders.personal import counts, scrub
 from builders.prepare import Prepared, prepare
 from builders.text.places import without_trailing_place
-from builders.text.titles import group_key, merge_key
+from builders.text.titles import merge_key, relevance_key
 from tests.demo.conftest import POSTINGS
 
 
@@ -51,7 +51,9 @@ def test_paired_forms_beside_single_ones(plain: list[str]) -> None:
     single = [re.sub(r"/\S+", "", title) for title in paired]
     assert sum(text.startswith(tuple(paired)) for text in plain) >= 150
     assert sum(text.startswith(tuple(single)) and "/" not in text.split(" (")[0] for text in plain) >= 60
-    groups = [{group_key(merge_key(form)) for form in forms} for forms in zip(paired, single, strict=True)]
+    groups = [
+        {relevance_key(merge_key(form)) for form in forms} for forms in zip(paired, single, strict=True)
+    ]
     assert sum(len(group) == 1 for group in groups) / len(groups) > 0.95
 
 
@@ -68,7 +70,10 @@ def test_trailing_places_that_the_group_key_drops(plain: list[str]) -> None:
     placed = [key for key in keys if without_trailing_place(key) != key]
     assert len(placed) >= 45
     assert (
-        len({group_key(key) for key in placed} & {group_key(key) for key in keys if key not in placed}) >= 20
+        len(
+            {relevance_key(key) for key in placed} & {relevance_key(key) for key in keys if key not in placed}
+        )
+        >= 20
     )
 
 
@@ -171,6 +176,6 @@ def test_every_reason_of_the_funnel_occurs(prepared: Prepared) -> None:
     dropped = {funnel.table: funnel.dropped for funnel in prepared.funnels}
     assert set(dropped["rows"]) == {"empty_profile", "empty_query", "no_query_words"}
     assert set(dropped["queries"]) == {"no_positive"}
-    assert set(dropped["pairs"]) == {"row_dropped"}
+    assert set(dropped["pairs"]) == {"row_dropped", "no_positive"}
     merged = {funnel.table: funnel.merged for funnel in prepared.funnels}
     assert min(merged["queries"], merged["passages"], merged["pairs"]) > 20

@@ -143,6 +143,33 @@ def test_figures_come_from_the_locks(built: kit.Built) -> None:
     assert "2 of 3 test queries (66.7 %) share a relevant passage" in " ".join(card(built).split())
 
 
+def test_what_keeps_the_splits_apart_is_said_with_its_exceptions(built: kit.Built) -> None:
+    plain = " ".join(card(built).split())
+    assert "Queries that differ in case, spaces and punctuation alone lie in one split. 0 of" in plain
+
+    def found(lock: Lock) -> Lock:
+        findings = (
+            FindingLock(code="alike-across-splits", severity="note", count=1, message="alike"),
+            FindingLock(code="twins-committed", severity="note", count=4, message="twins"),
+        )
+        return lock.model_copy(update={"findings": findings})
+
+    text = " ".join(changed(built, found, spelling="case alone, or hyphens").split())
+    assert (
+        "in one split, but for 4 such sets that an earlier version parted. 1 of 3 test queries (33.3 %)"
+        in text
+    )
+    assert "twin" not in plain.split("## germandpr")[1].split("every row accounted for")[0]
+
+
+def test_pairs_end_in_what_is_published(built: kit.Built) -> None:
+    pairs = Funnel(table="pairs", read=30, dropped={"no_positive": 4}, merged=2, undecided=5, out=19)
+    rows = _table_rows(body(changed(built, lambda lock: lock.model_copy(update={"funnels": (pairs,)}))))
+    assert ("pairs", "dropped no_positive: no relevant passage was left", "4") in rows
+    assert ("pairs", "published as neither positive nor negative", "5") in rows
+    assert ("pairs", "published", "19") in rows
+
+
 def test_every_table_keeps_its_columns(built: kit.Built) -> None:
     text = body(card(built))
     tables = _tables(text)

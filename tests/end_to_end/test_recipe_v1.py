@@ -77,7 +77,7 @@ def test_no_negative_has_the_code_of_a_positive_or_was_observed_with_a_twin(by_v
     queries = by_v1.all_splits("jobs", Kind.QUERIES).select(
         pl.col("_id").alias("query-id"),
         group=pl.col("text").map_elements(
-            lambda text: CONFIG.group_key(CONFIG.query_key(text)), return_dtype=pl.String
+            lambda text: CONFIG.relevance_key(CONFIG.query_key(text)), return_dtype=pl.String
         ),
     )
     observed = qrels.join(queries, on="query-id").select("group", "corpus-id").unique()

@@ -1,0 +1,55 @@
+"""Queries that scrubbing made of several titles although those name different occupations. Pure.
+
+Whether titles differ is seen before they are scrubbed; nothing of that leaves this module but numbers.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from builders.text.titles import has_uncued
+
+SCRUB_MERGES: dict[str, type[pl.DataType]] = {
+    "query-id": pl.String,
+    "titles": pl.UInt32,
+    "cue": pl.Boolean,
+}
+"""Columns of what `scrub_merges` returns."""
+
+
+def scrub_merges(queries: pl.DataFrame, pairs: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:
+    """Find the queries whose titles differ before they are scrubbed and share no occupation.
+
+    Args:
+        queries: ``_id`` str; ``upstream_id`` str; ``key`` and ``unscrubbed`` str, the merge keys of the title
+            scrubbed and as it came.
+        pairs: ``query``, ``passage`` str: upstream ids.
+        passages: ``upstream_id`` str and, where the config knows it, ``occupation`` str.
+
+    Returns:
+        ``query-id`` str; ``titles`` u32, how many it was made of; ``cue`` bool, whether a contact cue
+        announces each name, plate and number that was replaced ("Tel. <PHONE>"). Sorted by query. None of
+        the titles' occupations is common to all; titles whose occupations are not known do not count.
+    """
+    if "occupation" not in passages.columns:
+        return pl.DataFrame(schema=SCRUB_MERGES)
+    several = queries.filter(pl.col("unscrubbed").n_unique().over("_id") > 1)
+    seen = (
+        several
+        .join(pairs, left_on="upstream_id", right_on="query")
+        .join(passages.select("upstream_id", "occupation"), left_on="passage", right_on="upstream_id")
+        .drop_nulls("occupation")
+        .unique(["_id", "unscrubbed", "occupation"])
+    )
+    titles = pl.col("unscrubbed").n_unique()
+    shared = seen.group_by("_id", "occupation").agg(titles.alias("shared_by"))
+    most = shared.group_by("_id").agg(pl.col("shared_by").max())
+    apart = seen.group_by("_id", "key").agg(titles.alias("titles")).join(most, on="_id")
+    apart = apart.filter(pl.col("shared_by") < pl.col("titles")).sort("_id")
+    cue = pl.Series("cue", [not has_uncued(key) for key in apart["key"]], dtype=pl.Boolean)
+    return (
+        apart
+        .select(pl.col("_id").alias("query-id"), "titles")
+        .with_columns(cue)
+        .cast(pl.Schema(SCRUB_MERGES))
+    )
