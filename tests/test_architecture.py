@@ -13,7 +13,7 @@ ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors home reasons tables mteb_tasks plots",
-    "files",
+    "files deadlines",
     "lock",
     "personal",
     "sources sets",

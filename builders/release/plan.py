@@ -17,6 +17,7 @@ from builders.plots.style import is_plot
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
+from builders.release.printable import shortened
 from builders.release.remote import hub_client, read_remote
 from builders.spec import RELEASES
 
@@ -114,7 +115,7 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
 def _refuse_unknown(folder: Path, published: set[str]) -> None:
     unknown = sorted(published_paths(folder) - published)
     if unknown:
-        message = f"{folder} holds files that this release does not publish: {', '.join(unknown[:10])}"
+        message = f"{folder} holds files that this release does not publish: {', '.join(shortened(unknown))}"
         raise Refused(message, hint="Remove them, and make the plan again.")
 
 

@@ -104,9 +104,9 @@ def test_a_repository_that_moved_and_a_token_that_may_not(two: Path, hub: Hub) -
 def test_a_run_cut_before_its_tag_is_finished_by_the_next(
     two: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hub.fault("POST", "/tag/", 503)
+    hub.fault("POST", "/tag/", 503, times=3)
     said = call(capsys, *BACK, "v1.1.0", "--yes")
-    assert said.code == 2 and "its tag is not" in said.err
+    assert said.code == 2 and "main has moved to" in said.err and "tagging it v3.0.0" in said.err
     said = call(capsys, *BACK, "v1.1.0", "--yes", "--json")
     assert said.code == 0
     assert json.loads(said.out)["tag"] == "v3.0.0"
