@@ -92,6 +92,7 @@ def _client() -> httpx2.Client:
     from huggingface_hub.utils._http import hf_request_event_hook
 
     silences = threading.local()  # the client uploads in threads: one that stalls says nothing of the others
+    given_up = threading.Event()  # but once one has given up, the others do not begin to count anew
 
     class Bounded(httpx2.Client):
         """A client that bounds what its callers leave open, since most of them pass no limit on purpose."""
@@ -102,11 +103,13 @@ def _client() -> httpx2.Client:
                 response = super().send(request, **options)
             except httpx2.TimeoutException as error:
                 silences.count = getattr(silences, "count", 0) + 1
-                if silences.count < SILENCES:
+                if silences.count < SILENCES and not given_up.is_set():
                     raise  # the client may try again
+                given_up.set()
                 silences.count = 0
-                raise silent(f"{SILENCES} requests to {request.url.host}, one after the other") from error
+                raise silent(f"requests to {request.url.host}, several times") from error
             silences.count = 0
+            given_up.clear()
             _refuse_long_wait(response)
             return response
 

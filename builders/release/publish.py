@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from builders.deadlines import LONGEST_WAIT, wait_seconds
 from builders.errors import MtebDeError, Refused, RemoteError
+from builders.release.commands import command
 from builders.release.model import Bytes, Remote, differences
 from builders.release.printable import listed
 from builders.release.remote import (
@@ -116,7 +117,8 @@ def publish(
             f"{change.repo}: main has moved to {commit}, which differs from the plan and was not tagged:\n"
             f"{listed(wrong)}"
         )
-        hint = "Make a new plan; or bring an earlier version back: mteb-de release rollback."
+        back = command("rollback", "--repo", change.repo, "--to", "TAG")
+        hint = f"Make a new plan; or bring an earlier version back: {back}"
         raise RemoteError(message, hint=hint)
     with _moved(change, commit):
         commit = _tag(change, api, commit, sleep)

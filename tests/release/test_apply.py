@@ -12,6 +12,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from builders import files
+from builders.deadlines import LONGEST_WAIT
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.rehearsal import (
     FINE_GRAINED_READ_TOKEN,
@@ -27,7 +28,6 @@ from builders.rehearsal.model import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
 from builders.release.apply import push
 from builders.release.model import Plan, plan_path, receipt_path
-from builders.release.publish import LONGEST_WAIT
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated

@@ -100,6 +100,11 @@ def test_a_link_to_the_very_bytes_is_refused_too(rehearsed: Path, hub: Hub) -> N
     with pytest.raises(Refused, match="a link, not a file"):
         apply(rehearsed, RELEASE, api=api_of(hub))
     assert hub.log == []
+    table = rehearsed / RELEASE / TABLE
+    table.rename(rehearsed / "tabelle")
+    table.symlink_to(rehearsed / "tabelle")
+    with pytest.raises(Refused, match=f"links in place of files: README.md, {TABLE}"):
+        make_plan(rehearsed, RELEASE, TARGET, api=api_of(hub))
 
 
 def test_nobody_plans_builds_or_rehearses_in_the_folder_while_apply_runs(rehearsed: Path, hub: Hub) -> None:

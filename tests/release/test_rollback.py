@@ -51,7 +51,7 @@ def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: Hub, t
     assert repo_of(hub).commits[applied.commit].parent == before["v2.0.0"]
     assert len([path for path in writes(hub) if "/storage/" in path]) == uploads, "copied on the Hub"
     verify(REPO, "v3.0.0", environment=hub.environment(tmp_path))
-    with pytest.raises(Refused, match=r"holds the files of v1\.1\.0 already"):
+    with pytest.raises(Refused, match=r"holds the files of v1\.1\.0 already, as v3\.0\.0"):
         plan_rollback(REPO, "v1.1.0", api=api_of(hub))
 
 
