@@ -8,7 +8,7 @@ MtebDeError                    message says what, where, and what to do next
 │   └── SourceChanged    (1)   bytes differ from what is pinned or locked
 ├── EncoderError         (2)   a model cannot be loaded, or returned vectors that are not usable
 ├── StorageError         (2)   a file or folder of ours cannot be written or read
-│   └── Busy             (2)   another build holds the folder
+│   └── Busy             (2)   another command holds the folder
 ├── RemoteError          (2)   the Hub refused, failed, or was not reachable
 ├── FindingsError        (1)   checks found errors, or a waiver no longer fires
 └── Refused              (1)   a gate: stale parent, existing tag, missing receipt, licence, version
@@ -67,7 +67,7 @@ class StorageError(MtebDeError):
 
 
 class Busy(StorageError):
-    """Another build holds the folder."""
+    """Another command holds the folder."""
 
 
 class RemoteError(MtebDeError):

@@ -102,7 +102,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Hold a folder of releases against other builds and plans.
+    """Hold a folder of releases against other builds, plans, rehearsals and publications.
 
     Raises:
         Busy: Another process holds it.
@@ -115,8 +115,10 @@ def exclusive(out: Path) -> Iterator[None]:
         lock = FileLock(out / ".lock")
         lock.acquire(timeout=0)
     except Timeout as error:
-        hint = "Wait for it, or build with another --out."
-        raise Busy(f"{out}: another build holds this folder", hint=hint) from error
+        hint = "Wait for it, or use another --out."
+        raise Busy(
+            f"{out}: another build holds this folder, or another plan, rehearsal or publication", hint=hint
+        ) from error
     except OSError as error:
         hint = "Choose another folder with --out."
         reason = error.strerror or error

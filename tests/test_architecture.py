@@ -13,7 +13,7 @@ ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors home reasons tables mteb_tasks plots",
-    "files text_files text.normalise",
+    "files deadlines text_files text.normalise",
     "lock",
     "personal",
     "sources sets",

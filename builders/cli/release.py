@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from builders.cli.output import Lines, emit, say
+from builders.cli.output import Lines, emit, say, tell
 from builders.errors import Refused, UsageError
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
     from builders.release.compare import Comparison
     from builders.release.diff import TableChange
+    from builders.release.model import Plan
     from builders.release.publish import Applied
 
 _out = click.option(
@@ -30,7 +32,6 @@ _out = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
 _repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
-_REASONS = 5
 _yes = click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
 
 
@@ -154,9 +155,10 @@ def plan(
     Exit codes: 0 planned; 1 refused (version too low, nothing changed, tree not as built); 2 could not run.
     """
     from builders.describe.target import Target
-    from builders.release.compare import next_version
+    from builders.release.commands import command as typed
+    from builders.release.compare import REASONS, next_version
     from builders.release.plan import make_plan
-    from builders.release.printable import printable
+    from builders.release.printable import printable, shortened
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
     made = make_plan(out, release, Target(repo, version or next_version(out, release, repo), day, private))
@@ -170,7 +172,7 @@ def plan(
     lines.title(f"{made.release} {made.version} → {made.repo}, tag {made.tag}")
     lines.step("parent", made.parent or "none: the repository will be created, or the token may not see it")
     if made.base:
-        lines.step(made.bump, f"since {made.base}", *made.reasons[:_REASONS])
+        lines.step(made.bump, f"since {made.base}", *shortened(made.reasons, REASONS))
     for change, files in changes.items():
         if files:
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
@@ -182,7 +184,7 @@ def plan(
         lines.step("rehearsal only", stand_in)
     say(
         f"planned {made.repo}@{made.tag}: {len(made.files)} files; "
-        f"next: mteb-de release rehearse {made.release}"
+        f"next: {typed('rehearse', made.release, out=out)}"
     )
 
 
@@ -195,6 +197,7 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 rehearsed; 1 something reads back otherwise than it was built; 2 could not run.
     """
+    from builders.release.commands import command as typed
     from builders.release.model import read_plan
     from builders.release.rehearse import rehearse as run
 
@@ -210,7 +213,7 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
     gates = read_plan(out, release).gates
     for gate in gates:
         lines.step("gate", gate)
-    following = "mend or waive what apply would refuse" if gates else f"mteb-de release apply {release}"
+    following = "mend or waive what apply would refuse" if gates else typed("apply", release, out=out)
     say(
         f"rehearsed {receipt.repo}@{receipt.tag}: {len(receipt.rows)} configs, {total:,} rows and "
         f"{len(receipt.files)} files read back equal; next: {following}"
@@ -225,14 +228,23 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     """Publish a rehearsed plan: one commit and one tag.
 
-    Exit codes: 0 published; 1 refused (no receipt, stale parent, existing tag, open gate); 2 could not run.
+    It may be run again: where the tag is there with the planned files, nothing is sent. No build and no plan
+    may use the same folder meanwhile.
+
+    Exit codes: 0 published, now or before; 1 refused (no receipt, stale parent, a tag with other files, open
+    gate); 2 could not run.
     """
     from builders.release.apply import apply as run
-    from builders.release.model import read_plan
 
-    made = read_plan(out, release)
-    _confirm(yes, f"Publish {len(made.files)} files as {made.repo}@{made.tag}?")
-    _published(run(out, release), as_json)
+    def ask(made: Plan) -> None:
+        _confirm(yes, f"Publish {len(made.files)} files as {made.repo}@{made.tag}?")
+
+    _published(run(out, release, ask=ask, sleep=_wait), as_json)
+
+
+def _wait(seconds: float) -> None:
+    tell(f"the Hub is busy: trying again in {seconds:g} s")
+    time.sleep(seconds)
 
 
 def _confirm(yes: bool, question: str) -> None:
@@ -246,9 +258,14 @@ def _confirm(yes: bool, question: str) -> None:
 
 def _published(applied: Applied, as_json: bool) -> None:
     if as_json:
-        emit({"repo": applied.repo, "tag": applied.tag, "commit": applied.commit})
+        emit({
+            "repo": applied.repo,
+            "tag": applied.tag,
+            "commit": applied.commit,
+            "already": applied.already,
+        })
         return
-    say(f"published {applied.repo}@{applied.tag} ({applied.commit})")
+    say(f"{'already ' if applied.already else ''}published {applied.repo}@{applied.tag} ({applied.commit})")
 
 
 @command.command()
@@ -296,7 +313,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 
     found = run(out, release, repo)
     if as_json:
-        emit(dataclasses.asdict(found) | {"next": found.next})
+        emit(dataclasses.asdict(found))
         return
     words = [word for word, holds in (("private", found.private), ("gated", found.gated)) if holds]
     if found.head is None:
@@ -309,6 +326,8 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     say(f"plan: {found.state}, {found.why}")
     for gate in found.gates:
         say(f"  apply would refuse it: {gate}")
+    if found.gates:
+        say("mend or waive what apply would refuse, and build again, before you go on")
     say(f"next: {found.next}")
 
 
@@ -339,4 +358,4 @@ def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) 
         f"Publish the files of {to} as {repo}@{planned.tag} ({planned.bump} since {planned.latest}): "
         f"{len(planned.restore)} files restored, {len(planned.delete)} deleted?",
     )
-    _published(run(planned), as_json)
+    _published(run(planned, sleep=_wait), as_json)

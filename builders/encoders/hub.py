@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from builders import deadlines
 from builders.errors import EncoderError, RemoteError, SourceMissing, StorageError
 
 _SHORT = re.compile(r"[0-9a-f]{7,40}", re.ASCII)
@@ -147,6 +148,7 @@ def _told(model: str, revision: str) -> Iterator[None]:
     from httpx2 import HTTPError  # what the Hub's client speaks HTTP with
     from huggingface_hub import constants, errors
 
+    deadlines.install()
     where = f"{model}@{revision}"
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -231,7 +232,7 @@ class _Front:
             return
         await (self._app(scope, receive, _discard) if fault.after else _drain(receive))
         if fault.meanwhile is not None:
-            fault.meanwhile()
+            await asyncio.to_thread(fault.meanwhile)  # other clients are served all the while
         await self._fail(fault, scope, send)
 
     async def _fail(self, fault: _Fault, scope: Scope, send: Send) -> None:

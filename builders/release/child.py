@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import builders.errors
-from builders.errors import MtebDeError, RemoteError
+from builders.deadlines import CHILD
+from builders.errors import MtebDeError, Refused, RemoteError
 
 _TAIL = 2000
 
@@ -23,23 +24,29 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
     """Run a request in a child process and return its answer.
 
     Args:
-        request: ``{"do": "push", "out": …, "release": …}`` or ``{"do": "read", "repo": …, "tag": …}``.
+        request: ``{"do": "push", "out": …, "release": …, "plan": …}``, with the sha256 of the plan, or
+            ``{"do": "read", "repo": …, "tag": …}``.
         environment: Of the child.
 
     Raises:
         MtebDeError: The one that the child raised.
-        RemoteError: The child came to nothing.
+        RemoteError: The child came to nothing, or was not done in time.
     """
     command = [sys.executable, "-m", "builders.release"]
-    run = subprocess.run(
-        command,
-        input=json.dumps(dict(request)),
-        env=dict(environment),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    try:
+        run = subprocess.run(
+            command,
+            input=json.dumps(dict(request)),
+            env=dict(environment),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=CHILD,
+        )
+    except subprocess.TimeoutExpired as error:
+        message = f"{request['do']}: not done after {CHILD:g} s"
+        raise RemoteError(message, hint="Check how fast the Hub answers, then try again.") from error
     try:
         answer = json.loads(run.stdout)
     except ValueError as error:
@@ -57,7 +64,7 @@ def answer(request: Mapping[str, str]) -> dict[str, Any]:
     """Do what is asked; an error of ours becomes an answer."""
     try:
         if request["do"] == "push":
-            return _push(Path(request["out"]), request["release"])
+            return _push(Path(request["out"]), request["release"], request["plan"])
         from builders.release.consumer import read_back
 
         return read_back(request["repo"], request["tag"]).model_dump(mode="json")
@@ -65,9 +72,13 @@ def answer(request: Mapping[str, str]) -> dict[str, Any]:
         return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
-def _push(out: Path, release: str) -> dict[str, Any]:
+def _push(out: Path, release: str, digest: str) -> dict[str, Any]:
     from builders.release.apply import push
-    from builders.release.model import read_plan
+    from builders.release.model import plan_path, read_plan_and_digest
     from builders.release.remote import hub_client
 
-    return asdict(push(read_plan(out, release), out / release, hub_client()))
+    plan, found = read_plan_and_digest(out, release)
+    if found != digest:
+        message = f"{plan_path(out, release)} has changed while it was rehearsed"
+        raise Refused(message, hint="Rehearse it again.")
+    return asdict(push(plan, out / release, hub_client()))

@@ -16,6 +16,7 @@ from builders.release import versions
 from builders.release.diff import Difference, Split, difference, uncertain
 from builders.release.local import check_tree
 from builders.release.model import Remote
+from builders.release.printable import listed
 from builders.release.published import By, Side, built, nothing, published, revision_of
 from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
 from builders.release.rows import row_changes
@@ -24,7 +25,8 @@ from builders.spec import RELEASES
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-_REASONS = 5
+REASONS = 5
+"""How many reasons of a bump are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +201,8 @@ def check_version(target: Target, comparison: Comparison) -> None:
     if versions.of_tag(f"v{comparison.latest}") is None or least == versions.FIRST:
         raise Refused(f"{message}the first one", hint=f"Choose --version {least} or higher.")
     found = comparison.difference
-    reasons = [*found.reasons[:_REASONS], *(["…"] if len(found.reasons) > _REASONS else [])]
     raise Refused(
         f"{message}the least after {comparison.latest} of {target.repo} ({found.bump}):\n"
-        + "\n".join(reasons or ["nothing has changed"]),
+        + listed(found.reasons or ["nothing has changed"], REASONS),
         hint=f"Choose --version {least} or higher; mteb-de release diff shows the rows.",
     )

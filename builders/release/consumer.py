@@ -12,7 +12,7 @@ from builders.lock.manifest import NAME as MANIFEST
 from builders.lock.manifest import Manifest, read_manifest
 from builders.lock.model import FileLock, Frozen
 from builders.parquet import content_hash
-from builders.release.remote import explain, explained, read_tree
+from builders.release.remote import causes, explain, explained, read_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,7 +140,10 @@ def _fault(error: Exception, what: str) -> str:
     Raises:
         RemoteError: The Hub refused, failed, or was not reachable.
     """
-    known = explain(error, f"loading {what}")
+    import httpx2
+
+    silence = next((cause for cause in causes(error) if isinstance(cause, httpx2.TimeoutException)), None)
+    known = explain(silence or error, f"loading {what}")
     if known is not None:
         raise known from error
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

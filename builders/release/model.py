@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from builders.errors import StorageError
 from builders.lock.model import Frozen
+from builders.release.commands import command, plan_command
 from builders.release.printable import printable
 from builders.release.versions import Bump
 
@@ -160,7 +162,16 @@ def read_plan(out: Path, release: str) -> Plan:
     Raises:
         StorageError: It is not there, or not a plan.
     """
-    return _read(plan_path(out, release), Plan, "plan", "mteb-de release plan")
+    return read_plan_and_digest(out, release)[0]
+
+
+def read_plan_and_digest(out: Path, release: str) -> tuple[Plan, str]:
+    """Read the plan of a release once, and return it with the sha256 of the bytes that were read.
+
+    Raises:
+        StorageError: It is not there, or not a plan.
+    """
+    return _read(plan_path(out, release), Plan, "plan", plan_command(release, out))
 
 
 def read_receipt(out: Path, release: str) -> Receipt:
@@ -169,30 +180,32 @@ def read_receipt(out: Path, release: str) -> Receipt:
     Raises:
         StorageError: It is not there, or not a receipt.
     """
-    return _read(receipt_path(out, release), Receipt, "receipt", "mteb-de release rehearse")
+    return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))[0]
 
 
 _Document = TypeVar("_Document", Plan, Receipt)
 
 
-def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
+def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Document, str]:
     try:
-        document = json.loads(path.read_bytes())
+        data = path.read_bytes()
+        document = json.loads(data)
     except OSError as error:
-        raise StorageError(f"{path}: no {name} there", hint=f"Run {verb} first.") from error
+        raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}") from error
     except ValueError as error:
-        raise StorageError(f"{path}: not a {name} (not JSON: {error})", hint=f"Run {verb} again.") from error
+        message = f"{path}: not a {name} (not JSON: {error})"
+        raise StorageError(message, hint=f"Run this again: {verb}") from error
     found = document.get("schema_version", SCHEMA_VERSION) if isinstance(document, dict) else SCHEMA_VERSION
     if found != SCHEMA_VERSION:
         message = f"{path}: a {name} of schema version {found!r}, and this mteb-de knows {SCHEMA_VERSION}"
-        raise StorageError(message, hint=f"Run {verb} again.")
+        raise StorageError(message, hint=f"Run this again: {verb}")
     try:
-        return kind.model_validate(document)
+        return kind.model_validate(document), hashlib.sha256(data).hexdigest()
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         message = f"{path}: not a {name} ({where}: {first['msg']})"
-        raise StorageError(message, hint=f"Run {verb} again.") from error
+        raise StorageError(message, hint=f"Run this again: {verb}") from error
 
 
 def differences(wanted: Mapping[str, Bytes], found: Mapping[str, Bytes]) -> list[str]:

@@ -17,6 +17,7 @@ from builders.plots.style import is_plot
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
+from builders.release.printable import shortened
 from builders.release.remote import hub_client, read_remote
 from builders.spec import RELEASES
 
@@ -65,6 +66,7 @@ def _make_plan(out: Path, release: str, target: Target, changelog: str, api: HfA
     for stale in filter(is_plot, published_paths(folder) - published):
         files.remove(folder / stale)  # of an earlier plan, which had something else to show
     _refuse_unknown(folder, published)
+    _refuse_links(folder, published)
     for path in (receipt_path(out, release), plan_path(out, release)):
         files.remove(path)
     for name, data in rendered.items():
@@ -114,8 +116,15 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
 def _refuse_unknown(folder: Path, published: set[str]) -> None:
     unknown = sorted(published_paths(folder) - published)
     if unknown:
-        message = f"{folder} holds files that this release does not publish: {', '.join(unknown[:10])}"
+        message = f"{folder} holds files that this release does not publish: {', '.join(shortened(unknown))}"
         raise Refused(message, hint="Remove them, and make the plan again.")
+
+
+def _refuse_links(folder: Path, published: set[str]) -> None:
+    links = sorted(path for path in published if (folder / path).is_symlink())
+    if links:
+        message = f"{folder} holds links in place of files: {', '.join(shortened(links))}"
+        raise Refused(message, hint="Build again, or put the files there.")
 
 
 def _planned(folder: Path, path: str, remote: Remote) -> PlannedFile:

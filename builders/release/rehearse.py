@@ -13,7 +13,8 @@ from builders import files
 from builders.errors import Drift
 from builders.release import child
 from builders.release.local import check_bytes
-from builders.release.model import Plan, Receipt, plan_path, read_plan, receipt_path
+from builders.release.model import Plan, Receipt, read_plan, read_plan_and_digest, receipt_path
+from builders.release.printable import shortened
 from builders.release.verify import Verified, verify
 
 if TYPE_CHECKING:
@@ -34,15 +35,23 @@ def rehearse(out: Path, release: str) -> Receipt:
         Refused: The bytes on disk are not the planned ones, or the Hub would refuse the push.
         RemoteError: The Hub would refuse the push (bad card, …).
         Drift: Something reads back otherwise than it was built, or was not read over the wire.
+        Busy: A build or a plan holds the folder.
         UsageError: Starlette or uvicorn is not installed.
     """
+    read_plan(out, release)  # a folder without one is not made
+    with files.exclusive(out):
+        return _rehearse(out, release)
+
+
+def _rehearse(out: Path, release: str) -> Receipt:
     from builders.rehearsal import serve
 
     files.remove(receipt_path(out, release))
-    plan, digest = read_plan(out, release), files.sha256(plan_path(out, release))
+    plan, digest = read_plan_and_digest(out, release)
     check_bytes(plan, out / release)
+    request = {"do": "push", "out": str(out), "release": release, "plan": digest}
     with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
-        child.ask({"do": "push", "out": str(out), "release": release}, hub.environment(Path(home) / "push"))
+        child.ask(request, hub.environment(Path(home) / "push"))
         before = len(hub.log)
         verified = _verify(plan, out / release, hub.environment(Path(home) / "read"))
         check_wire(plan, verified.commit, hub.log[before:])
@@ -104,7 +113,7 @@ def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
         if file.sha256 not in fetched or _page(plan, commit, file.path) not in answered
     ]
     if missed:
-        message = f"not read over the wire at {plan.tag}: {', '.join(missed[:10])}"
+        message = f"not read over the wire at {plan.tag}: {', '.join(shortened(missed))}"
         raise Drift(message, hint="This should not happen; please report it.")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from builders import deadlines
 from builders.describe.target import HUB, Target
-from builders.errors import MtebDeError, Refused, RemoteError
+from builders.errors import MtebDeError, RemoteError
 from builders.release.model import ABSENT, Remote, RemoteFile
 from builders.sources.patterns import safe_path
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
 GITATTRIBUTES = ".gitattributes"
-_RESET = re.compile(r"\bt=(\d{1,6})")
 _HINTS = {
     401: "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid.",
     403: "Use a token with write access to this repository: https://huggingface.co/settings/tokens.",
     404: "Check the name, and that the token may see the repository.",
 }
+_CONFLICT = (
+    "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
+)
 _GATED = (
     f"The repository is gated. Ask for access on its page at {HUB}/datasets, or log in as a member of its "
     "owner; a fine-grained token needs the right to read gated repositories."
@@ -77,14 +79,24 @@ def read_remote(api: HfApi, repo: str) -> Remote:
         except RepositoryNotFoundError:
             return ABSENT
         assert info.sha is not None
-        tags = api.list_repo_refs(repo, repo_type="dataset").tags
         return Remote(
             head=info.sha,
             private=bool(info.private),
-            tags={tag.name: tag.target_commit for tag in tags},
+            tags=read_tags(api, repo),
             files=read_tree(api, repo, info.sha),
             gated=bool(info.gated),
         )
+
+
+def read_tags(api: HfApi, repo: str) -> dict[str, str]:
+    """Return the commits of a repository by tag.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    with explained(f"reading the tags of {repo}"):
+        tags = api.list_repo_refs(repo, repo_type="dataset").tags
+        return {tag.name: tag.target_commit for tag in tags}
 
 
 def read_tree(api: HfApi, repo: str, revision: str) -> dict[str, RemoteFile]:
@@ -134,8 +146,8 @@ def explained(doing: str) -> Iterator[None]:
 
     Raises:
         RemoteError: The Hub refused, failed, or was not reachable.
-        Refused: Somebody else was faster: 409 or 412.
     """
+    deadlines.install()
     try:
         yield
     except MtebDeError:
@@ -157,12 +169,17 @@ def explain(error: BaseException, doing: str) -> MtebDeError | None:
         OfflineModeIsEnabled,
     )
 
+    given_up = next((cause for cause in causes(error) if isinstance(cause, MtebDeError)), None)
+    if given_up is not None:  # by our own limits, far below the client's wrappings
+        return given_up
     if isinstance(error, HfHubHTTPError):
         return _answered(error, doing)
     if isinstance(error, LocalTokenNotFoundError):
         return RemoteError(f"{doing}: there is no token", hint=_HINTS[401])
     if isinstance(error, OfflineModeIsEnabled):
         return RemoteError(f"{doing}: the client is told to stay offline", hint="Unset HF_HUB_OFFLINE.")
+    if isinstance(error, httpx2.TimeoutException):
+        return deadlines.silent(doing)
     if isinstance(error, (httpx2.HTTPError, httpx2.InvalidURL, ConnectionError)):
         message = f"{doing}: the Hub cannot be reached ({type(error).__name__}: {_line(error)})"
         return RemoteError(message, hint="Check the network and HF_ENDPOINT, then try again.")
@@ -180,6 +197,16 @@ def explain(error: BaseException, doing: str) -> MtebDeError | None:
     return None
 
 
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an exception and those that it came of, whether or not they were to be shown."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
 def _answered(error: HfHubHTTPError, doing: str) -> MtebDeError:
     from huggingface_hub.errors import GatedRepoError
 
@@ -188,23 +215,14 @@ def _answered(error: HfHubHTTPError, doing: str) -> MtebDeError:
     if isinstance(error, GatedRepoError):
         return RemoteError(message, hint=_GATED)
     if status in {409, 412}:
-        return Refused(message, hint="The repository has changed since; make a new plan.")
+        return RemoteError(message, hint=_CONFLICT)
     if status == 429:
-        return RemoteError(message, hint=f"Too many requests; try again in {wait_seconds(error)} s.")
+        seconds = deadlines.wait_seconds(error.response.headers)
+        return RemoteError(message, hint=f"Too many requests; try again in {seconds} s.")
     if status >= 500:
         hint = "The Hub is in trouble; try again later. Apply looks first at what has arrived."
         return RemoteError(message, hint=hint)
     return RemoteError(message, hint=_HINTS.get(status, ""))
-
-
-def wait_seconds(error: HfHubHTTPError, default: int = 60) -> int:
-    """Return how long a rate limit asks to wait, from its ``RateLimit`` or ``Retry-After`` header."""
-    headers = error.response.headers
-    reset = _RESET.search(headers.get("RateLimit", ""))
-    after = headers.get("Retry-After", "")
-    if reset:
-        return int(reset[1]) + 1
-    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after) else default
 
 
 def _line(error: object) -> str:

@@ -87,7 +87,9 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     changed = [path for path, file in tree.items() if path not in there or not same_bytes(file, there[path])]
     gone = there.keys() - tree.keys()
     if not changed and not gone and remote.head in remote.tags.values():
-        raise Refused(f"{repo}: main holds the files of {to} already", hint="There is nothing to go back to.")
+        here = ", ".join(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head))
+        message = f"{repo}: main holds the files of {to} already, as {here}"
+        raise Refused(message, hint="There is nothing to go back to.")
     hide_bars_off_terminals()
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
         sides = [published(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]

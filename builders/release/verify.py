@@ -13,7 +13,9 @@ from builders.errors import Drift
 from builders.release import child
 from builders.release.consumer import ReadBack, loadable
 from builders.release.local import published_paths
+from builders.release.printable import listed
 
+_MOST = 20
 _CACHES = frozenset({
     "HF_ASSETS_CACHE",
     "HF_DATASETS_CACHE",
@@ -69,7 +71,7 @@ def verify(
     read = ReadBack.model_validate(found)
     faults = [*_files(read), *_tables(read), *(_local(read, dist) if dist else ())]
     if faults:
-        message = f"{repo}@{tag} differs from what was built:\n" + "\n".join(faults[:20])
+        message = f"{repo}@{tag} differs from what was built:\n" + listed(faults, _MOST)
         raise Drift(message, hint="Do not use this tag; publish a higher version.")
     rows = {
         config: {split: table.rows for split, table in splits.items()}

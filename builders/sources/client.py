@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from builders import deadlines
 from builders.errors import MtebDeError, RemoteError, SourceMissing, StorageError
 from builders.sources.patterns import safe_path, shown
 
@@ -112,6 +113,7 @@ def _meaning(repo: str, revision: str, path: str = "") -> Iterator[None]:
     import httpx2
     from huggingface_hub import errors as hub
 
+    deadlines.install()
     where = f"{repo}@{revision[:12]}" + (f", {path}" if path else "")
     try:
         yield

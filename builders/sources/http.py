@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders import __version__
+from builders import __version__, deadlines
 from builders.errors import RemoteError, SourceChanged, SourceError, SourceMissing, UsageError
 from builders.files import sha256
 from builders.lock.model import SourceFile, SourceLock
@@ -124,7 +124,7 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{shown(url)}: not an http or https address")
     reason = ""
-    timeout = httpx2.Timeout(30.0, connect=10.0)
+    timeout = httpx2.Timeout(min(30.0, deadlines.answer()), connect=deadlines.connect())
     headers = {"User-Agent": f"mteb-de/{__version__}", "Accept-Encoding": "identity"}
     with httpx2.Client(follow_redirects=True, timeout=timeout, headers=headers) as client:
         for attempt in range(_ATTEMPTS):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 from huggingface_hub import HfApi
 
 from builders import files
+from builders.deadlines import LONGEST_WAIT
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.rehearsal import (
     FINE_GRAINED_READ_TOKEN,
     FINE_GRAINED_WRITE_TOKEN,
     READ_TOKEN,
     STRANGER_TOKEN,
+    WRITE_TOKEN,
     Hub,
     Store,
     serve,
@@ -25,7 +28,6 @@ from builders.rehearsal.model import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
 from builders.release.apply import push
 from builders.release.model import Plan, plan_path, receipt_path
-from builders.release.publish import LONGEST_WAIT
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -68,8 +70,25 @@ def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: 
     assert not repo_of(hub).private
     parents = [path for path in writes(hub) if path.endswith("/commit/main")]
     assert len(parents) == 1
-    with pytest.raises(Refused, match=r"already has the tag v1\.0\.0"):
+
+
+def test_a_release_that_is_published_is_not_published_again(
+    rehearsed: Path, hub: Hub, tmp_path: Path
+) -> None:
+    first = apply(rehearsed, RELEASE, api=api_of(hub))
+    sent = writes(hub)
+    shutil.copytree(rehearsed, tmp_path / "another maintainer's")
+    for out, token in ((rehearsed, WRITE_TOKEN), (tmp_path / "another maintainer's", READ_TOKEN)):
+        again = apply(out, RELEASE, api=api_of(hub, token))
+        assert (again.commit, again.already) == (first.commit, True)
+    hub.store.commit(repo_of(hub), "main", [], title="später")
+    assert apply(rehearsed, RELEASE, api=api_of(hub)).commit == first.commit, "its tag stays where it is"
+    assert writes(hub) == sent
+    repo_of(hub).tags["v1.0.0"] = next(iter(repo_of(hub).commits))
+    with pytest.raises(Refused, match=r"already has the tag v1\.0\.0 with other files") as caught:
         apply(rehearsed, RELEASE, api=api_of(hub))
+    assert repo_of(hub).tags["v1.0.0"] in caught.value.message and "higher version" in caught.value.hint
+    assert writes(hub) == sent
 
 
 def test_a_private_release_makes_a_private_repository(out: Path, hub: Hub) -> None:
@@ -184,11 +203,72 @@ def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Pa
 
 
 def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub: Hub) -> None:
+    waited: list[float] = []
+    hub.fault("POST", "/tag/", 503, times=3)
+    with pytest.raises(
+        RemoteError, match=r"main has moved to \w{40}.*tagging it v1\.0\.0: the Hub answered 503"
+    ):
+        apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
     hub.fault("POST", "/tag/", 503)
-    with pytest.raises(RemoteError, match="its tag is not"):
-        apply(rehearsed, RELEASE, api=api_of(hub))
     hub.fault("POST", "/tag/", 504, after=True)
-    assert apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    assert apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    assert_published_once(hub, rehearsed)
+    assert len(waited) == 3
+
+
+def test_a_tag_is_believed_only_when_it_is_read_back(rehearsed: Path, hub: Hub) -> None:
+    waited: list[float] = []
+    hub.fault("POST", "/tag/", 200, times=3)
+    with pytest.raises(RemoteError, match=r"main has moved.*does not list the tag") as caught:
+        apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
+    assert "same command again" in caught.value.hint and waited
+    assert repo_of(hub).tags == {}
+    hub.fault("POST", "/tag/", 200)
+    assert apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    assert_published_once(hub, rehearsed)
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_a_conflict_although_main_has_not_moved_is_tried_again_and_told_as_what_it_is(
+    rehearsed: Path, hub: Hub, status: int
+) -> None:
+    waited: list[float] = []
+    hub.fault("POST", COMMIT, status, times=3)
+    with pytest.raises(RemoteError, match=rf"main is still at \w{{40}}: the Hub answered {status}") as caught:
+        apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
+    assert "plan" not in caught.value.hint and len(waited) == 2
+    hub.fault("POST", COMMIT, status)
+    hub.fault("POST", "/api/repos/create$", status)
+    assert not apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    assert_published_once(hub, rehearsed)
+
+
+def test_a_repository_that_somebody_else_makes_meanwhile_will_do(rehearsed: Path, hub: Hub) -> None:
+    hub.fault("POST", "/api/repos/create$", 409, meanwhile=lambda: hub.store.create_repo("dataset", REPO))
+    apply(rehearsed, RELEASE, api=api_of(hub))
+    assert_published_once(hub, rehearsed)
+
+
+@pytest.mark.parametrize("status", [200, 401, 404, 409, 500])
+@pytest.mark.parametrize("pattern", ["/tree/", "/refs$"])
+def test_whatever_fails_after_the_commit_says_that_main_has_moved(
+    rehearsed: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, pattern: str, status: int
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client repeats a listing that fails
+    api = api_of(hub)
+    made = api.create_commit
+
+    def then_fails(*args: Any, **options: Any) -> Any:
+        commit = made(*args, **options)
+        hub.fault("GET", pattern, status, times=9)
+        return commit
+
+    api.create_commit = then_fails  # type: ignore[method-assign]  # the moment between two requests
+    with pytest.raises(MtebDeError, match=r"main has moved to \w{40}") as caught:
+        apply(rehearsed, RELEASE, api=api, sleep=lambda seconds: None)
+    assert caught.value.exit_code == 2 and "same command again" in caught.value.hint
+    hub._faults.clear()
+    apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from builders import files
@@ -128,7 +129,7 @@ def test_whatever_request_loses_its_answer_the_next_run_publishes_once(
     assert [commit.title for commit in repo.commits.values()] == ["initial commit", "mteb-de 1.0.0"]
     assert repo.tags == {"v1.0.0": repo.branches["main"]}
     again = release("apply", "--yes")
-    assert again.code == 1 and "already has the tag" in again.err
+    assert again.code == 0 and again.out.startswith(f"already published {REPO}@v1.0.0 (")
 
 
 def test_a_kill_between_commit_and_tag_is_mended_by_the_next_run(
@@ -176,7 +177,7 @@ def test_somebody_else_was_there_between_plan_and_apply(release: Release, hub: H
 
 NOT_JSON = "not a plan (not JSON"
 BROKEN: list[tuple[str, Callable[[Path], object], int, str]] = [
-    ("no plan", lambda out: plan_path(out, RELEASE).unlink(), 2, "Run mteb-de release plan first"),
+    ("no plan", lambda out: plan_path(out, RELEASE).unlink(), 2, "first: mteb-de release plan mteb-de"),
     ("garbage", lambda out: files.write_bytes(plan_path(out, RELEASE), b"\x00\xff{"), 2, NOT_JSON),
     ("a list", lambda out: files.write_bytes(plan_path(out, RELEASE), b"[]"), 2, "not a plan"),
     ("cut", lambda out: cut(plan_path(out, RELEASE)), 2, NOT_JSON),
@@ -256,3 +257,23 @@ def test_a_private_release_stays_private(
     said = release("plan", "--repo", REPO)
     assert said.code == 0 and "the token may not see it" in said.err, "the Hub hides it"
     assert repo_of(hub).private
+
+
+def test_a_list_that_is_cut_says_how_much_is_left(release: Release, rehearsed: Path, hub: Hub) -> None:
+    publish(hub, rehearsed)
+    paths = [file.path for file in read_plan(rehearsed, RELEASE).files if file.path.endswith(".parquet")]
+    changed = [path for path in paths if pq.read_metadata(rehearsed / RELEASE / path).num_rows]
+    for path in changed:
+        rewrite(rehearsed, path, lambda rows: rows[1:])
+    said = release("plan", "--repo", REPO)
+    assert said.code == 0
+    reasons = [line for line in said.err.splitlines() if "other rows" in line or "split removed" in line]
+    assert len(reasons) == 5 and len(changed) > 6
+    assert f"… and {len(changed) - 5} more" in said.err
+    low = release("plan", "--repo", REPO, "--version", "1.0.1")
+    assert low.code == 1 and f"… and {len(changed) - 5} more" in low.err
+    for number in range(12):
+        (rehearsed / RELEASE / f"notiz-{number:02}.txt").write_bytes(b"")
+    said = release("rehearse")
+    assert said.code == 1 and "notiz-09.txt" in said.err
+    assert "… and 2 more" in said.err and "notiz-10.txt" not in said.err

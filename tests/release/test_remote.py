@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.errors import OfflineModeIsEnabled
 
-from builders.errors import MtebDeError, Refused, RemoteError
+from builders.errors import MtebDeError, RemoteError
 from builders.rehearsal import Hub
 from builders.release.model import ABSENT
 from builders.release.remote import explain, explained, hub_client, is_loopback, read_remote
@@ -21,8 +21,8 @@ from tests.release.kit import REPO, api_of
     (401, RemoteError, "hf auth login"),
     (403, RemoteError, "write access"),
     (404, RemoteError, "Check the name"),
-    (409, Refused, "new plan"),
-    (412, Refused, "new plan"),
+    (409, RemoteError, "Try again in a minute"),
+    (412, RemoteError, "Try again in a minute"),
     (429, RemoteError, "in 4 s"),
     (500, RemoteError, "try again later"),
     (504, RemoteError, "try again later"),

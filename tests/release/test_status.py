@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from huggingface_hub import HfApi
 
-from builders.errors import UsageError
+from builders import files
+from builders.errors import RemoteError, UsageError
 from builders.rehearsal import Hub
+from builders.rehearsal.model import AddFile
 from builders.release import apply
-from builders.release.model import plan_path, read_plan
+from builders.release.model import plan_path, read_plan, receipt_path
+from builders.release.rollback import plan_rollback, rollback
 from builders.release.status import Status, _refused, status
 from tests.cli.kit import call
-from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, writes
+from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, without, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -28,6 +32,10 @@ def now(out: Path, hub: Hub, repo: str = REPO) -> Status:
     return found
 
 
+def planning(out: Path) -> str:
+    return f"mteb-de release plan mteb-de --repo {REPO} --out {out}"
+
+
 def test_a_hub_on_this_machine_takes_stand_ins_and_the_real_one_does_not(rehearsed: Path, hub: Hub) -> None:
     edit(plan_path(rehearsed, RELEASE), stand_ins=["jobs: read from a folder"])
     plan = read_plan(rehearsed, RELEASE)
@@ -38,11 +46,11 @@ def test_a_hub_on_this_machine_takes_stand_ins_and_the_real_one_does_not(rehears
 def test_from_nothing_to_a_second_version(rehearsed: Path, hub: Hub) -> None:
     found = now(rehearsed, hub)
     assert (found.head, found.versions, found.state) == (None, {}, "rehearsed")
-    assert found.next == "mteb-de release apply"
+    assert found.next == f"mteb-de release apply mteb-de --out {rehearsed}"
     commit = apply(rehearsed, RELEASE, api=api_of(hub)).commit
     found = now(rehearsed, hub)
     assert (found.head, found.head_is, found.versions) == (commit, ("v1.0.0",), {"v1.0.0": commit})
-    assert (found.state, found.next) == ("applied", "mteb-de release verify")
+    assert (found.state, found.next) == ("applied", f"mteb-de release verify {REPO}@v1.0.0")
     rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
     second = publish(hub, rehearsed, "2.0.0").commit
     repo_of(hub).tags |= {"v1.10.0": commit, "alt": commit}
@@ -64,10 +72,11 @@ def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: Hub, tmp_path: Path) -
     edit(plan_path(rehearsed, RELEASE), gates=["jobs: mining-yield: 10 %"])
     found = now(rehearsed, hub)
     assert (found.state, found.gates) == ("current", ("jobs: mining-yield: 10 %",))
-    assert "of another plan" in found.why and found.next == "mteb-de release rehearse"
-    refused = replace(found, state="rehearsed")
-    assert "apply" in refused.next and refused.next != "mteb-de release apply"
-    assert replace(refused, gates=()).next == "mteb-de release apply"
+    assert "of another plan" in found.why
+    assert found.next == f"mteb-de release rehearse mteb-de --out {rehearsed}"
+    edit(receipt_path(rehearsed, RELEASE), plan=files.sha256(plan_path(rehearsed, RELEASE)))
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("rehearsed", planning(rehearsed)), "apply would refuse the gate"
     (rehearsed / RELEASE / "README.md").write_bytes(b"anders")
     found = now(rehearsed, hub)
     assert found.state == "stale" and "README.md: other bytes" in found.why
@@ -84,7 +93,79 @@ def test_the_command_says_it_in_words_and_in_json(
         f"{REPO}: main is v1.0.0 ({commit})",
         f"  v1.0.0     {commit}",
         "plan: applied, v1.0.0: published as planned",
-        "next: mteb-de release verify",
+        f"next: mteb-de release verify {REPO}@v1.0.0",
     ]
     document = json.loads(call(capsys, *words, "--json").out)
     assert (document["state"], document["versions"]) == ("applied", {"v1.0.0": commit})
+
+
+def test_tables_that_were_built_after_the_release_are_seen(rehearsed: Path, hub: Hub) -> None:
+    apply(rehearsed, RELEASE, api=api_of(hub))
+    (rehearsed / RELEASE / "README.md").unlink()
+    assert now(rehearsed, hub).state == "applied", "the card is written by the plan"
+    rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("rebuilt", planning(rehearsed))
+    assert "published as planned" in found.why
+    assert "jobs/qrels/dev.parquet: other bytes than planned" in found.why
+    without(rehearsed, "jobs")
+    assert "jobs/corpus/corpus.parquet: missing" in now(rehearsed, hub).why
+    assert now(rehearsed, hub).gates == ()
+
+
+def test_tables_that_were_built_before_the_tag_make_the_plan_stale(rehearsed: Path, hub: Hub) -> None:
+    hub.fault("POST", "/tag/", 401)
+    with pytest.raises(RemoteError):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    assert now(rehearsed, hub).state == "unfinished"
+    rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("stale", planning(rehearsed)), "apply would refuse it"
+    assert "jobs/qrels/dev.parquet" in found.why
+
+
+def test_after_a_rollback_main_is_what_it_is(rehearsed: Path, hub: Hub) -> None:
+    publish(hub, rehearsed)
+    rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
+    publish(hub, rehearsed, "2.0.0")
+    assert now(rehearsed, hub).state == "applied"
+    rollback(plan_rollback(REPO, "v1.0.0", api=api_of(hub)), api=api_of(hub))
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("superseded", f"mteb-de release verify {REPO}@v3.0.0")
+    assert found.why == "v2.0.0: published as planned; main is now v3.0.0, with the files of v1.0.0"
+    rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("rebuilt", planning(rehearsed))
+    assert "main is now v3.0.0, with the files of v1.0.0" in found.why
+    head = hub.store.commit(repo_of(hub), "main", [AddFile("neu.txt", b"x")], title="Eingriff").oid
+    assert f"main is now {head}, which no version names" in now(rehearsed, hub).why
+
+
+def test_every_next_command_can_be_typed_as_it_stands(
+    rehearsed: Path,
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    out = tmp_path / "mein ordner"
+    shutil.move(rehearsed, out)
+    receipt_path(out, RELEASE).unlink()
+    for _ in range(4):
+        words = ("release", "status", RELEASE, "--repo", REPO, "--out", str(out))
+        last = call(capsys, *words).out.splitlines()[-1]
+        assert last.startswith("next: mteb-de release ")
+        typed = shlex.split(last.removeprefix("next: mteb-de "))
+        seen.append(typed[1])
+        if typed[1] == "verify":
+            break
+        said = call(capsys, *typed, *(["--yes"] if typed[1] == "apply" else []))
+        assert said.code == 0, said.err
+    assert seen == ["rehearse", "apply", "verify"]
+    assert (
+        call(capsys, "release", "status", RELEASE, "--repo", REPO)
+        .out.splitlines()[-1]
+        .endswith(f"mteb-de release plan mteb-de --repo {REPO}")
+    ), "without a folder of its own"
