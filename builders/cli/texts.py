@@ -37,7 +37,7 @@ def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dic
 def _obstacle(record: Hydrated, locks: Iterable[Lock]) -> str:
     """Return what keeps scores of texts from being held against published ones."""
     if record.stand_in or any(stand_ins(lock) for lock in locks if lock.config == record.config):
-        return "a stand-in for Reddit gave the texts"
+        return "a stand-in for Reddit, or a dump that is no known archive of it, gave the texts"
     if not record.compared:
         return "the sets were drawn from what is there now"
     lost = sum(not one.comparable for one in record.sets)

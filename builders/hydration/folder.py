@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -28,6 +29,7 @@ LOCK = ".lock"
 _README = "README.md"
 _KINDS = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 _OWNER_ONLY = 0o700
+_OF_A_RELEASE = frozenset({"release", "locks", "files"})
 _SPLIT = "test"
 _BODY = """
 # Hydrated texts of {name}
@@ -50,7 +52,7 @@ class Hydrated(Frozen):
         date: The day on which the texts were written.
         compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
             there, say nothing.
-        stand_in: Whether a stand-in for Reddit gave the texts.
+        stand_in: Whether a stand-in for Reddit, or a dump that is not known as an archive of it, gave texts.
         sets: What is left of each published set.
         gone: How many published ids have no text, by reason.
         personal: What was replaced in the texts.
@@ -78,13 +80,27 @@ def refuse_release(out: Path) -> None:
         folder
         for place in (real, out.absolute())
         for folder in (place, *place.parents)
-        if (folder / manifest.NAME).exists()
+        if _is_release(folder / manifest.NAME)
     ]
     if lies_in or real.name in RELEASES:
         raise UsageError(
             f"{out} lies in the release {lies_in[0] if lies_in else real}, and texts must never be published",
             hint="Choose another folder with --out.",
         )
+
+
+def _is_release(path: Path) -> bool:
+    """Say whether a file is the manifest of a release, of any version; others have files of that name too.
+
+    One that cannot be opened counts: rather no texts than texts in a release.
+    """
+    try:
+        told = json.loads(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, ValueError, RecursionError):
+        return False
+    except OSError:
+        return True
+    return isinstance(told, dict) and _OF_A_RELEASE <= told.keys()
 
 
 def refuse_foreign(out: Path, config: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from builders.errors import SourceError, SourceMissing
+from builders.files import sha256
 from builders.sources.reddit.model import Submission
 from builders.sources.reddit.reading import submission
 
@@ -18,6 +20,8 @@ _CHUNK = 1 << 10
 _LONGEST_LINE = 1 << 26
 _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 80
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 
 
@@ -51,6 +55,18 @@ def read_dumps(
                 yield submission(data, origin="dump", checked=_day(data, checked))
         if not number:
             raise SourceError(f"{path}: holds no submission", hint=_FETCH)
+
+
+def archive_of(path: Path) -> str:
+    """Return the name and sha256 of a dump, as `Submission` keeps them.
+
+    Raises:
+        SourceMissing: There is no such file.
+        StorageError: It cannot be read.
+    """
+    if not path.is_file():
+        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.")
+    return f"{_NO_NAME.sub('_', path.name)[-_LONGEST_NAME:]}@{sha256(path)}"
 
 
 def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:
