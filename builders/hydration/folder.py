@@ -39,6 +39,10 @@ and do not pass them on. Run `mteb-de recheck {name}` from time to time; it take
 
 `{record}` says which share of each set is left.
 """
+_MADE_UP = """
+A stand-in for Reddit, or a dump that is not known as an archive of it, gave texts: they tell nothing of
+Reddit.
+"""
 
 
 class Hydrated(Frozen):
@@ -172,7 +176,7 @@ def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: F
     for kind, frame in ({Kind.CLUSTERING_IDS: published} | texts).items():
         data, _ = encode(Table(record.config, kind, _SPLIT, frame))
         files.write_bytes(out / published_path(record.config, kind, _SPLIT), data)
-    files.write_bytes(out / _README, _card(record.config).encode())
+    files.write_bytes(out / _README, _card(record).encode())
     files.write_json(out / NAME, record.model_dump(mode="json"))
 
 
@@ -252,7 +256,8 @@ def _names(folder: Path) -> set[str]:
         raise StorageError(f"{folder}: cannot be read ({error.strerror or error})", hint=hint) from error
 
 
-def _card(name: str) -> str:
+def _card(record: Hydrated) -> str:
+    name = record.config
     configs = [
         {
             "config_name": config_name(name, kind),
@@ -261,4 +266,4 @@ def _card(name: str) -> str:
         for kind in _KINDS
     ]
     head = yaml.safe_dump({"configs": configs}, sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}"
+    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}{_MADE_UP if record.stand_in else ''}"
