@@ -14,7 +14,7 @@ PIECES = st.text(
 )
 ADDRESSES = st.lists(
     st.sampled_from([
-        "www.", "WWW.", "x.example", "https://", "HTTP://", "ftp://", "mailto:", "hanna", "@", "/a?b=1", " ", "(", "*",
+        "www.", "WWW.", "x.example", "https://", "HTTP://", "ftp://", "mailto:", "hanna", "@", "/a?b=1", "(",
     ]),
     max_size=8,
 ).map("".join)  # fmt: skip
@@ -24,7 +24,7 @@ GFM_LINK = re.compile(r"(?:https?|ftp)://[-.\w]|www\.[-.\w]|[-.+\w]+@[-\w]+(?:\.
 
 
 def texts(markdown: str) -> list[str]:
-    """The texts that a renderer searches for addresses: what no mark-up parts, escapes and entities resolved."""
+    """The texts that a renderer searches for addresses: what no mark-up parts, escapes resolved."""
     found = [""]
     for block in RENDERER.parse(markdown):
         for token in block.children or []:
