@@ -18,7 +18,7 @@ _ESCAPES = {ord(mark): f"\\{mark}" for mark in "\\`*_[]~$#!"} | {
     ord("&"): "&amp;",
     ord("|"): "&#124;",
 }
-_AUTOLINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//)|(?<=@)(?=\S)", re.IGNORECASE)
+_AUTOLINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//)|(?<=@)(?=[-\w\\]*\.[-\w\\])", re.IGNORECASE)
 """Where renderers of GitHub's Markdown begin to make a link of plain text."""
 _BREAK = "<!-- -->"
 """Parts a text for them: neither a backslash nor an entity does, since they search the text that is shown."""

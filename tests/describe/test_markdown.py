@@ -19,7 +19,7 @@ ADDRESSES = st.lists(
     max_size=8,
 ).map("".join)  # fmt: skip
 HOSTILE = PIECES | ADDRESSES
-GFM_LINK = re.compile(r"(?:https?|ftp)://[-.\w]|www\.[-.\w]|[-.+\w]+@[-\w]+(?:\.[-\w]+)+", re.IGNORECASE)
+GFM_LINK = re.compile(r"(?:https?|ftp)://[-.\w]|www\.[-.\w]|[-.+\w]+@[-\w]*(?:\.[-\w]+)+", re.IGNORECASE)
 """What GitHub's Markdown makes a link of, wherever it stands in a text that is shown (GFM 6.9, no less)."""
 
 
@@ -83,6 +83,11 @@ def test_an_address_is_shown_whole_and_is_no_link(text: str) -> None:
     assert GFM_LINK.search(text)
     assert not [found for found in texts(escape(text)) if GFM_LINK.search(found)]
     assert "".join(texts(escape(text))) == text
+
+
+@pytest.mark.parametrize("text", ["nDCG@10", "recall@10.", "@hanna", "a: b", "wwwx.example"])
+def test_what_is_no_address_stays_as_it_is(text: str) -> None:
+    assert escape(text) == text
 
 
 @given(st.lists(st.tuples(HOSTILE, HOSTILE), max_size=4))
