@@ -15,7 +15,8 @@ def facts(prepared: Prepared, assignment: pl.DataFrame) -> dict[str, int]:
         assignment: ``_id``, ``split`` of every query.
 
     Returns:
-        Whole numbers by name. "shared" counts test queries that have a positive which a train query has too.
+        Whole numbers by name. ``test_queries_sharing_positives_with_train`` counts test queries of which a
+        positive is also one of a train query.
     """
     qrels = prepared.relations.qrels.join(
         assignment.select("split", **{"query-id": "_id"}), on="query-id", how="inner"

@@ -98,13 +98,13 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
     Args:
         spec: The config.
         read: The ids of the upstream.
-        ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str.
+        ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin``, ``archive`` str.
 
     Raises:
         SourceMissing: The ledger does not tell what became of an id.
     """
     listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
-    columns = ["id", "status", "subreddit", "checked", "origin"]
+    columns = ["id", "status", "subreddit", "checked", "origin", "archive"]
     known = ledger.select(pl.col(columns).cast(pl.String))
     statuses = _spelt_alike(listed.join(known, on="id", how="left").sort("id"))
     _refuse_unanswered(spec, statuses.filter(pl.col("status").is_null() | (pl.col("status") == "error")))
@@ -209,7 +209,8 @@ def _write(
         "ledger": {
             "first": told["checked"].min(),
             "last": told["checked"].max(),
-            "origins": dict(told.group_by("origin").len().sort("origin").iter_rows()),
+            "origins": _counts(told, "origin"),
+            "archives": _counts(told, "archive"),
         },
     }
     held = {row for one in drawn for row in one.rows}
@@ -240,6 +241,11 @@ def _write(
     }
     put(options.out, lock, encoded, beside)
     return lock
+
+
+def _counts(told: pl.DataFrame, column: str) -> dict[str, int]:
+    """Return how many answers have which value; none for those without one."""
+    return dict(told.filter(pl.col(column) != "").group_by(column).len().sort(column).iter_rows())
 
 
 def _set(submissions: pl.DataFrame, drawn: DrawnSet) -> SetLock:

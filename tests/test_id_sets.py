@@ -100,7 +100,12 @@ def test_ids_and_labels_are_published_and_nothing_else(tmp_path: Path) -> None:
     assert clustering is not None and clustering.texts == {}
     assert [one.labels for one in clustering.sets] == [min(k, len(LABELS)) for k in _drawn_sizes()]
     assert {one.level for one in clustering.sets} == {"subreddit"} and lock.personal == {}
-    assert lock.parameters["ledger"] == {"first": str(DAY), "last": str(DAY), "origins": {"api": 70}}
+    assert lock.parameters["ledger"] == {
+        "first": str(DAY),
+        "last": str(DAY),
+        "origins": {"api": 70},
+        "archives": {},
+    }
 
 
 def _drawn_sizes() -> list[int]:
@@ -161,7 +166,8 @@ def test_a_ledger_of_a_stand_in_has_no_revision(tmp_path: Path) -> None:
     assert lock.sources[1].revision == ""
     assert stand_ins(lock)[1:] == [
         f"subreddit: {LEDGER} was read from a folder, not from its upstream",
-        "subreddit: a stand-in for Reddit gave 1 answers of its ledger",
+        "subreddit: a stand-in for Reddit gave 1 answers of its ledger; "
+        "a dump is one unless its sha256 is that of a known archive",
     ]
 
 
@@ -208,10 +214,13 @@ def test_a_dump_of_another_time_is_a_gate(tmp_path: Path) -> None:
     sources = write_upstream(tmp_path / "sources")
     lacking = [f"leer{number:03}" for number in range(30)]
     write_list(sources, [*posts(), *lacking])
-    there = [entry(name, origin="dump", subreddit=data["subreddit"]) for name, data in posts().items()]
-    write_ledger(sources, [*there, *(entry(n, Status.MISSING, origin="dump", subreddit="") for n in lacking)])
+    dump = {"origin": "dump", "archive": f"RS_2024-05.zst@{'ab' * 32}"}
+    there = [entry(name, **dump, subreddit=data["subreddit"]) for name, data in posts().items()]
+    absent = [entry(name, Status.MISSING, **dump, subreddit="") for name in lacking]
+    write_statuses(sources / LEDGER, statuses([*there, *absent], archives={"ab" * 32}))
     lock = built(tmp_path / "out", sources)
     assert lock.parameters["ledger"]["origins"] == {"dump": 100}
+    assert lock.parameters["ledger"]["archives"] == {dump["archive"]: 100}
     gate = [finding for finding in lock.findings if finding.severity == "gate"]
     assert [(finding.code, finding.count) for finding in gate] == [("submission-missing", 30)]
 

@@ -72,6 +72,7 @@ _WIDEST = 200
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for the HTML and Markdown report.",
 )
+@click.option("--overwrite", is_flag=True, help="Write over a report that holds more, or that is not ours.")
 @click.option("--cite", is_flag=True, help="Have the card of the next build cite these scores.")
 @click.option(
     "--locks",
@@ -91,6 +92,7 @@ def command(
     workers: int | None,
     hydrated: Path | None,
     report: Path | None,
+    overwrite: bool,
     cite: bool,
     locks: Path | None,
     as_json: bool,
@@ -122,7 +124,9 @@ def command(
     from builders.evaluation.candidates import candidate, default_names
     from builders.evaluation.cite import require_citable
     from builders.evaluation.compare import compare
+    from builders.evaluation.coverage import coverage, planned, require_wider
     from builders.evaluation.pipelines import PIPELINES
+    from builders.evaluation.report import report_paths
     from builders.evaluation.run import Options, evaluate, failed
     from builders.evaluation.sanity import check
     from builders.evaluation.scoreboard import scoreboards
@@ -141,6 +145,8 @@ def command(
     candidates = [candidate(name, offline=offline, workers=workers) for name in dict.fromkeys(names)]
     chosen = tuple(PIPELINES) if "all" in pipelines else pipelines or ("minibatch-kmeans",)
     options = Options(out=out, split=split, pipelines=chosen, texts=texts)
+    if report is not None and not overwrite:
+        require_wider(report_paths(report), planned(specs, candidates, split=split, pipelines=chosen))
     evaluation = evaluate(specs, candidates, options, lines)
     compared = compare(evaluation.results, evaluation.locks)
     findings = check(evaluation.results, evaluation.baselines, evaluation.chances)
@@ -161,6 +167,8 @@ def command(
     if report is not None:
         from builders.evaluation.report import write_report
 
+        if not overwrite:
+            require_wider(report_paths(report), coverage(evaluation.results))
         content = _content(specs, out, texts, evaluation, compared, findings)
         lines.step("report", *map(str, write_report(content, report)))
     bad = any(one.verdict == "differs" for one in compared) or any(f.severity == "error" for f in findings)
@@ -291,7 +299,7 @@ def _content(
     from builders.evaluation.figures import read_figures
     from builders.evaluation.report import ReportContent
 
-    hydrated = next((one.folder for one in texts.values()), None)
+    hydrated = next(iter(texts.values()), None)
     return ReportContent(
         results=evaluation.results,
         compared=tuple(compared),

@@ -105,6 +105,8 @@ def command(
         say(f"set {one.number}: {left}{verdict}{left_out}")
     if not record.compared:
         say("drawn from what is there now: no published sets to compare with, which --from REPO@TAG names")
+    if record.stand_in:
+        say("a stand-in for Reddit, or a dump that is no known archive of it, gave texts")
     gone = ", ".join(f"{count:,} {reason}" for reason, count in record.gone.items())
     say(f"{spec.name}: texts in {out}{f'; without a text: {gone}' if gone else ''}")
 

@@ -31,13 +31,14 @@ def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dic
             hint = "Run mteb-de hydrate first."
             raise StorageError(f"{folder}: no hydrated texts to evaluate", hint=hint)
         return {}
-    return {record.config: TextFolder(place, _obstacle(record, locks))}
+    made_up = record.stand_in or any(stand_ins(lock) for lock in locks if lock.config == record.config)
+    return {record.config: TextFolder(place, _obstacle(record, stand_in=made_up), made_up)}
 
 
-def _obstacle(record: Hydrated, locks: Iterable[Lock]) -> str:
+def _obstacle(record: Hydrated, *, stand_in: bool) -> str:
     """Return what keeps scores of texts from being held against published ones."""
-    if record.stand_in or any(stand_ins(lock) for lock in locks if lock.config == record.config):
-        return "a stand-in for Reddit gave the texts"
+    if stand_in:
+        return "a stand-in for Reddit, or a dump that is no known archive of it, gave the texts"
     if not record.compared:
         return "the sets were drawn from what is there now"
     lost = sum(not one.comparable for one in record.sets)

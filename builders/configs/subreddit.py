@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from builders.personal.kinds import ALL_KINDS
 from builders.sets import Grouped
 from builders.sources.model import HttpSource, LocalFile
@@ -13,6 +15,9 @@ from builders.text.reddit import clean
 
 LIST = "submission_ids.txt"
 LEDGER = "subreddit.ledger.tsv"
+ARCHIVES: dict[str, str] = {}
+"""Dumps of Reddit by their sha256, with the name under which each is known. A line here is a maintainer's
+word that the file is an archive of Reddit, and not made by hand; there is none yet."""
 COMMIT = "75e180b184fa6e14128936dc2b15f1e6b3ecd6de"
 
 
@@ -44,12 +49,13 @@ CONFIG = Ids(
         folder="reddit",
         hint="Run `mteb-de hydrate subreddit`, which writes the ledger there: with praw_client_id, "
         "praw_client_secret and praw_user_agent of a Reddit app, or from dumps of Reddit with --dump FILE.",
-        is_stand_in=is_stand_in,
+        is_stand_in=partial(is_stand_in, archives=ARCHIVES),
     ),
     read=read,
     sets=(Grouped(level="subreddit", label="subreddit"),),
     clean=clean,
     personal=ALL_KINDS,
+    archives=ARCHIVES,
     notes=(
         "Submissions vanish, so sets that were fetched on different days differ. Below 90 percent of a set, "
         "scores are not comparable.",

@@ -13,6 +13,7 @@ from typing import Any
 
 from builders import files
 from builders.configs.subreddit import LEDGER, LIST
+from builders.sources.reddit.dump import archive_of
 from builders.sources.reddit.model import Status, Submission
 from builders.sources.reddit.reading import submission
 from builders.sources.reddit.statuses import statuses, write_statuses
@@ -61,7 +62,7 @@ def lay_out(folder: Path) -> None:
     listed = ids(made, rng)
     files.write_bytes(folder / LIST, "".join(f"{line}\n" for line in ["id", *listed]).encode())
     files.write_bytes(folder / DUMP, dump(made))
-    write_statuses(folder / LEDGER, statuses(_answers(made, listed), stand_in=True))
+    write_statuses(folder / LEDGER, statuses(_answers(made, listed, archive_of(folder / DUMP))))
 
 
 def posts(rng: random.Random) -> list[Post]:
@@ -95,13 +96,14 @@ def dump(made: list[Post]) -> bytes:
     return zstandard.ZstdCompressor(level=3).compress(lines.encode())
 
 
-def _answers(made: list[Post], listed: list[str]) -> list[Submission]:
+def _answers(made: list[Post], listed: list[str], archive: str) -> list[Submission]:
     found = {post["id"]: submission(post, origin="dump", checked=CHECKED) for post in made}
     absent = sorted(set(listed) - found.keys())
-    return [
+    answers = [
         *found.values(),
         *(Submission(id=name, status=Status.MISSING, checked=CHECKED, origin="dump") for name in absent),
     ]
+    return [answer.model_copy(update={"archive": archive}) for answer in answers]
 
 
 def _pieces() -> dict[tuple[str, str], list[str]]:

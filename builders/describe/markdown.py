@@ -18,6 +18,10 @@ _ESCAPES = {ord(mark): f"\\{mark}" for mark in "\\`*_[]~$#!"} | {
     ord("&"): "&amp;",
     ord("|"): "&#124;",
 }
+_AUTOLINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//)|(?<=@)(?=[-\w\\]*\.[-\w\\])", re.IGNORECASE)
+"""Where renderers of GitHub's Markdown begin to make a link of plain text."""
+_BREAK = "<!-- -->"
+"""Parts a text for them: neither a backslash nor an entity does, since they search the text that is shown."""
 _LIST_MARK = re.compile(r"^(?:([-+=:])(?![0-9])|([0-9]{1,9})([.)])(?=\s|$))")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(?: %)?|[<>] [0-9.]+ %")
 _NOTHING = "–"
@@ -27,13 +31,15 @@ _PLAIN_CODE = re.compile(r"""[\w ./:@=+,()*<>#"'-]+""")
 def escape(value: object) -> Markdown:
     """Return a value as one line of text that no Markdown or HTML rule changes.
 
-    White space, line breaks included, becomes one space; control characters go; whole numbers get commas.
+    White space, line breaks included, becomes one space; control characters go; whole numbers get commas. No
+    address in it becomes a link.
     """
     if isinstance(value, Markdown):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Markdown(f"{value:,}")
-    return Markdown(_LIST_MARK.sub(_escape_mark, _one_line(value).translate(_ESCAPES)))
+    text = _LIST_MARK.sub(_escape_mark, _one_line(value).translate(_ESCAPES))
+    return Markdown(_AUTOLINK.sub(_BREAK, text))
 
 
 def code(value: object) -> Markdown:

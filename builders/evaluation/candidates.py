@@ -18,7 +18,8 @@ from builders.lock.model import EncoderLock, Lock
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
 BM25 = "bm25"
-RULES = ("random", "constant", "oracle")
+RANDOM = "random"
+RULES = (RANDOM, "constant", "oracle")
 NAMES = ("offline", "e5", "hashing", BM25, *RULES)
 _HINT = f"Name one of {', '.join(NAMES)}, a folder of a sentence-transformers model, or OWNER/NAME@COMMIT."
 _LONGEST_NAME = 60

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from builders.errors import UsageError
 from builders.evaluation import pipelines as ways
 from builders.evaluation.clustering import NumberedSet, numbered, summed_up, unique_texts, v_measure
 from builders.evaluation.model import ClusteringResult, EncoderFacts, SetScore
 from builders.steps import SEED, Progress
 
-Rule = Literal["random", "constant", "oracle"]
-RULES: tuple[Rule, ...] = ("random", "constant", "oracle")
-
 DIMENSIONS = 16
 """Of random vectors. In more dimensions k-means makes more uneven clusters of them, and chance is smaller:
 few are cheap, and hold an encoder against the larger chance."""
-EXACT = "k-means"
-"""The pipeline of the oracle, see `rule_scores`."""
 _MTEB: Final = "minibatch-kmeans"
 _DEALS = 10
 
@@ -92,58 +84,3 @@ def chance(sets: pl.DataFrame, *, seed: int = SEED, dimensions: int = DIMENSIONS
     """
     _, mean, error = simulate(sets, config="chance", seed=seed, dimensions=dimensions)
     return mean, error
-
-
-def rule_scores(
-    sets: pl.DataFrame, rule: str, *, config: str, seed: int = SEED, progress: Progress | None = None
-) -> ClusteringResult:
-    """Score an encoder that needs no model.
-
-    "random" must score near `chance`, see `simulate`. "constant" gives all texts the same vector: k-means
-    finds one cluster, up to rounding, which scores 0.0 in every set with several labels. "oracle" gives each
-    row a vector that stands for its label: k-means over all rows finds the labels, 1.0. Neither of these two
-    needs a fit. mteb's k-means takes its first centres from a sample of 1,500 rows, which misses rare labels,
-    and so keeps even an oracle a little below 1.0.
-
-    Args:
-        sets: As `clustering.read_sets` returns them.
-        rule: One of `RULES`.
-        config: As published.
-        seed: Of the random vectors and of k-means.
-        progress: Told of each set that is scored.
-
-    Returns:
-        The result; its pipeline is mteb's, or `EXACT` for the oracle.
-
-    Raises:
-        UsageError: There is no such rule.
-    """
-    match rule:
-        case "random":
-            return simulate(sets, config=config, seed=seed, progress=progress)[0]
-        case "constant":
-            facts = EncoderFacts(name=rule, kind="rule", dimensions=1)
-            return summed_up(config, facts, _MTEB, [_scored(one, np.zeros_like) for one in _labelled(sets)])
-        case "oracle":
-            return summed_up(config, _oracle(sets), EXACT, [_scored(one, np.copy) for one in _labelled(sets)])
-        case _:
-            raise UsageError(f"no rule {rule}", hint=f"There are {', '.join(RULES)}.")
-
-
-def _oracle(sets: pl.DataFrame) -> EncoderFacts:
-    most = sets.select(pl.col("labels").list.n_unique().max()).item()
-    return EncoderFacts(name="oracle", kind="rule", dimensions=most)
-
-
-def _labelled(sets: pl.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield level and labels of each set, these as whole numbers from 0."""
-    for level, labels in zip(sets["level"], sets["labels"], strict=True):
-        yield level, labels.rank("dense").cast(pl.Int64).to_numpy() - 1
-
-
-def _scored(
-    one: tuple[str, NDArray[np.int64]], clusters_of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-) -> SetScore:
-    level, codes = one
-    value = v_measure(codes, clusters_of(codes))
-    return SetScore(level=level, rows=len(codes), labels=int(codes.max()) + 1, v_measure=value)

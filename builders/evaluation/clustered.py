@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from builders.evaluation import pipelines as ways
 from builders.evaluation.candidates import Candidate, facts_of
-from builders.evaluation.chance import rule_scores, simulate
+from builders.evaluation.chance import simulate
 from builders.evaluation.clustering import score_pipelines, summed_up, unique_texts
 from builders.evaluation.model import ClusteringResult, EncoderFacts, Result
 from builders.evaluation.pipelines import check_rows
@@ -82,24 +82,14 @@ def by_encoder(
         attempt(partial(_of_table, group, one, identity, texts, vectors))
 
 
-def by_rule(tables: Sequence[Table], rule: str) -> Iterator[ClusteringResult]:
-    """Cluster what a rule makes of texts or labels; see `chance.rule_scores`.
+def by_random(tables: Sequence[Table]) -> Iterator[ClusteringResult]:
+    """Cluster random vectors of every table; see `chance.simulate`.
 
     Raises:
         StorageError: Something cannot be read or written.
     """
     for table, variant in itertools.product(tables, CLUSTERING):
-        if rule == "random":
-            yield by_chance(table, variant)[0]
-            continue
-        path = _rule_path(table, variant, rule)
-        kept = read_result(path)
-        if isinstance(kept, ClusteringResult):
-            yield kept
-            continue
-        config, seed = table.config(variant), table.options.seed
-        found = rule_scores(table.sets(variant), rule, config=config, seed=seed, progress=table.progress)
-        yield table.keep(path, found)
+        yield by_chance(table, variant)[0]
 
 
 def by_chance(table: Table, variant: str) -> tuple[ClusteringResult, SetChance]:

@@ -13,6 +13,7 @@ from builders import files
 from builders.errors import StorageError
 from builders.evaluation.lengths import Lengths, lengths
 from builders.evaluation.overlap import Overlap, overlap
+from builders.evaluation.places import TextFolder
 from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import Frozen, Lock, read_lock
@@ -71,14 +72,14 @@ class ConfigFigures(Frozen):
 
 
 def read_figures(
-    out: Path, specs: Iterable[ConfigSpec], *, hydrated: Path | None = None, seed: int = 42
+    out: Path, specs: Iterable[ConfigSpec], *, hydrated: TextFolder | None = None, seed: int = 42
 ) -> tuple[ConfigFigures, ...]:
     """Read the figures of built configs.
 
     Args:
         out: The folder that was built into.
         specs: The configs.
-        hydrated: Folder of the texts that a release must not hold: where it has those of a config of ids, the
+        hydrated: The texts that a release must not hold: where a folder has those of a config of ids, the
             figures are theirs, and the config need not be built.
         seed: Of the choice of queries and passages whose words are compared.
 
@@ -91,9 +92,9 @@ def read_figures(
     return tuple(_read(out, spec, hydrated, seed) for spec in specs)
 
 
-def _read(out: Path, spec: ConfigSpec, hydrated: Path | None, seed: int) -> ConfigFigures:
-    if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated, spec.name)):
-        return clustering_figures(spec.name, texts)
+def _read(out: Path, spec: ConfigSpec, hydrated: TextFolder | None, seed: int) -> ConfigFigures:
+    if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated.folder, spec.name)):
+        return clustering_figures(spec.name, texts).model_copy(update={"stand_in": hydrated.stand_in})
     lock = read_lock(work_folder(out, spec.name) / "lock.json")
     stand_in = not whole_upstream(lock.sources, lock.parameters)
     return _built(spec.name, _Tables(out, lock), seed).model_copy(update={"stand_in": stand_in})

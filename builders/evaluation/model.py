@@ -93,8 +93,7 @@ class ClusteringResult(Frozen):
     Attributes:
         config: As published: "blurbs-clustering-s2s".
         encoder: What was evaluated.
-        pipeline: Name in `builders.evaluation.pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan"; or
-            "k-means" for the oracle.
+        pipeline: Name in `builders.evaluation.pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan".
         v_measure: Mean over all sets, as mteb has it.
         spread: Population standard deviation over all sets.
         levels: By level, "coarse", "fine", "within" (all genres together), "topic".

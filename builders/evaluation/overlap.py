@@ -19,7 +19,7 @@ class Overlap(Frozen):
         queries: How many were compared.
         of: Out of how many.
         positive: Mean share in the positive.
-        random: Mean share in the other passage.
+        random: Mean share in the other passage; None where each passage that was drawn was a positive.
         positive_tenths: Queries by tenth of the share, the last with 1.
         random_tenths: The same for the other passage.
     """
@@ -27,7 +27,7 @@ class Overlap(Frozen):
     queries: int
     of: int
     positive: float
-    random: float
+    random: float | None
     positive_tenths: tuple[int, ...]
     random_tenths: tuple[int, ...]
 
@@ -72,7 +72,7 @@ def overlap(
         queries=len(near),
         of=of,
         positive=_mean(near),
-        random=_mean(far),
+        random=_mean(far) if len(far) else None,
         positive_tenths=_tenths(near),
         random_tenths=_tenths(far),
     )
@@ -100,4 +100,4 @@ def _tenths(shares: pl.Series) -> tuple[int, ...]:
 
 
 def _mean(shares: pl.Series) -> float:
-    return round(sum(shares.to_list()) / len(shares), 6) if len(shares) else 0.0
+    return round(sum(shares.to_list()) / len(shares), 6)

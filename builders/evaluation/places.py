@@ -27,10 +27,12 @@ class TextFolder:
     Attributes:
         folder: Where tables lie in the published layout.
         obstacle: What keeps scores of these texts from being held against published ones; empty for nothing.
+        stand_in: Whether a stand-in for Reddit gave texts, or the sets that they stand in.
     """
 
     folder: Path
     obstacle: str = ""
+    stand_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,11 @@ from builders.describe.markdown import table as markdown_table
 from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks
 from builders.evaluation.blocks import NOTHING, Block, Section, Table, table
 from builders.evaluation.compare import Compared
+from builders.evaluation.coverage import record
 from builders.evaluation.figures import ConfigFigures, read_figures
 from builders.evaluation.model import Result
 
-__all__ = ["ReportContent", "html", "markdown", "read_figures", "sections", "write_report"]
+__all__ = ["ReportContent", "html", "markdown", "read_figures", "report_paths", "sections", "write_report"]
 
 NAME = "evaluation"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]{0,30}(?: %)?(?: to [0-9][0-9.,]{0,30})?|[<>] [0-9.]{1,8} %")
@@ -46,8 +47,13 @@ class ReportContent:
     figures: tuple[ConfigFigures, ...] = ()
 
 
+def report_paths(folder: Path) -> list[Path]:
+    """Return the files of a report, Markdown first."""
+    return [folder / f"{NAME}.md", folder / f"{NAME}.html"]
+
+
 def write_report(content: ReportContent, folder: Path) -> list[Path]:
-    """Write evaluation.md and evaluation.html.
+    """Write evaluation.md and evaluation.html, over those that are there; see `coverage.require_wider`.
 
     Args:
         content: What the report is made from.
@@ -60,8 +66,9 @@ def write_report(content: ReportContent, folder: Path) -> list[Path]:
         StorageError: A file cannot be written.
     """
     told = sections(content)
-    paths = [folder / f"{NAME}.md", folder / f"{NAME}.html"]
-    for path, text in zip(paths, (markdown(told), html(told)), strict=True):
+    paths = report_paths(folder)
+    texts = (f"{markdown(told)}\n{record(content.results)}", html(told))
+    for path, text in zip(paths, texts, strict=True):
         files.write_bytes(path, text.encode(errors="replace"))
     return paths
 

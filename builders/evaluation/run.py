@@ -17,7 +17,7 @@ from builders.encoders import Encoder
 from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError, UsageError
 from builders.evaluation import clustered
 from builders.evaluation import pipelines as ways
-from builders.evaluation.candidates import BM25, RULES, Candidate, facts_of, naming, pinned_encoder
+from builders.evaluation.candidates import BM25, RANDOM, RULES, Candidate, facts_of, naming, pinned_encoder
 from builders.evaluation.lexical import BM25_FACTS, bm25_parts
 from builders.evaluation.model import EncoderFacts, Result, RetrievalResult
 from builders.evaluation.pairs import ALL, Judged
@@ -161,10 +161,10 @@ def _score(
     if one.kind == "dense":
         by_table = partial(found.take, one)
         found.take(one, partial(clustered.by_encoder, to_cluster, one, pipelines, by_table))
-    elif one.kind == "rule":
-        found.take(one, partial(clustered.by_rule, to_cluster, one.name))
+    elif one.name == RANDOM:
+        found.take(one, partial(clustered.by_random, to_cluster))
     elif to_cluster:
-        found.progress.step(label(one.name), "ranks and has no vectors: left out of clustering")
+        found.progress.step(label(one.name), "gives no vectors: left out of clustering")
 
 
 def _score_baselines(
@@ -178,8 +178,7 @@ def _score_baselines(
         for work in works:
             if not found.take(None, work):
                 break
-    for rule in RULES:
-        found.take(None, partial(clustered.by_rule, to_cluster, rule))
+    found.take(None, partial(clustered.by_random, to_cluster))
     for table, variant in itertools.product(to_cluster, CLUSTERING):
         chances[table.config(variant)] = clustered.by_chance(table, variant)[1].model_dump()
     return chances
@@ -194,7 +193,8 @@ def _order(
         first = (configs.index(builder_of(result)), encoders.index(result.encoder.name))
         if isinstance(result, RetrievalResult):
             return first
-        pipeline = pipelines.index(result.pipeline) if result.pipeline in pipelines else -1  # an oracle's own
+        asked = result.pipeline in pipelines  # random vectors are clustered by mteb's own pipeline alone
+        pipeline = pipelines.index(result.pipeline) if asked else -1
         return (*first, kinds.index(kind_of(result.config)), pipeline)
 
     return place

@@ -1,4 +1,4 @@
-"""Rules about scores: what knows nothing scores at chance, what knows all scores 1, encoders between."""
+"""Rules about scores: what knows nothing scores at chance, what knows all finds all, encoders between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ AT_CHANCE = 0.01
 UNTOLD = 0.5
 """Where chance alone may reach as much, no score tells an encoder from a random one."""
 _ROUNDED = 1e-5
-_TOUCHED = 1e-9
 
 RANDOM = Code(
     "eval-random-off-chance",
@@ -40,7 +39,7 @@ ORACLE = Code(
     "eval-oracle-below-one",
     Severity.ERROR,
     "scores of an oracle below 1",
-    "Positives are missing from the corpus, or one text has several labels: run mteb-de check.",
+    "Positives are missing from the corpus: run mteb-de check.",
 )
 LEXICAL = Code(
     "eval-words-suffice",
@@ -126,19 +125,14 @@ def _off_chance(results: Iterable[Result], chances: Mapping[str, Mapping[str, fl
 
 
 def _constant_above(results: Iterable[Result], chances: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Search breaks ties by id, so that chance is what is left; of equal vectors no cluster can be made."""
+    """Search breaks ties by id, so that chance is what is left."""
     for one in results:
-        if isinstance(one, RetrievalResult):
-            if place_of(one) not in chances:
-                continue
-            chance = chances[place_of(one)]
-            allowed = chance["ndcg_at_10"] + ERRORS_WIDE * chance["ndcg_at_10_shared_error"] + _ROUNDED
-            if main_score(one) > allowed:
-                yield _beside(one, main_score(one), chance["ndcg_at_10"])
+        if place_of(one) not in chances:
             continue
-        for number, found in enumerate(one.sets, 1):
-            if found.labels > 1 and found.v_measure > _TOUCHED:
-                yield f"{one.config}, set {number}: {found.v_measure:.6f}, chance 0"
+        chance = chances[place_of(one)]
+        allowed = chance["ndcg_at_10"] + ERRORS_WIDE * chance["ndcg_at_10_shared_error"] + _ROUNDED
+        if main_score(one) > allowed:
+            yield _beside(one, main_score(one), chance["ndcg_at_10"])
 
 
 def _below_one(results: Iterable[Result]) -> Iterator[str]:

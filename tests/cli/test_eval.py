@@ -13,7 +13,7 @@ import pytest
 
 from builders.lock.manifest import work_folder
 from builders.rehearsal import Hub, serve
-from tests.cli.kit import call
+from tests.cli.kit import Said, call
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.end_to_end.kit import run
 from tests.evaluation.built import build_sample
@@ -223,8 +223,58 @@ def test_hydrated_texts_are_evaluated_where_they_are(
     assert "subreddit-clustering-p2p" in (report / "evaluation.md").read_text(encoding="utf-8")
     elsewhere = write_hydrated(tmp_path / "texte")
     asked = ("eval", "subreddit", "--out", str(tmp_path / "leer"), *CHEAP, "--hydrated", str(elsewhere))
+    before = files_of(report)
     said = call(capsys, *asked, "--report", str(report))
+    assert said.code == 2 and "--overwrite" in said.err and files_of(report) == before
+    said = call(capsys, *asked, "--report", str(report), "--overwrite")
     assert said.code == 0 and "subreddit-clustering-s2s" in said.out
+    assert files_of(report) != before
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_a_narrower_evaluation_keeps_a_fuller_report(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(*more: str) -> Said:
+        return call(capsys, *words(out, *CHEAP, "--report", str(tmp_path / "report"), *more))
+
+    assert asked("--encoder", "bm25").code == 0
+    before = files_of(tmp_path / "report")
+    for narrower in ((), ("germandpr",), ("germandpr", "--encoder", "bm25"), ("--split", "all")):
+        said = asked(*narrower)
+        assert said.code == 2 and said.out == "" and "results that this evaluation lacks, of " in said.err
+        assert files_of(tmp_path / "report") == before
+    assert asked("--encoder", "bm25").code == 0 and files_of(tmp_path / "report") == before
+    assert asked("--encoder", "bm25", "--encoder", "random", "--pipeline", "pca+minibatch-kmeans",
+                 "--pipeline", "minibatch-kmeans").code == 0  # fmt: skip
+    assert asked("--encoder", "bm25", "--overwrite").code == 0
+    assert files_of(tmp_path / "report") == before
+
+
+def test_a_report_that_lacks_what_failed_does_not_replace_the_whole_one(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "modell"
+    write_model(tiny_weights(), folder)
+    asked = words(out, "germandpr", *CHEAP, "--encoder", str(folder), "--report", str(tmp_path / "report"))
+    assert call(capsys, *asked).code == 0
+    before = files_of(tmp_path / "report")
+    (folder / "model.safetensors").write_bytes(b"nichts")
+    said = call(capsys, *asked)
+    assert said.code == 2 and "hashing" in said.out and files_of(tmp_path / "report") == before
+
+
+@pytest.mark.parametrize("name", ["evaluation.md", "evaluation.html"])
+def test_a_file_of_ones_own_is_not_written_over(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / name).write_text("Mein Bericht", encoding="utf-8")
+    said = call(capsys, *words(out, "germandpr", *CHEAP, "--report", str(tmp_path)))
+    assert said.code == 2 and "does not say what it holds" in said.err
+    assert (tmp_path / name).read_text(encoding="utf-8") == "Mein Bericht"
 
 
 def test_citing_is_for_builds_that_may_be_published(

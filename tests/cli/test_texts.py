@@ -7,6 +7,7 @@ import pytest
 
 from builders.cli.texts import hydrated_texts
 from builders.errors import StorageError
+from builders.evaluation.places import TextFolder
 from builders.lock.model import Lock
 from tests.evaluation.hydrated import write_hydrated
 
@@ -44,9 +45,10 @@ def test_texts_of_a_stand_in_are_not_compared(tmp_path: Path) -> None:
         files=(),
     )
     found = hydrated_texts(tmp_path, None, [lock])
-    assert found["subreddit"].obstacle == "a stand-in for Reddit gave the texts"
+    assert found["subreddit"].obstacle.startswith("a stand-in for Reddit")
+    assert found["subreddit"].stand_in
     other = lock.model_copy(update={"config": "jobs"})
-    assert hydrated_texts(tmp_path, None, [other])["subreddit"].obstacle == ""
+    assert hydrated_texts(tmp_path, None, [other])["subreddit"] == TextFolder(tmp_path / "hydrated")
 
 
 def test_no_texts_are_no_fault_unless_they_were_asked_for(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -182,3 +183,20 @@ def _lock(
         ),
         files=tuple(sorted(files, key=lambda file: file.path)),
     )  # fmt: skip
+
+
+def unseparated(card: str) -> list[str]:
+    """The lines that begin a paragraph, heading, table, quotation or code and follow on another one."""
+    found, before, in_code = [], "", False
+    for line in card.partition("\n---\n")[2].splitlines():
+        fence = line.startswith("```")
+        if not in_code and before.strip():
+            begins = fence or re.match(r"#|<details>|\*\*[^*]+\.\*\*", line)
+            table = line.startswith("|") and not before.startswith("|")
+            quotation = line.startswith(">") and not before.startswith(">")
+            after_table = before.startswith("|") and line.strip() and not line.startswith("|")
+            if begins or table or quotation or after_table:
+                found.append(line)
+        in_code ^= fence
+        before = "" if fence else line
+    return found

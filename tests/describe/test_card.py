@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from builders.errors import UsageError
 from builders.lock.model import FindingLock, Funnel, Lock
 from builders.rehearsal.metadata import card_errors
 from builders.spec import Retrieval
+from builders.triplets import read_triplets
 from tests.describe import kit
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:datasets.*")
@@ -211,7 +213,7 @@ def test_hostile_values_break_neither_card_nor_metadata(built: kit.Built, value:
     data = metadata_of(text)
     assert data["pretty_name"] == " ".join(value.split())
     assert data == metadata == yaml.safe_load(text.split("\n---\n")[0].removeprefix("---\n"))
-    html = RENDERER.render(body(text))
+    html = RENDERER.render(body(text)).replace("<!-- -->", "")  # which parts an address, see `escape`
     assert _skeleton(html) == _skeleton(RENDERER.render(body(_card_with(built, "harmlos")[0])))
     assert "javascript:" not in re.sub(r' alt="[^"]*"|(?<=>)[^<]*(?=<)', "", html)
 
@@ -335,12 +337,23 @@ def test_the_code_on_the_card_runs(built: kit.Built) -> None:
     ]
     names: dict[str, Any] = {}
     exec("\n".join(local), names)
-    assert names["corpus"].height == 15
+    assert names["corpus"].height == 12
     assert names["evaluator"].queries == [text for _, text in _test_queries(built)]
     triplets = names["triplets"]
-    assert triplets.columns == ["anchor", "positive", "negative"]
-    assert triplets.height == 26
-    assert (triplets["positive"] != triplets["negative"]).all()
+    assert triplets.height == pl.read_parquet(built.root / "jobs/hard_negatives/train.parquet").height > 0
+    assert triplets.equals(read_triplets(built.root))
+
+
+def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> None:
+    finding = FindingLock(code="x", severity="note", message="y", count=1)
+    plain = changed(built, lambda lock: lock)
+    assert "\n\n**Data statement.**" in plain and "No person has judged" in plain
+    for text in (
+        card(built),
+        plain,
+        changed(built, lambda lock: lock.model_copy(update={"findings": (finding,)})),
+    ):
+        assert kit.unseparated(text) == []
 
 
 def _test_queries(built: kit.Built) -> list[tuple[str, str]]:

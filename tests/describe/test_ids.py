@@ -58,6 +58,10 @@ def card(built: kit.Built) -> str:
     return (built.root / "README.md").read_text(encoding="utf-8")
 
 
+def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> None:
+    assert kit.unseparated(card(built)) == []
+
+
 def test_the_metadata_is_what_the_hub_takes(built: kit.Built) -> None:
     loaded = DatasetCard.load(built.root / "README.md").data.to_dict()
     assert not card_errors(card(built).encode(), "dataset")
@@ -106,6 +110,7 @@ def test_answers_of_an_archive_are_told_as_such(built: kit.Built) -> None:
     dumped = lock.model_copy(update={"parameters": lock.parameters | {"ledger": ledger}})
     text = render(RELEASE, [dumped], TARGET)["README.md"].decode()
     assert "Of 202 ids the state is that of an archive of submissions" in text
+    assert kit.unseparated(text) == []
 
 
 def test_the_way_of_every_line_is_told(built: kit.Built) -> None:

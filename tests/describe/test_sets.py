@@ -67,6 +67,10 @@ def changed(built: kit.Built, *, specs: dict[str, ConfigSpec] | None = None, **f
     return render(RELEASE, locks, TARGET, specs=specs)["README.md"].decode()
 
 
+def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> None:
+    assert kit.unseparated(card(built)) == []
+
+
 def test_the_metadata_is_what_the_hub_takes(built: kit.Built) -> None:
     loaded: Any = DatasetCard.load(built.root / "README.md").data
     assert loaded.to_dict() == front_matter(RELEASE, datasets_of(RELEASE, built.locks))

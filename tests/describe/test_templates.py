@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from builders.describe.enums import ALLOWED
 from builders.errors import UsageError
 from builders.spec import RELEASES
 from tests.describe import kit
+
+_CARDS = Path(__file__).parents[2] / "cards"
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -23,6 +26,13 @@ def test_the_registered_specs_are_taken(built: kit.Built) -> None:
     text = render(RELEASES["mteb-de"], built.locks, kit.TARGET)["README.md"].decode()
     for name in ("germandpr", "jobs"):
         assert f"**{registry.load(name).title.rstrip('.')}.**" in text
+
+
+@pytest.mark.parametrize("path", sorted(_CARDS.glob("*.j2")), ids=lambda path: path.name)
+def test_no_tag_at_the_end_of_a_line_of_text_eats_the_line_break(path: Path) -> None:
+    """Jinja takes away the line break behind a tag; that is meant for lines of tags alone."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert not [line for line in lines if re.search(r"%\}$", line) and re.sub(r"\{%.*?%\}", "", line).strip()]
 
 
 @pytest.mark.parametrize(

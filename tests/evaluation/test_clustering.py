@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.metrics import v_measure_score
 
 from builders import registry
@@ -286,16 +285,6 @@ def test_tables_that_hold_no_sets_are_refused(tmp_path: Path, frame: pl.DataFram
     assert message in raised.value.message
 
 
-def test_rules_score_as_they_must() -> None:
-    sets, _, _ = noisy_sets(5, [400, 300, 250], labels=6)
-    scores = {rule: chance.rule_scores(sets, rule, config="c") for rule in chance.RULES}
-    assert scores["constant"].v_measure == 0.0
-    assert scores["oracle"].v_measure == pytest.approx(1.0, abs=1e-9)
-    assert [facts.encoder.kind for facts in scores.values()] == ["rule"] * 3
-    with pytest.raises(UsageError, match="no rule psychic"):
-        chance.rule_scores(sets, "psychic", config="c")
-
-
 def test_a_random_encoder_scores_near_chance() -> None:
     rng = np.random.default_rng(1)
     rows: list[Row] = []
@@ -304,10 +293,10 @@ def test_a_random_encoder_scores_near_chance() -> None:
         rows.append(([f"{number}.{row}" for row in range(size)], names, "fine"))
     sets = table(*rows)
     mean, spread = chance.chance(sets)
-    random = chance.rule_scores(sets, "random", config="c")
+    random, *expected = chance.simulate(sets, config="c")
+    assert (random.encoder.kind, expected) == ("rule", [mean, spread])
     assert abs(random.v_measure - mean) < 4 * spread
     assert 0 < spread < 0.01 < mean
-    assert chance.simulate(sets, config="c") == (random, mean, spread)
     assert chance.chance(sets, seed=1) != (mean, spread)
     assert chance.chance(table((["a", "b"], ["eins", "eins"], "fine"))) == (1.0, 0.0)
 
@@ -317,8 +306,7 @@ def test_chance_knows_that_equal_texts_have_one_vector() -> None:
     pool = [(f"Titel {number}", f"L{label}") for number, label in enumerate(rng.integers(0, 12, 60))]
     rows = [pool[row] for row in rng.integers(0, len(pool), 900)]
     sets = table(*[([text for text, _ in rows], [label for _, label in rows], "fine")] * 3)
-    mean, spread = chance.chance(sets)
-    random = chance.rule_scores(sets, "random", config="c")
+    random, mean, spread = chance.simulate(sets, config="c")
     assert abs(random.v_measure - mean) < 6 * spread
     apart = table(([str(row) for row in range(len(rows))], [label for _, label in rows], "fine"))
     single, _ = chance.chance(apart)
@@ -331,23 +319,6 @@ def test_what_knows_the_labels_is_far_from_chance() -> None:
     mean, spread = chance.chance(sets)
     leaning = score_sets(sets, texts, vectors, ENCODER, config="c").v_measure
     assert leaning > mean + 20 * spread
-
-
-@pytest.mark.parametrize(("rows", "labels"), [(2, 2), (7, 3), (90, 20), (1300, 9), (4000, 60)])
-def test_closed_forms_are_what_the_fits_give(rows: int, labels: int) -> None:
-    codes = np.random.default_rng(rows).permutation(np.arange(rows) % labels).astype(np.int64)
-    sets = table(([str(row) for row in range(rows)], [f"L{code:02}" for code in codes], "fine"))
-    constant, oracle = (chance.rule_scores(sets, rule, config="c") for rule in ("constant", "oracle"))
-    for dimensions in (1, 16, 256):  # whose vectors and means are exact: rounding can part equal rows
-        same = np.full((rows, dimensions), dimensions**-0.5, np.float32)
-        clusters = pipelines.cluster(same, "minibatch-kmeans", labels, seed=42)
-        assert len(set(clusters)) == 1
-    assert constant.v_measure == v_measure(codes, clusters) == 0.0
-    known = np.eye(labels, dtype=np.float32)[codes]
-    found = KMeans(n_clusters=labels, n_init=1, random_state=42).fit_predict(known).astype(np.int64)
-    assert oracle.v_measure == pytest.approx(v_measure(codes, found), abs=1e-12)
-    assert oracle.v_measure == pytest.approx(1.0, abs=1e-12)
-    assert (constant.sets[0].labels, oracle.encoder.dimensions) == (labels, labels)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(1, 30), st.integers(1, 400))
@@ -365,12 +336,3 @@ def test_a_set_scores_the_same_wherever_it_stands() -> None:
     whole = score_sets(sets, texts, vectors, ENCODER, config="c").sets
     alone = [score_sets(sets[row], texts, vectors, ENCODER, config="c").sets[0] for row in range(3)]
     assert list(whole) == alone
-
-
-def test_mteb_keeps_even_an_oracle_below_one_where_labels_are_rare() -> None:
-    labels = [f"häufig {row % 4}" for row in range(4000)] + [f"selten {row}" for row in range(60)]
-    sets = table(([str(row) for row in range(len(labels))], labels, "fine"))
-    codes = np.unique(labels, return_inverse=True)[1]
-    mtebs = pipelines.cluster(np.eye(64, dtype=np.float32)[codes], "minibatch-kmeans", 64, seed=42)
-    assert 0.9 < v_measure(codes, mtebs) < 0.999
-    assert chance.rule_scores(sets, "oracle", config="c").v_measure == pytest.approx(1.0, abs=1e-9)

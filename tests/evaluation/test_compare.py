@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -313,6 +315,21 @@ def test_an_unknown_model_and_an_unknown_config_have_nothing_beside_them() -> No
     assert compare([searched(0.5, model="verein/eigenes")], {"germandpr": lock("germandpr")}) == []
     other = searched(0.5).model_copy(update={"config": "jobs"})
     assert compare([other], {"jobs": lock("jobs")}) == []
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_an_added_clustering_dataset_has_nothing_beside_it(pipeline: str) -> None:
+    for facts in (asked(*E5), asked("verein/eigenes", "c" * 40)):
+        result = clustered(0.5, config="news-clustering-s2s", pipeline=pipeline, encoder=facts)
+        assert compare([result], {"news": lock("news")}) == []
+        assert tolerance("NewsClusteringS2S", pipeline, FACTS) is None
+
+
+def test_the_notes_tell_the_tolerances_of_the_code() -> None:
+    note = (Path(__file__).parents[2] / "notes/decisions.md").read_text(encoding="utf-8")
+    told = {name: float(value) for value, name in re.findall(r"\b(0\.[0-9]+) for ([A-Z]\w+)", note)}
+    tasks = {task.partition("Clustering")[0]: task for task in TASKS.values()}
+    assert told == {name: tolerance(task, "minibatch-kmeans", FACTS) for name, task in tasks.items()}
 
 
 def test_a_fact_needs_a_metric_that_we_have() -> None:

@@ -16,6 +16,7 @@ def test_words_meet_whatever_their_case_and_punctuation() -> None:
     assert found.positive == 1.0
     assert found.positive_tenths == (0,) * 9 + (1,)
     assert sum(found.random_tenths) == 0, "the only passage is the positive"
+    assert found.random is None
 
 
 def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,16 @@ def test_hydrated_texts_are_clustered_as_built_ones_are(folder: Path) -> None:
     found = run(folder)
     assert [one.config for one in found.results] == CONFIGS
     assert [len(one.sets) for one in found.results if isinstance(one, ClusteringResult)] == [2, 2]
-    assert set(found.chances) == set(CONFIGS) and len(found.baselines) == 2 * 3
-    oracle = [one for one in found.baselines if one.encoder.name == "oracle"]
-    assert [one.v_measure for one in oracle if isinstance(one, ClusteringResult)] == [1.0, 1.0]
+    assert (
+        set(found.chances) == set(CONFIGS) and [one.encoder.name for one in found.baselines] == ["random"] * 2
+    )
+
+
+def test_rules_that_need_labels_are_not_clustered_and_this_is_told(folder: Path) -> None:
+    told = Told()
+    for name in ("oracle", "constant"):
+        assert run(folder, candidate(name), told=told).results == ()
+        assert f"{name}: gives no vectors: left out of clustering" in told.lines
 
 
 def test_results_are_kept_by_the_rows_of_the_texts(folder: Path) -> None:

@@ -6,16 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from builders.configs.subreddit import CONFIG
 from builders.errors import StorageError
+from builders.files import sha256
 from builders.hydration import hydrate
 from builders.hydration.folder import NAME, read_record, sets_in
 from builders.tables import Kind
-from tests.hydration.kit import QUIET, World
+from tests.fixtures.submissions import posts
+from tests.hydration.kit import QUIET, World, dump
 
 _LOAD = """
 import json, sys
@@ -72,6 +75,17 @@ def test_the_card_says_that_texts_stay_here(world: World) -> None:
     text = (world.out / "README.md").read_text(encoding="utf-8")
     assert "do not publish them" in text and "mteb-de recheck subreddit" in text
     assert not any(data["title"] in text for data in world.server.submissions.values())
+
+
+def test_the_card_says_which_texts_are_of_a_stand_in(world: World, tmp_path: Path) -> None:
+    path = dump(tmp_path, posts())
+    known = replace(CONFIG, archives={sha256(path): "RS_2026-01"})
+    of_dump = world.options(reddit=None, dumps=(path,), home=tmp_path / "other")
+    for spec, options, made_up in (
+        (CONFIG, world.options(), True), (CONFIG, of_dump, True), (known, of_dump, False),
+    ):  # fmt: skip
+        assert hydrate(spec, options, QUIET).stand_in is made_up
+        assert ("they tell nothing of" in (world.out / "README.md").read_text(encoding="utf-8")) is made_up
 
 
 def test_the_record_tells_what_is_there(world: World) -> None:

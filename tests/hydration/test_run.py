@@ -9,13 +9,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from builders import files
 from builders.configs.subreddit import CONFIG
 from builders.errors import Refused, SourceMissing, UsageError
-from builders.hydration import hydrate, recheck
+from builders.hydration import hydrate, recheck, run
 from builders.hydration.folder import TAKEDOWN
 from builders.lock.committed import commit, stand_ins
+from builders.lock.model import SourceLock
+from builders.sources import Fetched
 from builders.sources.reddit.model import Status
-from builders.sources.reddit.statuses import read_statuses
+from builders.sources.reddit.statuses import is_stand_in, read_statuses
 from builders.tables import Kind
 from tests.fixtures.submissions import post, posts
 from tests.hydration.kit import GONE, QUIET, World, dump
@@ -302,3 +305,53 @@ def test_answers_of_reddit_and_of_a_stand_in_are_kept_apart(world: World, tmp_pa
     hydrate(CONFIG, whole, QUIET)
     with pytest.raises(UsageError, match="holds answers of Reddit, and a stand-in would be asked"):
         recheck(CONFIG, world.options(home=other, out=tmp_path / "texte"), QUIET)
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_text_that_a_later_dump_shows_deleted_leaves_ledgers_and_tables(
+    world: World, tmp_path: Path, published: bool
+) -> None:
+    made = posts()
+    first = world.options(dumps=(dump(tmp_path, made),))
+    hydrate(CONFIG, first, QUIET)
+    world.build()
+    origin = str(world.release) if published else ""
+    title = made["p03x02"]["title"]
+    assert len(world.files_with(title)) == 3
+    later = dump(tmp_path, {"p03x02": made["p03x02"] | {"title": "[deleted]", "selftext": "[deleted]"}})
+    record = hydrate(CONFIG, replace(first, dumps=(later,), origin=origin), QUIET)
+    assert record.gone == {"deleted": 1}
+    assert world.files_with(title) == []
+    assert (world.out / TAKEDOWN).read_text(encoding="utf-8").split() == ["p03x02"]
+    hydrate(CONFIG, replace(first, dumps=(dump(tmp_path, made),), origin=origin), QUIET)
+    assert world.files_with(title) == []
+    dated = read_statuses(world.dated).filter(pl.col("id") == "p03x02")
+    assert dated.select("status", "subreddit").rows() == [("deleted", made["p03x02"]["subreddit"])]
+
+
+def test_what_a_hand_made_dump_gave_can_be_rehearsed_only(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = dump(tmp_path, posts())
+    (world.sources / CONFIG.listed.name).replace(tmp_path / "list")
+    named = f"RS_2026-01.zst@{files.sha256(path)}"
+    real = world.options(reddit=None, dumps=(path,), sources=())
+    known = replace(CONFIG, archives={files.sha256(path): "RS_2026-01"})
+    fetched = Fetched(
+        {CONFIG.listed.name: (tmp_path / "list",)}, (SourceLock(kind="http", name="list", files=()),)
+    )
+    monkeypatch.setattr(run, "fetch", lambda *_, **__: fetched)
+    for spec, origin, made_up in ((CONFIG, "stand-in", True), (known, "dump", False)):
+        record = hydrate(spec, real, QUIET)
+        told = read_statuses(world.dated)
+        assert set(told["origin"]) == {origin} and set(told["archive"]) == {named}
+        assert record.stand_in is made_up
+        assert is_stand_in(world.dated, spec.archives) is made_up
+
+
+def test_a_folder_below_anothers_manifest_takes_texts(world: World, tmp_path: Path) -> None:
+    for number, held in enumerate(['{"name": "app", "icons": []}', "[]", "kein JSON"]):
+        web = tmp_path / f"web{number}"
+        web.mkdir()
+        (web / "manifest.json").write_text(held, encoding="utf-8")
+        assert hydrate(CONFIG, world.options(out=web / "texte"), QUIET).sets

@@ -11,13 +11,13 @@ from typing import Any
 from builders.errors import RemoteError
 from builders.sources.reddit.client import MOST_IDS, ComeBackLater, RedditClient
 from builders.sources.reddit.ledger import Ledger
-from builders.sources.reddit.model import Status, Submission
+from builders.sources.reddit.model import GONE, Status, Submission, merged
 from builders.sources.reddit.reading import submission
 
 Progress = Callable[[int, int], None]
 """Told how many of how many ids are done."""
 
-FINAL = frozenset({Status.OK, Status.REMOVED, Status.DELETED})
+FINAL = GONE | {Status.OK}
 _FEW = 10
 """Fewer ids than this may all be missing where there is no control."""
 _MOST_CONTROLS = 10
@@ -142,12 +142,10 @@ class Run:
             self._append([self._without_text(name, Status.ERROR) for name in batch])
 
     def _without_text(self, name: str, status: Status) -> Submission:
-        """An answer that tells no subreddit takes nothing away from what is known of it."""
-        before = self.known.get(name)
-        subreddit = before.subreddit if before else ""
-        return Submission(id=name, status=status, checked=self.today, origin="api", subreddit=subreddit)
+        return Submission(id=name, status=status, checked=self.today, origin="api")
 
-    def _append(self, entries: Sequence[Submission]) -> None:
+    def _append(self, answers: Sequence[Submission]) -> None:
+        entries = [merged(self.known.get(answer.id), answer) for answer in answers]
         self.ledger.append(entries)
         self.known |= {entry.id: entry for entry in entries}
 

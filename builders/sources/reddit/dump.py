@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from builders.errors import SourceError, SourceMissing
+from builders.files import sha256
 from builders.sources.reddit.model import Submission
 from builders.sources.reddit.reading import submission
 from builders.text_files import numbered, parse_json
@@ -21,6 +23,8 @@ _CHUNK = 1 << 10
 _LONGEST_LINE = 1 << 26
 _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 80
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
 _WAIVE = f"{_LOOK} To read what is whole nevertheless, pass --bad-lines."
@@ -94,6 +98,18 @@ class _Bad:
 
     def __str__(self) -> str:
         return ", ".join([*self.first, *["…"] * (self.count > len(self.first))])
+
+
+def archive_of(path: Path) -> str:
+    """Return the name and sha256 of a dump, as `Submission` keeps them.
+
+    Raises:
+        SourceMissing: There is no such file.
+        StorageError: It cannot be read.
+    """
+    if not path.is_file():
+        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.")
+    return f"{_NO_NAME.sub('_', path.name)[-_LONGEST_NAME:]}@{sha256(path)}"
 
 
 def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:

@@ -10,12 +10,9 @@ from pathlib import Path
 
 from builders.sources.reddit.asking import FINAL, Progress, Run
 from builders.sources.reddit.client import RedditClient
-from builders.sources.reddit.dump import MOST_BAD, read_dumps
+from builders.sources.reddit.dump import MOST_BAD, archive_of, read_dumps
 from builders.sources.reddit.ledger import Ledger
-from builders.sources.reddit.model import Status, Submission
-
-_WEIGHTS = {Status.ERROR: 0, Status.MISSING: 1, Status.OK: 2, Status.REMOVED: 3, Status.DELETED: 3}
-"""Which of two dumps counts."""
+from builders.sources.reddit.model import GONE, Status, Submission, merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ class Rechecked:
         asked: How many were asked for.
         gone: Those that are no longer there, by id, with what became of them; their texts are purged.
         edited: How many are there with another title or body, which is held now.
-        back: How many were missing and are there.
+        back: How many were not there and are there again.
         counts: Of all statuses.
     """
 
@@ -94,6 +91,8 @@ def recheck(
 ) -> Rechecked:
     """Ask again for all submissions that were there or missing, and purge what is no longer there.
 
+    What a dump alone has shown to be gone is asked for too: Reddit's answer counts more than a dump's.
+
     Texts of what has been found gone are purged even where the run is cut, by the next one at the latest. A
     text that was edited is replaced, since an edit may have taken something out. After a cut, the next run of
     the same day asks only for what is left.
@@ -135,7 +134,8 @@ def recheck(
 def _is_due(entry: Submission, today: datetime.date) -> bool:
     """Say whether a recheck asks for a submission."""
     answered = entry.recheck_open and entry.checked == today
-    return entry.status in {Status.OK, Status.MISSING} and not answered
+    word_of_a_dump = entry.status in GONE and entry.origin == "dump"
+    return (entry.status in {Status.OK, Status.MISSING} or word_of_a_dump) and not answered
 
 
 def _compared(before: Mapping[str, Submission], after: Mapping[str, Submission]) -> Rechecked:
@@ -156,14 +156,13 @@ def from_dumps(
     say: Callable[[str], None] = lambda line: None,
     most_bad: float = MOST_BAD,
 ) -> Counter[Status]:
-    """Note in the ledger what dumps hold of all submissions that have no final answer.
+    """Note in the ledger what dumps hold of submissions, those included that have an answer already.
 
-    What Reddit has answered is never replaced: what it has said to be deleted, or no longer knows, does
-    not come back from a dump. Where dumps differ, one in which the submission is gone counts. What none of
-    them holds is MISSING.
+    A text that a dump shows to be gone leaves the ledger, whoever gave it and whether it is asked for or not;
+    see `merged` for which answer counts. What none of the dumps holds, and nobody has answered, is MISSING.
 
     Args:
-        ids: Each is looked for once.
+        ids: Each is looked for once, as is all that the ledger knows.
         ledger: What is known; it is held against other runs.
         paths: Dumps, as `dump.read_dumps` reads them.
         today: The day on which they are read, UTC.
@@ -183,24 +182,19 @@ def from_dumps(
     with ledger.exclusive():
         ledger.purge()
         known = ledger.latest()
-        todo = {name for name in wanted if name not in known or not _is_final(known[name])}
-        found: dict[str, Submission] = {}
-        for entry in read_dumps(paths, todo, checked=today, say=say, most_bad=most_bad):
-            if entry.id not in found or _WEIGHTS[entry.status] > _WEIGHTS[found[entry.id].status]:
-                found[entry.id] = entry
-        unseen = [name for name in wanted if name in todo and name not in found]
-        missing = [
-            Submission(id=name, status=Status.MISSING, checked=today, origin="dump") for name in unseen
-        ]
-        entries = [*found.values(), *missing]
-        ledger.append(entries)
-        known |= {entry.id: entry for entry in entries}
+        looked_for = known.keys() | set(wanted)
+        archives = [archive_of(path) for path in paths]
+        for path, archive in zip(paths, archives, strict=True):
+            for entry in read_dumps([path], looked_for, checked=today, say=say, most_bad=most_bad):
+                answer = entry.model_copy(update={"archive": archive})
+                known[entry.id] = merged(known.get(entry.id), answer)
+        for name in wanted:
+            absent = Submission(
+                id=name, status=Status.MISSING, checked=today, origin="dump", archive=archives[0]
+            )
+            known[name] = merged(known.get(name), absent)
+        ledger.rewrite(known.values())  # takes out what is gone, and what stood there before an edit
     return Counter(known[name].status for name in wanted)
-
-
-def _is_final(entry: Submission) -> bool:
-    """Say whether no dump may replace an answer."""
-    return entry.status in FINAL or (entry.status is Status.MISSING and entry.origin == "api")
 
 
 def _text(entry: Submission) -> tuple[str, str]:

@@ -6,7 +6,7 @@ comes from, so that a ledger which did not come from Reddit, or from archives of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,15 +14,15 @@ import polars as pl
 
 from builders.errors import SourceMissing, SourceSchema, StorageError
 from builders.files import write_bytes
-from builders.sources.reddit.model import SUBMISSION_ID, SUBREDDIT, Status, Submission
+from builders.sources.reddit.model import ARCHIVE, SUBMISSION_ID, SUBREDDIT, Status, Submission
 from builders.text_files import text_lines
 
-COLUMNS = ("id", "status", "subreddit", "checked", "origin")
+COLUMNS = ("id", "status", "subreddit", "checked", "origin", "archive")
 SCHEMA = pl.Schema(dict.fromkeys(COLUMNS, pl.String))
 
 
 class Origin(StrEnum):
-    """Where an answer comes from: Reddit, an archive of submissions, or what stood in for either."""
+    """Where an answer comes from: Reddit, a known archive of submissions, or what stood in for either."""
 
     API = "api"
     DUMP = "dump"
@@ -37,19 +37,24 @@ _RULES = {
     "not the name of a subreddit": ("subreddit", rf"\A(?:{SUBREDDIT.pattern})?\z"),
     "not a date": ("checked", r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"),
     "not an origin": ("origin", rf"\A(?:{'|'.join(Origin)})\z"),
+    "not the name of a dump with its sha256": ("archive", rf"\A(?:{ARCHIVE.pattern})?\z"),
 }
 
 
-def statuses(entries: Iterable[Submission], *, stand_in: bool = False) -> pl.DataFrame:
+def statuses(
+    entries: Iterable[Submission], *, archives: Collection[str] = (), stand_in: bool = False
+) -> pl.DataFrame:
     """Return the dated ledger of submissions.
 
     Args:
         entries: One for each id.
+        archives: The sha256 of dumps that are known to be archives of Reddit; any other dump is a stand-in.
         stand_in: Whether they come from a stand-in for Reddit, or are made up.
 
     Returns:
         `id`, `status`, `subreddit` (empty where it is not known), `checked` (an ISO date: of the answer, or
-        the day on which an archive was read) and `origin`, all String, sorted by id.
+        the day on which an archive was read), `origin` and `archive` (name and sha256 of a dump), all String,
+        sorted by id.
     """
     rows = [
         (
@@ -57,7 +62,8 @@ def statuses(entries: Iterable[Submission], *, stand_in: bool = False) -> pl.Dat
             entry.status.value,
             entry.subreddit,
             entry.checked.isoformat(),
-            (Origin.STAND_IN if stand_in else Origin(entry.origin)).value,
+            (Origin.STAND_IN if stand_in or is_made_up(entry, archives) else Origin(entry.origin)).value,
+            entry.archive,
         )
         for entry in entries
     ]
@@ -106,13 +112,30 @@ def read_statuses(path: Path) -> pl.DataFrame:
     return fields.select(COLUMNS).sort("id")
 
 
-def is_stand_in(path: Path) -> bool:
+def is_made_up(entry: Submission, archives: Collection[str]) -> bool:
+    """Say whether an answer comes from a dump that nobody knows as an archive of Reddit.
+
+    Args:
+        entry: The answer.
+        archives: As in `statuses`.
+    """
+    return entry.origin == "dump" and entry.archive.rpartition("@")[2] not in archives
+
+
+def is_stand_in(path: Path, archives: Collection[str] = ()) -> bool:
     """Say whether an answer of a dated ledger comes from a stand-in: such a ledger may be rehearsed only.
+
+    Args:
+        path: The dated ledger.
+        archives: As in `statuses`.
 
     Raises:
         As `read_statuses`.
     """
-    return Origin.STAND_IN in read_statuses(path)["origin"]
+    told = read_statuses(path)
+    unknown = ~pl.col("archive").str.split("@").list.last().is_in(list(archives))
+    made_up = (pl.col("origin") == Origin.STAND_IN) | ((pl.col("origin") == Origin.DUMP) & unknown)
+    return not told.filter(made_up).is_empty()
 
 
 def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:

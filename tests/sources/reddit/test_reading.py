@@ -25,6 +25,7 @@ def test_what_is_kept_of_a_submission() -> None:
         "subreddit": "fahrplan",
         "title": "Frage abc12 zur Straßenbahn",
         "body": "Fährt Linie abc12 & Co. auch nachts?",
+        "archive": "",
         "recheck_open": False,
     }
     assert "fahrgast" not in found.model_dump_json()

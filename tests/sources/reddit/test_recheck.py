@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from builders.errors import RemoteError, SourceError
 from builders.sources.reddit import hydrate as hydration
 from builders.sources.reddit.hydrate import Rechecked
 from builders.sources.reddit.ledger import Ledger
-from builders.sources.reddit.model import Status
+from builders.sources.reddit.model import Status, Submission
 from tests import reddit_server
 from tests.reddit_server import Server, serve
 from tests.sources.reddit import kit
@@ -231,3 +232,57 @@ def test_of_dumps_that_differ_one_with_the_text_fills_what_another_cannot_tell(t
     for paths in ([broken, whole], [whole, broken]):
         ledger.rewrite([])
         assert hydration.from_dumps(IDS[:30], ledger, paths, today=kit.TODAY) == {OK: 30}
+
+
+def test_a_text_that_a_later_dump_shows_deleted_is_purged(tmp_path: Path) -> None:
+    whole = dump(tmp_path / "dumps_1.zst", IDS)
+    later = dump(tmp_path / "dumps_2.zst", IDS[:20], title="[deleted]", selftext="[deleted]", subreddit=None)
+    for number, paths in enumerate(([whole, later], [later, whole])):
+        ledger = Ledger(tmp_path / f"folder {number}" / "ledger.jsonl")
+        for path in [*paths, *paths]:
+            hydration.from_dumps(IDS, ledger, [path], today=kit.TODAY)
+        assert counts(ledger) == {DELETED: 20, OK: 230}
+        assert held(ledger) == set(IDS[20:])
+        assert {entry.subreddit for entry in ledger.latest().values()} == {"fahrplan"}
+
+
+def test_a_dump_also_purges_what_reddit_gave_and_what_is_not_asked_for(
+    tmp_path: Path, ledger: Ledger, server: Server
+) -> None:
+    day = int(datetime.datetime(2024, 5, 16, tzinfo=datetime.UTC).timestamp())
+    gone = dump(tmp_path / "RS_1.zst", IDS[:20], selftext="[removed]")
+    before = dump(tmp_path / "RS_2.zst", IDS[20:40], selftext="[removed]", retrieved_on=day)
+    hydration.from_dumps(IDS[100:], ledger, [gone, before], today=kit.TOMORROW)
+    assert held(ledger) == set(IDS[20:])  # of the second dump, Reddit knew better on the day after it
+    found = recheck(server, ledger)  # Reddit shows all of them, and has the last word
+    assert (found.back, found.counts) == (20, {OK: 250})
+
+
+def test_what_reddit_confirms_to_be_gone_is_asked_no_more(
+    tmp_path: Path, ledger: Ledger, server: Server
+) -> None:
+    hydration.from_dumps(
+        IDS, ledger, [dump(tmp_path / "RS.zst", IDS[:20], selftext="[removed]")], today=kit.TODAY
+    )
+    server.remove(IDS[:20])
+    assert [recheck(server, ledger).asked for _ in range(2)] == [250, 230]
+
+
+def test_a_dump_without_a_submission_takes_no_subreddit_away(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    failed = Submission(id=IDS[0], status=ERROR, checked=kit.TODAY, origin="api", subreddit="berlin")
+    ledger.append([failed])
+    hydration.from_dumps(IDS[:1], ledger, [dump(tmp_path / "RS.zst", IDS[1:])], today=kit.TOMORROW)
+    (known,) = (entry for entry in ledger.latest().values() if entry.id == IDS[0])
+    assert (known.status, known.subreddit) == (MISSING, "berlin")
+
+
+def test_each_answer_names_its_dump_by_name_and_hash(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    first = dump(tmp_path / "RS 1\n.zst", IDS[:1])
+    second = dump(tmp_path / f"RS_{'x' * 90}.zst", IDS[1:2])
+    hydration.from_dumps(IDS[:2], ledger, [first, second], today=kit.TODAY)
+    hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, second)]
+    known = ledger.latest()
+    assert known[IDS[0]].archive == f"RS_1_.zst@{hashes[0]}"
+    assert known[IDS[1]].archive == f"{'x' * 76}.zst@{hashes[1]}"
