@@ -10,16 +10,22 @@ import re
 from collections.abc import Iterator
 
 from builders.personal.kinds import PersonalKind
+from builders.personal.quantities import counted
 from builders.personal.scan import Scan, Span
 from builders.personal.words import LOWER, UPPER
 
 _WIDTH = 64
+_BLANK = " \u00a0\t"
 _NUMBER = re.compile(
-    rf"[0-9](?<=[{LOWER}.][ \u00a0][0-9])[0-9]{{0,3}}(?![0-9])"
+    rf"[0-9](?:(?<=[{LOWER}.][{_BLANK}][0-9])|(?<=[rR]\.[0-9])|(?<=[tT][rR][0-9])|(?<=[ßsS][eE][0-9])"
+    rf"|(?<=[{UPPER}][{_BLANK}][0-9]))[0-9]{{0,3}}(?![0-9])"
     rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
     r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
-_TOWN = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
+_TOWN = (
+    rf"(?:(?:Sankt|St\.|Bad|BAD)[ ])?(?:[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
+    rf"|[{UPPER}]{{3,30}}+(?:-[{UPPER}]{{3,30}}+)?)"
+)
 _BY_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
 _CITY = rf"{_TOWN}(?:[ ]{_BY_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _COUNTRY = r"(?:(?:D|A|CH|DE|AT|L)[ -]{1,3})"
@@ -34,7 +40,7 @@ _BOX = re.compile(
 )
 
 _ENDS = (
-    *("strasse", "str.", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer"),
+    *("strasse", "str.", "str", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer"),
     *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
 )
 """How names of streets end, case-folded."""
@@ -79,27 +85,27 @@ _LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b
 _HINT = re.compile(rf"strasse |platz |allee |ring |weg |ufer |{_LIVES.pattern}")
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
-_NO_HOUSE = re.compile(
-    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
-    r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]"
-    r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
-)
-"""What follows a number that counts or dates something."""
+_CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
+_ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
+"""Classes of roads, which are numbered ("Reichsstraße 1 gesperrt"), and names of streets as well; case-folded."""
+_GOES_ON = re.compile(rf"[ ](?!(?:in|im|bei|und|oder|am|um|ab|zu|zum|zur|an|auf|statt|nach|mit|mein|ist|wohn)\b)[{LOWER}]")
 
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
-        window = scan.before(number.start() - 1, _WIDTH)
-        before = window.removesuffix(" Nr.")
+        first = number.start() - (text[number.start() - 1] in _BLANK)
+        window = scan.before(first, _WIDTH)
+        before = _in_small_letters(window.removesuffix(" Nr."))
         place = _PLACE.match(text, number.end())
         street = _street_with_place(before, place) if place else ""
-        alone = "" if street or _NO_HOUSE.match(text, number.end()) else _street_alone(before, number.group())
+        after = "" if street else scan.after(number.end(), 48)
+        alone = "" if street or counted(after) else _street_alone(before, number.group(), after)
         if street or alone:
             ahead = before[: len(before) - len(street or alone)]
             city = _PLACE_AHEAD.search(ahead) if alone else None
-            start = number.start() - 1 - len(window) + (city.start() if city else len(ahead))
+            start = first - len(window) + (city.start() if city else len(ahead))
             end = place.end() if street and place else number.end()
             rule = "address.postcode" if street or city else "address.street"
             yield Span(start, end, PersonalKind.ADDRESS, rule)
@@ -125,7 +131,14 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
     return match.group() if match else ""
 
 
-def _street_alone(before: str, number: str) -> str:
+def _in_small_letters(before: str) -> str:
+    """Return the text with the words in small letters where the last is written in capitals; places stay."""
+    if not before.rstrip(".")[-2:].isupper():
+        return before
+    return _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
+
+
+def _street_alone(before: str, number: str, after: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
     if len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}:
         return ""
@@ -134,6 +147,7 @@ def _street_alone(before: str, number: str) -> str:
         street = _with_adjective(before)
         name = street.group().casefold() if street else ""
         generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
+        generic = generic or (name.endswith(_ROADS) and _GOES_ON.match(after) is not None)
         return street.group() if street and not generic else ""
     if not _HINT.search(folded):
         return ""

@@ -122,6 +122,7 @@ class Retrieval:
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
+        titles: Whether texts are job titles, in which a licence plate is replaced only where a word calls it so.
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
@@ -143,6 +144,7 @@ class Retrieval:
     query_key: Callable[[str], str] = identity
     group_key: Callable[[str], str] = identity
     relate: Callable[[pl.DataFrame], Relations] = observed
+    titles: bool = False
     mining: Mining | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()

@@ -1,0 +1,117 @@
+"""Numbers of accounts: IBANs, payment cards, and account numbers of before with their bank's code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from builders.personal.checks import SEPARATORS
+from builders.personal.iban import IBAN_LENGTHS
+from builders.personal.kinds import PersonalKind
+from builders.personal.quantities import counted
+from builders.personal.scan import NOT_INSIDE, OTHER_WORDS, Scan, Span
+
+_IBAN = re.compile(
+    r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
+)
+_GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
+_CARD = re.compile(rf"[2-6]{NOT_INSIDE}[0-9]{{3}}(?:[ \u00a0-]?[0-9]){{8,15}}+(?![\w-]|[.,][0-9])")
+_CARD_WORDS = re.compile(
+    r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv", re.IGNORECASE
+)
+_FIRST_OF_CARD = re.compile(
+    r"(?P<sixteen>4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8])|(?P<fifteen>3[47])"
+    r"|(?P<fourteen>30[0-5]|3[689])"
+)
+_LENGTHS = {"sixteen": 16, "fifteen": 15, "fourteen": 14}
+_MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
+
+_BANK_WORDS = (
+    re.compile(r"onto(?<=[kK]onto)"),
+    re.compile(r"Kto\b"),
+    re.compile(r"KONTO|KTO"),
+    re.compile(r"BLZ"),
+    re.compile(r"ankleitzahl(?<=[bB]ankleitzahl)"),
+)
+"""What announces the number of an account or a bank. Each begins with letters as they stand."""
+_CALLED = re.compile(
+    r"(?:[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
+    r"(?P<number>[0-9](?:[ \u00a0./-]?[0-9]){2,12})(?![\w]|[.,/-][0-9])"
+)
+_BEFORE_CODE = re.compile(r"(?<![\w.,/-])(?P<number>[0-9](?:[ ]?[0-9]){4,9})[ ]?[,;(/|]{0,2}[ \n]?\Z")
+_BANK = re.compile(r"\b(?:BLZ|[bB]ankleitzahl|BIC)\b")
+_NEAR = 60
+_FEWEST, _MOST = 6, 11
+
+
+def find_iban(scan: Scan) -> Iterator[Span]:
+    """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
+    from stdnum import iban
+
+    for digits, head_end, _ in scan.in_zones(_IBAN):
+        start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
+        length = IBAN_LENGTHS.get(scan.text[start : start + 2].upper())
+        before = scan.text[start - 1 : start]
+        tail = _GROUPED.match(scan.text, head_end)
+        if length is None or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
+            continue
+        end = _end_of_characters(scan.text, start, tail.end(), length)
+        if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
+            yield Span(start, end, PersonalKind.IBAN, "iban")
+
+
+def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
+    """Return where `length` letters and digits end; 0 where there are fewer, or a digit follows."""
+    seen = 0
+    for position in range(start, limit):
+        seen += text[position].isalnum()
+        if seen == length:
+            return 0 if text[position + 1 : position + 2].isdigit() else position + 1
+    return 0
+
+
+def find_payment_card(scan: Scan) -> Iterator[Span]:
+    """Yield numbers of payment cards: a brand's first digits, its length, and the check digit by Luhn."""
+    from stdnum import luhn
+
+    for start, end, number in scan.in_zones(_CARD):
+        digits = number.translate(SEPARATORS)
+        brand = _FIRST_OF_CARD.match(digits)
+        usual = brand is not None and len(digits) == _LENGTHS[brand.lastgroup or ""]
+        if not (usual or _MAESTRO.fullmatch(digits)) or not luhn.is_valid(digits):
+            continue
+        if scan.near(start, end, _CARD_WORDS, _NEAR) or (
+            usual and not OTHER_WORDS.search(scan.before(start, 30))
+        ):
+            yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
+
+
+def find_bank_account(scan: Scan) -> Iterator[Span]:
+    """Yield numbers behind "Konto" or "BLZ", and those before "BLZ".
+
+    A short one behind "Konto" alone is one of bookkeeping, and needs a bank's code near it.
+    """
+    for words in _BANK_WORDS:
+        for word in words.finditer(scan.text):
+            called = _CALLED.match(scan.text, word.end())
+            if called and _is_of_bank(scan, word, called):
+                yield Span(*called.span("number"), PersonalKind.BANK_ACCOUNT, "bank_account")
+            if called and word.group() in {"BLZ", "ankleitzahl"}:
+                before = scan.before(word.start() - (word.group() != "BLZ"), 24)
+                account = _BEFORE_CODE.search(before)
+                if account:
+                    start = word.start() - (word.group() != "BLZ") - len(before) + account.start("number")
+                    end = start + len(account["number"])
+                    yield Span(start, end, PersonalKind.BANK_ACCOUNT, "bank_account.before")
+
+
+def _is_of_bank(scan: Scan, word: re.Match[str], called: re.Match[str]) -> bool:
+    digits = len(called["number"].translate(SEPARATORS))
+    if word.group() in {"BLZ", "ankleitzahl"}:
+        return digits in {5, 8}
+    start, end = called.span("number")
+    if scan.near(word.start(), end, _BANK, _NEAR):
+        return digits < _MOST + 1
+    if not _FEWEST <= digits <= _MOST or "." in called["number"] or "/" in called["number"]:
+        return False
+    return not counted(scan.after(end, 48))
