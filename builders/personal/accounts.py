@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from builders.personal.checks import SEPARATORS
 from builders.personal.iban import IBAN_LENGTHS
@@ -15,7 +16,7 @@ _IBAN = re.compile(
     r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
 )
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
-_CARD = re.compile(rf"[2-6]{NOT_INSIDE}[0-9]{{3}}(?:[ \u00a0-]?[0-9]){{8,15}}+(?![\w-]|[.,][0-9])")
+_CARD = re.compile(rf"[2-6](?<![0-9].){NOT_INSIDE}[0-9]{{3}}(?:[ \u00a0-]?[0-9]){{8,15}}+(?![\w-]|[.,][0-9])")
 _CARD_WORDS = re.compile(
     r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv", re.IGNORECASE
 )
@@ -26,14 +27,10 @@ _FIRST_OF_CARD = re.compile(
 _LENGTHS = {"sixteen": 16, "fifteen": 15, "fourteen": 14}
 _MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
 
-_BANK_WORDS = (
-    re.compile(r"onto(?<=[kK]onto)"),
-    re.compile(r"Kto\b"),
-    re.compile(r"KONTO|KTO"),
-    re.compile(r"BLZ"),
-    re.compile(r"ankleitzahl(?<=[bB]ankleitzahl)"),
-)
-"""What announces the number of an account or a bank. Each begins with letters as they stand."""
+_ACCOUNT_WORD = re.compile(r"onto(?<=[kK]onto)")
+_SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl(?<=[bB]ankleitzahl)")
+"""What announces the number of an account or a bank; the short words stand near enough to lie in its zone."""
+_CODE_WORDS = frozenset({"BLZ", "leitzahl"})
 _CALLED = re.compile(
     r"(?:[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
     r"(?P<number>[0-9](?:[ \u00a0./-]?[0-9]){2,12})(?![\w]|[.,/-][0-9])"
@@ -91,27 +88,29 @@ def find_bank_account(scan: Scan) -> Iterator[Span]:
 
     A short one behind "Konto" alone is one of bookkeeping, and needs a bank's code near it.
     """
-    for words in _BANK_WORDS:
-        for word in words.finditer(scan.text):
-            called = _CALLED.match(scan.text, word.end())
-            if called and _is_of_bank(scan, word, called):
-                yield Span(*called.span("number"), PersonalKind.BANK_ACCOUNT, "bank_account")
-            if called and word.group() in {"BLZ", "ankleitzahl"}:
-                before = scan.before(word.start() - (word.group() != "BLZ"), 24)
-                account = _BEFORE_CODE.search(before)
-                if account:
-                    start = word.start() - (word.group() != "BLZ") - len(before) + account.start("number")
-                    end = start + len(account["number"])
-                    yield Span(start, end, PersonalKind.BANK_ACCOUNT, "bank_account.before")
+    for start, end, word in chain(scan.everywhere(_ACCOUNT_WORD), scan.in_zones(_SHORT_WORD)):
+        called = _CALLED.match(scan.text, end)
+        if called and _is_of_bank(scan, called, code=word in _CODE_WORDS):
+            yield Span(*called.span("number"), PersonalKind.BANK_ACCOUNT, "bank_account")
+            if word in _CODE_WORDS:
+                yield from _before_code(scan, start if word == "BLZ" else start - len("Bank"))
 
 
-def _is_of_bank(scan: Scan, word: re.Match[str], called: re.Match[str]) -> bool:
+def _before_code(scan: Scan, code: int) -> Iterator[Span]:
+    """Yield the account's number where it stands before the bank's code, without a word of its own."""
+    before = scan.before(code, 24)
+    account = _BEFORE_CODE.search(before)
+    if account:
+        start = code - len(before) + account.start("number")
+        yield Span(start, start + len(account["number"]), PersonalKind.BANK_ACCOUNT, "bank_account.before")
+
+
+def _is_of_bank(scan: Scan, called: re.Match[str], *, code: bool) -> bool:
     digits = len(called["number"].translate(SEPARATORS))
-    if word.group() in {"BLZ", "ankleitzahl"}:
+    if code:
         return digits in {5, 8}
-    start, end = called.span("number")
-    if scan.near(word.start(), end, _BANK, _NEAR):
+    if scan.near(*called.span("number"), _BANK, _NEAR):
         return digits < _MOST + 1
     if not _FEWEST <= digits <= _MOST or "." in called["number"] or "/" in called["number"]:
         return False
-    return not counted(scan.after(end, 48))
+    return not counted(scan.after(called.end(), 48))

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator
 
 from builders.personal.kinds import PersonalKind
-from builders.personal.quantities import counted
+from builders.personal.quantities import UNIT, counted_noun
 from builders.personal.scan import Scan, Span
 from builders.personal.words import LOWER, UPPER
 
 _WIDTH = 64
 _BLANK = " \u00a0\t"
 _NUMBER = re.compile(
-    rf"[0-9](?:(?<=[{LOWER}.][{_BLANK}][0-9])|(?<=[rR]\.[0-9])|(?<=[tT][rR][0-9])|(?<=[ßsS][eE][0-9])"
-    rf"|(?<=[{UPPER}][{_BLANK}][0-9]))[0-9]{{0,3}}(?![0-9])"
+    rf"[0-9](?<=[{_BLANK}.rReE][0-9])(?:(?<=[{LOWER}{UPPER}.][{_BLANK}][0-9])|(?<=[rR]\.[0-9])|(?<=[tT][rR][0-9])"
+    r"|(?<=[ßsS][eE][0-9]))[0-9]{0,3}(?![0-9])"
     rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
     r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
@@ -95,18 +95,22 @@ def find(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
-        first = number.start() - (text[number.start() - 1] in _BLANK)
+        start, end = number.span()
+        first = start - 1 if text[start - 1] in _BLANK else start
         window = scan.before(first, _WIDTH)
-        before = _in_small_letters(window.removesuffix(" Nr."))
-        place = _PLACE.match(text, number.end())
+        before = window.removesuffix(" Nr.")
+        if before[-1:].isupper() or before[-2:-1].isupper():
+            before = _in_small_letters(before)
+        place = _PLACE.match(text, end)
         street = _street_with_place(before, place) if place else ""
-        after = "" if street else scan.after(number.end(), 48)
-        alone = "" if street or counted(after) else _street_alone(before, number.group(), after)
+        alone = "" if street or UNIT.match(text, end) else _street_alone(before, number.group())
+        if alone and (counted_noun(after := scan.after(end, 48)) or _is_road(alone, after)):
+            alone = ""
         if street or alone:
             ahead = before[: len(before) - len(street or alone)]
             city = _PLACE_AHEAD.search(ahead) if alone else None
             start = first - len(window) + (city.start() if city else len(ahead))
-            end = place.end() if street and place else number.end()
+            end = place.end() if street and place else end
             rule = "address.postcode" if street or city else "address.street"
             yield Span(start, end, PersonalKind.ADDRESS, rule)
     for box in _BOX.finditer(text):
@@ -131,14 +135,16 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
     return match.group() if match else ""
 
 
+def _is_road(street: str, after: str) -> bool:
+    return street.casefold().endswith(_ROADS) and _GOES_ON.match(after) is not None
+
+
 def _in_small_letters(before: str) -> str:
-    """Return the text with the words in small letters where the last is written in capitals; places stay."""
-    if not before.rstrip(".")[-2:].isupper():
-        return before
+    """Return the text with its words in capitals as others are written, each character in its place."""
     return _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
 
 
-def _street_alone(before: str, number: str, after: str) -> str:
+def _street_alone(before: str, number: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
     if len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}:
         return ""
@@ -147,7 +153,6 @@ def _street_alone(before: str, number: str, after: str) -> str:
         street = _with_adjective(before)
         name = street.group().casefold() if street else ""
         generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
-        generic = generic or (name.endswith(_ROADS) and _GOES_ON.match(after) is not None)
         return street.group() if street and not generic else ""
     if not _HINT.search(folded):
         return ""

@@ -24,10 +24,7 @@ _SPELLED_AT = (
         rf"\([aA]\)(?:(?<=\w\([aA]\))(?=[\w-]{{1,63}}\.[a-z])|(?<= \([aA]\))(?=[ ]?[\w-]{{1,63}}\.{_COMMON}\b))"
     ),
     *(re.compile(rf" {word} (?=[\w-]{{1,63}} (?:dot|punkt|DOT|PUNKT) )") for word in ("at", "AT")),
-    *(
-        re.compile(rf" {word} (?=[\w-]{{1,63}}(?:\.[a-z]| (?:dot|punkt|DOT|PUNKT) ))")
-        for word in ("ät", "klammeraffe", "Klammeraffe")
-    ),
+    re.compile(r" ät (?=[\w-]{1,63}(?:\.[a-z]| (?:dot|punkt|DOT|PUNKT) ))"),
 )
 _REDDIT = re.compile(r"/(?<=[uU]/)(?<![\w.][uU]/)(?<![\w./]/[uU]/)(?=[\w-])")
 """Signs: each pattern begins with a character as it stands, which the engine finds fastest."""
@@ -76,12 +73,14 @@ def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
     text = scan.text
     before = text[at - 1 : at] if at else ""
     domain = _DOMAIN.match(text, at + 1) or _WRAPPED_DOMAIN.match(text, at + 1)
-    start = _local_part(scan, at) if domain else at
+    loose = _LOOSE_DOMAIN.match(text, at + 1)
+    if loose and (not _BELIEVED.search(loose.group()) or (domain and domain.end() >= loose.end())):
+        loose = None
+    start = _local_part(scan, at) if domain and not loose else at
     if domain and start < at:
         yield Span(start, domain.end(), PersonalKind.EMAIL, "email")
         return
-    loose = _LOOSE_DOMAIN.match(text, at + 1)
-    if loose and _BELIEVED.search(loose.group()):
+    if loose:
         start = scan.start_of(_PLAIN_LOCAL_BACKWARDS, at, 2 * _LONGEST_LOCAL)
         if start < at:
             yield Span(start, loose.end(), PersonalKind.EMAIL, "email.spelled")

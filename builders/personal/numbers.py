@@ -19,10 +19,10 @@ from builders.personal.checks import (
     pension_insurance,
 )
 from builders.personal.kinds import PersonalKind
-from builders.personal.scan import NOT_INSIDE, OTHER_WORDS, Scan, Span
+from builders.personal.scan import OTHER_WORDS, Scan, Span
 
 _NEAR = 60
-_FREE = r"(?:(?<![\w-].)|(?<=[rR].))"
+_FREE = r"(?<![^\WrR].)(?<!-.)"
 """Behind a number's first character: it stands in no longer word, unless that is a label ("SVNR1237")."""
 _VAT = re.compile(
     rf"[ACD]{_FREE}"
@@ -33,9 +33,9 @@ _PENSION = re.compile(rf"[0-9]{_FREE}[0-9][ -]?[0-9]{{6}}[ -]?[A-Z][ -]?[0-9]{{3
 _AHV = re.compile(rf"7{_FREE}56[. ]?[0-9]{{4}}[. ]?[0-9]{{4}}[. ]?[0-9]{{2}}(?![\w-])")
 _AT_INSURANCE = re.compile(rf"[1-9]{_FREE}[0-9]{{3}}[ /-]?[0-9]{{6}}(?![\w-])")
 _HEALTH = re.compile(rf"[A-Z]{_FREE}[ ]?[0-9]{{9}}(?![\w-])")
-_TAX_ID = re.compile(rf"[1-9](?:{NOT_INSIDE}|(?<=[rRdD].))[0-9](?:[ \u00a0/.-]?[0-9]{{3}}){{3}}(?![\w-]|[.,][0-9])")
+_TAX_ID = re.compile(r"[1-9](?<![^\WrRdD].)(?<!-.)(?<![0-9\s.,][.,].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){3}(?![\w-]|[.,][0-9])")
 _TAX_NUMBER = re.compile(
-    rf"[0-9](?:{NOT_INSIDE}|(?<=[rR].))"
+    r"[0-9](?<![^\WrR].)(?<![/-].)"
     r"(?:[0-9]{1,2}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{4}/[0-9]{5}|[0-9]{12}|[0-9]{9,10})"
     r"(?![\w/-])"
 )

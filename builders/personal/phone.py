@@ -21,20 +21,20 @@ _REGIONS = ("DE", "AT", "CH")
 _GAP = r"[ \u00a0\u2009\u202f\u00ad\u200b()\[\]/.·\-–—‐‑−]{0,3}+"
 _START = rf"(?:{NOT_INSIDE}|(?<=[TtFf][eaoEAO][lnxLNX].)|(?<=\bD-.))"
 _SHAPE = re.compile(
-    rf"[+(04](?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9](?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]))?|{_START}(?:"
+    rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9](?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]))?|{_START}(?:"
     r"(?<=\()(?:\+|0)[0-9]?|(?<=0)(?:0?[1-9](?:[0-9]{2,4},(?=[0-9]{6,8}(?![0-9])))?|(?=[ \u00a0/(-])"
     r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-])))"
     rf"(?:{_GAP}[0-9]){{4,60}}+"
 )
-_PLAIN = re.compile(rf"[1-9]{_START}(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
+_PLAIN = re.compile(rf"[1-9](?<![0-9].){_START}(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
 _END = re.compile(r"(?!\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
 _EXTENSION = re.compile(
-    r"(?:Durchwahl|DW|Apparat|App\.|xt\.(?<=[eE]xt\.)|Nebenstelle|Fax(?=[ :]{0,3}-))(?:[ ]?[:(]{0,2}[ ]?)"
-    r"(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
+    r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
 )
 _AND = r"[ \u00a0]?(?:[,;/]|(?<=[ \u00a0])(?:oder|und|bis|sowie|u\.|bzw\.))[ \u00a0]?"
 _MORE = re.compile(
-    rf"{_AND}(?:(?P<extension>-[ ]?[0-9]{{1,5}})|(?P<again>[1-9][0-9](?:[ -]?[0-9]){{3,8}}))"
+    rf"(?:{_AND}(?:(?:Tele)?[fF]ax[ :]{{1,3}})?|[ ][eE]xt\.[ ]?)"
+    r"(?:(?P<extension>(?:-[ ]?|(?<=xt\.)|(?<=xt\. ))[0-9]{1,5})|(?P<again>[1-9][0-9](?:[ -]?[0-9]){3,8}))"
     r"(?![\w]|[.,/-][0-9])"
 )
 _LISTED = re.compile(rf"{_AND}|[ \u00a0]")
@@ -45,21 +45,25 @@ _CALL = re.compile(
 )
 """Words that announce a number, case-folded."""
 _CLOSE_CUE = re.compile(
-    r"(?:tele?fon|telefax|phone|mobil|handy|natel|hotline|whats?app|\btel|\bfax|\bfon|\bruf|\bservice)"
+    r"(?:tele?fon|telefax|\b(?:tele)?phone|\bmobil|handy|natel|hotline|whats?app|\btel|\bfax|\bfon|\bruf|\bservice)"
     r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{0,4}\Z",
     re.IGNORECASE,
 )
 _WEAK_CUE = re.compile(r"(?:mobil|handy|service|hotline)[ \u00a0]\Z", re.IGNORECASE)
 """Words that also name a thing ("ein Handy 12345 Euro")."""
-_AFTER_CUE = frozenset(".: \u00a0(lnxLNX")
+_AFTER_CUE = ".: \u00a0("
+_LAST_OF_CUE = tuple("fon fax tel obil andy atel line app phone ruf vice nr mer".split())
+"""How the words of a cue end, case-folded: most words before a number are seen not to be one by that."""
 _UNDER = re.compile(r"\bunter(?:[ ]der)?[ \u00a0]\Z", re.IGNORECASE)
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
-    r"(?:nr|nummern?|no|\bid|ref|referenz|kennziffern?|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|codes?|konto|blz|plz|"
-    r"iban|seiten?|\bs|kapitel|zeile|\brn|\brz|zolltarif|taric|unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
+    r"(?:nr|\wnummern?|no|\bid|ref|referenz|kennziffern?|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|codes?|konto|blz|plz|"
+    r"iban|seiten?|\bs|blatt|modell|typ|kapitel|zeile|\brn|\brz|zolltarif|taric|unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
+_FOURS, _FOUR_BEFORE = re.compile("[0-9]{4}(?:[ -][0-9]{4}){1,4}"), re.compile(r"(?<!\w)[0-9]{4}[ -]\Z")
+"""Groups of four behind another such group are the rest of a longer number."""
 _GOODS = re.compile(r"0[0-9]{3} [0-9]{2} [0-9]{2}(?: [0-9]{2}){0,2}")
 """The form of a number in the tariff of customs, 0105 11 11; with two digits more also one of telephones."""
 _GOODS_WORDS = re.compile(r"warennummer|zolltarif|\bkn-?code|\bhs-?code|\btaric|unterposition")
@@ -85,7 +89,7 @@ def find(scan: Scan) -> Iterator[Span]:
                 continue
             found = _verdict(number, before)
             listed = last and start - last < 8 and _LISTED.fullmatch(scan.text, last, start)
-            if listed and verdict in {"other", "phone.cue"} and _dialable(number):
+            if listed and verdict in {"other", "phone.cue"} and _FEWEST <= len(_MARKS.sub("", number)) <= _MOST:
                 found = verdict
             verdict, last = found, end
             if found and found != "other":
@@ -100,7 +104,7 @@ def _plain(scan: Scan) -> Iterator[Span]:
     """Yield numbers without area code, each right behind a word that announces it."""
     for start, end, number in scan.in_zones(_PLAIN):
         before = scan.before(start, 30)
-        if before[-1:] not in _AFTER_CUE or not _CLOSE_CUE.search(before):
+        if not before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) or not _CLOSE_CUE.search(before):
             continue
         if only_dates(number) or _PUBLIC.fullmatch(number):
             continue
@@ -126,13 +130,15 @@ def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
 
 def _verdict(number: str, before: str) -> _Verdict:
     """Return why a number with a leading 0, + or 49 is a phone number; empty or "other" where it is none."""
-    if not _dialable(number):
-        return ""
     digits = _MARKS.sub("", number)
+    if not _FEWEST <= len(digits) <= _MOST:
+        return ""
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):
         return "phone.cue"
-    if _OTHER.search(before) or _NORM.search(before) or _is_of_goods(number, before):
+    if _FOURS.fullmatch(number) and _FOUR_BEFORE.search(before):
+        return "other"
+    if (number[0] != "+" and _OTHER.search(before)) or _NORM.search(before) or _is_of_goods(number, before):
         return "other"
     if _UNDER.search(before) and number[0] != "4":
         return "phone.cue"
@@ -144,11 +150,6 @@ def _verdict(number: str, before: str) -> _Verdict:
     if international or _DIALLED.match(number):
         return "phone.possible" if _possible(number) else ""
     return "phone.valid" if _valid(number) else ""
-
-
-def _dialable(number: str) -> bool:
-    """Say whether a candidate has a phone number's length and is no date."""
-    return _FEWEST <= sum(map(str.isdigit, number)) <= _MOST and not only_dates(number)
 
 
 def _is_of_goods(number: str, before: str) -> bool:

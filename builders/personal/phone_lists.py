@@ -12,6 +12,8 @@ _FEWEST, _USUAL, _MOST = 7, 11, 13
 _TOO_LONG = 10
 _CHEAP = 1
 _LAST_GROUP = re.compile(r"[ \u00a0][^ \u00a0]{1,70}\Z")
+_DATE_MARKS = frozenset("./-")
+"""One of them is the second or third character of every date."""
 _MARKS = " \u00a0\u2009\u202f\u00ad\u200b)]/.·-–—‐‑−"
 
 
@@ -24,7 +26,8 @@ def numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
         run: Groups of digits with marks between, the first of a kind that begins a phone number.
         complete: Whether the run ends where a number may end; else its last group belongs to what follows.
     """
-    if only_dates(run):
+    dated = run[1:2] in _DATE_MARKS or run[2:3] in _DATE_MARKS
+    if dated and only_dates(run):
         return []
     end = len(run)
     if not complete:
@@ -32,15 +35,15 @@ def numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
         if last is None:
             return []
         end = last.start()
-    start = after_dates(run)
+    start = after_dates(run) if dated else 0
     if start and run[start] not in "+(0":
         start = 0
-    cuts = [match.start() for match in _NEXT.finditer(run, start + 1, end)]
-    places = [start, *cuts, end]
+    cuts = [match.start() for match in _NEXT.finditer(run, start + 1, end)] if end - start > _MOST else []
     if not cuts:
         return [(start, end)]
-    bounds = _cheapest(run, places)
-    return [(first, first + len(run[first:stop].rstrip(_MARKS))) for first, stop in bounds]
+    parts = _cheapest(run, [start, *cuts, end])
+    ends = [first + len(run[first:stop].rstrip(_MARKS)) for first, stop in parts]
+    return [(first, stop) for (first, _), stop in zip(parts, ends, strict=True) if not only_dates(run[first:stop])]
 
 
 def _cheapest(run: str, places: list[int]) -> list[tuple[int, int]]:

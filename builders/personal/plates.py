@@ -27,7 +27,7 @@ _LICENCE = re.compile(
     r"(?:klassen?|\bkl\.|führerschein|fahrerlaubnis|\bfs)[ :.(-]{0,3}(?:[A-Z0-9]{1,3}[ ,/+-]{1,2}){0,4}\Z",
     re.IGNORECASE,
 )
-_CLASSES = re.compile(r"(?:A|B|C|D|L|T|M)[-–](?:BE|CE|DE|C|D|E)[ -]?(?:95|96)")
+_CLASSES = re.compile(r"(?:A|BE?|CE?|DE?|L|T|M)[-–](?:BE|CE|DE|C|D|E)[ -]?(?:95|96)")
 """Classes of driving licences with the number behind the qualification of drivers by trade ("C-CE 95")."""
 _NORMS = frozenset({"DIN", "EU", "EN", "HR", "EG"})
 """Signs that also begin the names of norms, laws and registers ("DIN-EN 1090")."""
@@ -43,10 +43,11 @@ def find(scan: Scan) -> Iterator[Span]:
     for match in _PLATE.finditer(scan.text):
         code = _CODE.match(match.group())
         called = _PLATE_WORDS.search(scan.before(match.start(), 30)) is not None
-        licence = _CLASSES.fullmatch(match.group()) or _LICENCE.search(scan.before(match.start(), 40))
-        if not called and (scan.titles or licence):
+        if not called and scan.titles:
             continue
         if match["gap"] and code and code.group() in PLATE_CODES:
+            if not called and _is_licence(scan, match):
+                continue
             digits = sum(character.isdigit() for character in match.group())
             hyphen = "-" in match["gap"] or "–" in match["gap"]
             sure = hyphen and digits > 1 and code.group() not in _NORMS and not _TYPE.search(match.group())
@@ -54,3 +55,7 @@ def find(scan: Scan) -> Iterator[Span]:
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif called:
             yield Span(*match.span(), PersonalKind.PLATE, "plate.abroad")
+
+
+def _is_licence(scan: Scan, match: re.Match[str]) -> bool:
+    return bool(_CLASSES.fullmatch(match.group()) or _LICENCE.search(scan.before(match.start(), 40)))

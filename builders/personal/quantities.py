@@ -8,11 +8,12 @@ from builders.personal.first_names import FIRST_NAMES
 from builders.personal.places import known_places
 from builders.personal.words import LOWER, UPPER
 
-_UNIT = re.compile(
+UNIT = re.compile(
     r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|EUR|CHF|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
     r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis|Grad|Stück)\b)|[.,:][0-9]"
     r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
 )
+"""A unit, a fraction, or the month of a day."""
 _NOUN = re.compile(
     rf"[ \u00a0](?:(?:weitere|neue|alte|große|kleine|zusätzliche|volle|ganze|gute)[rn]?[ ])?"
     rf"([{UPPER}][{LOWER}]{{2,40}}+)(?![\w-])"
@@ -37,8 +38,11 @@ def counted(after: str) -> bool:
     Args:
         after: What stands right behind the number, 48 characters or more where there are.
     """
-    if _UNIT.match(after):
-        return True
+    return UNIT.match(after) is not None or counted_noun(after)
+
+
+def counted_noun(after: str) -> bool:
+    """Say whether a noun in the plural follows a number, that is no place or name."""
     noun = _NOUN.match(after)
     return noun is not None and _is_plural(noun[1])
 

@@ -16,7 +16,7 @@ ROW_END = "\0"
 OPAQUE = "\x01"
 """Stands for a placeholder in a working text; no pattern matches it."""
 
-NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9][.,].)"
+NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,][.,].)"
 """Behind a number's first character: it stands in no longer number or word; an abbreviation's dot may stand before."""
 
 OTHER_WORDS = re.compile(
