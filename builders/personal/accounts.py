@@ -10,15 +10,18 @@ from builders.personal.checks import SEPARATORS
 from builders.personal.iban import IBAN_LENGTHS
 from builders.personal.kinds import PersonalKind
 from builders.personal.quantities import counted
-from builders.personal.scan import NOT_INSIDE, OTHER_WORDS, Scan, Span
+from builders.personal.scan import LEFT_OF_ZONE, OTHER_WORDS, Scan, Span
 
 _IBAN = re.compile(
     r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
 )
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
-_CARD = re.compile(rf"[2-6](?<![0-9].){NOT_INSIDE}[0-9]{{3}}(?:[ \u00a0-]?[0-9]){{8,15}}+(?![\w-]|[.,][0-9])")
+_CARD = re.compile(
+    r"[2-6](?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?:[ \u00a0-]?[0-9]){8,15}+(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))"
+)
 _CARD_WORDS = re.compile(
-    r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv", re.IGNORECASE
+    r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv",
+    re.IGNORECASE,
 )
 _FIRST_OF_CARD = re.compile(
     r"(?P<sixteen>4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8])|(?P<fifteen>3[47])"
@@ -28,17 +31,17 @@ _LENGTHS = {"sixteen": 16, "fifteen": 15, "fourteen": 14}
 _MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
 
 _ACCOUNT_WORD = re.compile(r"onto(?<=[kK]onto)")
-_SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl(?<=[bB]ankleitzahl)")
-"""What announces the number of an account or a bank; the short words stand near enough to lie in its zone."""
+_SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl")
+"""What announces the number of an account or a bank. The short words lie in the zone of a number of five digits."""
 _CODE_WORDS = frozenset({"BLZ", "leitzahl"})
 _CALLED = re.compile(
-    r"(?:[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
+    r"(?P<numbered>[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
     r"(?P<number>[0-9](?:[ \u00a0./-]?[0-9]){2,12})(?![\w]|[.,/-][0-9])"
 )
 _BEFORE_CODE = re.compile(r"(?<![\w.,/-])(?P<number>[0-9](?:[ ]?[0-9]){4,9})[ ]?[,;(/|]{0,2}[ \n]?\Z")
 _BANK = re.compile(r"\b(?:BLZ|[bB]ankleitzahl|BIC)\b")
 _NEAR = 60
-_FEWEST, _MOST = 6, 11
+_FEWEST, _MOST, _FEWEST_IN_ZONE = 6, 11, 5
 
 
 def find_iban(scan: Scan) -> Iterator[Span]:
@@ -90,10 +93,20 @@ def find_bank_account(scan: Scan) -> Iterator[Span]:
     """
     for start, end, word in chain(scan.everywhere(_ACCOUNT_WORD), scan.in_zones(_SHORT_WORD)):
         called = _CALLED.match(scan.text, end)
+        if called and word != "onto" and not _in_zone(start, called):
+            continue
+        if word == "leitzahl" and scan.before(start, 4).casefold() != "bank":
+            continue
         if called and _is_of_bank(scan, called, code=word in _CODE_WORDS):
             yield Span(*called.span("number"), PersonalKind.BANK_ACCOUNT, "bank_account")
             if word in _CODE_WORDS:
                 yield from _before_code(scan, start if word == "BLZ" else start - len("Bank"))
+
+
+def _in_zone(start: int, called: re.Match[str]) -> bool:
+    """Say whether a number's own zone holds the word before it, whatever stands around both."""
+    far = called.start("number") - start > LEFT_OF_ZONE
+    return not far and len(called["number"].translate(SEPARATORS)) >= _FEWEST_IN_ZONE
 
 
 def _before_code(scan: Scan, code: int) -> Iterator[Span]:
@@ -111,6 +124,10 @@ def _is_of_bank(scan: Scan, called: re.Match[str], *, code: bool) -> bool:
         return digits in {5, 8}
     if scan.near(*called.span("number"), _BANK, _NEAR):
         return digits < _MOST + 1
-    if not _FEWEST <= digits <= _MOST or "." in called["number"] or "/" in called["number"]:
+    if (
+        not _FEWEST - bool(called["numbered"]) <= digits <= _MOST
+        or "." in called["number"]
+        or "/" in called["number"]
+    ):
         return False
     return not counted(scan.after(called.end(), 48))

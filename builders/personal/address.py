@@ -30,7 +30,7 @@ _BY_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d
 _CITY = rf"{_TOWN}(?:[ ]{_BY_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _COUNTRY = r"(?:(?:D|A|CH|DE|AT|L)[ -]{1,3})"
 _PLACE = re.compile(
-    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ](?:in[ ])?)"
+    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|,(?=[0-9]{5}[ ])|[ ]?\n[ ]?|[ ](?:in[ ])?)"
     rf"(?P<country>{_COUNTRY})?(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
 _PLACE_AHEAD = re.compile(rf"(?<![\w-]){_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
@@ -40,7 +40,20 @@ _BOX = re.compile(
 )
 
 _ENDS = (
-    *("strasse", "str.", "str", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer"),
+    *(
+        "strasse",
+        "str.",
+        "str",
+        "gasse",
+        "allee",
+        "chaussee",
+        "promenade",
+        "weg",
+        "platz",
+        "ring",
+        "damm",
+        "ufer",
+    ),
     *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
 )
 """How names of streets end, case-folded."""
@@ -88,7 +101,9 @@ _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
 _ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
 """Classes of roads, which are numbered ("Reichsstraße 1 gesperrt"), and names of streets as well; case-folded."""
-_GOES_ON = re.compile(rf"[ ](?!(?:in|im|bei|und|oder|am|um|ab|zu|zum|zur|an|auf|statt|nach|mit|mein|ist|wohn)\b)[{LOWER}]")
+_GOES_ON = re.compile(
+    rf"[ ](?!(?:in|im|bei|und|oder|am|um|ab|zu|zum|zur|an|auf|statt|nach|mit|mein|ist|wohn)\b)[{LOWER}]"
+)
 
 
 def find(scan: Scan) -> Iterator[Span]:

@@ -19,7 +19,9 @@ _SHORT = (
 _ITEM = rf"(?:{_DATED}|{_SHORT})"
 _BETWEEN = r"(?:[ \u00a0]?[-–—‐‑−/,;+][ \u00a0]?|[ \u00a0])"
 _LIST = re.compile(rf"{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,40}}")
-_FIRST = re.compile(rf"(?:{_DATED}|{_ITEM}(?:{_BETWEEN}{_ITEM}){{1,40}})(?:{_BETWEEN}{_ITEM}){{0,40}}{_BETWEEN}")
+_FIRST = re.compile(
+    rf"(?:{_DATED}|{_ITEM}(?:{_BETWEEN}{_ITEM}){{1,40}})(?:{_BETWEEN}{_ITEM}){{0,40}}{_BETWEEN}"
+)
 
 
 def only_dates(number: str) -> bool:

@@ -42,9 +42,7 @@ class Scrubbed:
     spans: pl.DataFrame
 
 
-def scrub(
-    texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False
-) -> Scrubbed:
+def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False) -> Scrubbed:
     """Replace personal data by placeholders.
 
     Scrubbing a scrubbed text again, with the same kinds, changes nothing.

@@ -86,7 +86,9 @@ class Score:
 def read_set(name: SetName) -> tuple[Marked, ...]:
     """Return the texts of a bundled set, which may lie in several files."""
     folder = resources.files("builders.personal").joinpath("gold")
-    files = sorted((file for file in folder.iterdir() if _FILE[name].fullmatch(file.name)), key=lambda file: file.name)
+    files = sorted(
+        (file for file in folder.iterdir() if _FILE[name].fullmatch(file.name)), key=lambda file: file.name
+    )
     lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
     return tuple(_unmarked(json.loads(line)["text"]) for line in lines)
 

@@ -14,7 +14,7 @@ from builders.personal.scan import Scan, Span
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _V4 = re.compile(rf"\.(?<=[0-9]\.){_OCTET}\.{_OCTET}\.{_OCTET}(?![\w-]|[./][0-9])")
-_OCTET_BACKWARDS = re.compile(r"[0-9]{1,3}(?![\w/+-]|[.,][0-9\s.,])")
+_OCTET_BACKWARDS = re.compile(r"[0-9]{1,3}(?![\w/+-]|\.[0-9\s.,])")
 _V6 = re.compile(r":(?=:|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f:])(?:[0-9A-Fa-f]{0,4}:){1,7}[0-9A-Fa-f]{0,4}(?![\w:])")
 _GROUP_BACKWARDS = re.compile("[0-9A-Fa-f]{1,4}")
 _SHARED = tuple(
@@ -44,13 +44,13 @@ def find(scan: Scan) -> Iterator[Span]:
 
     Four small numbers with dots are a section or a version, unless a word about networks stands near them.
     """
-    for dot, end, rest in scan.in_zones(_V4):
+    for dot, end, rest in scan.everywhere(_V4):
         start = scan.start_of(_OCTET_BACKWARDS, dot, 5)
         number = scan.text[start:dot] + rest
         if start == dot or _VERSION.search(scan.before(start, 24)):
             continue
         large = max(map(int, number.split("."))) >= _SURE
-        if _is_own(number) and (large or scan.near(start, end, _WORDS, 40)):
+        if (large or scan.near(start, end, _WORDS, 40)) and _is_own(number):
             yield Span(start, end, PersonalKind.IP_ADDRESS, "ip_address.v4")
     for match in _V6.finditer(scan.text):
         start = scan.start_of(_GROUP_BACKWARDS, match.start(), 4)
@@ -63,7 +63,9 @@ def find(scan: Scan) -> Iterator[Span]:
 def _tells_much(number: str) -> bool:
     """Say whether groups of a sixth version's form are no times, no hours and no names in code."""
     groups = [group for group in number.split(":") if group]
-    return len(groups) >= _GROUPS and any(map(str.isdigit, number)) and any(len(group) > 2 for group in groups)
+    return (
+        len(groups) >= _GROUPS and any(map(str.isdigit, number)) and any(len(group) > 2 for group in groups)
+    )
 
 
 def _is_own(number: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from builders.personal.dates import only_dates
@@ -19,14 +20,15 @@ from builders.personal.scan import NOT_INSIDE, Scan, Span
 
 _REGIONS = ("DE", "AT", "CH")
 _GAP = r"[ \u00a0\u2009\u202f\u00ad\u200b()\[\]/.·\-–—‐‑−]{0,3}+"
-_START = rf"(?:{NOT_INSIDE}|(?<=[TtFf][eaoEAO][lnxLNX].)|(?<=\bD-.))"
+_LABEL = "(?<=[TtFf][eaoEAO][lnxLNX].)"
+_START = rf"(?:(?<![\w/+-].)(?<![0-9\s.,\0]\..)(?<!\A[.,].)|{_LABEL}|(?<=\bD-.))"
 _SHAPE = re.compile(
-    rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9](?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]))?|{_START}(?:"
+    rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9](?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]{{5}}))?|{_START}(?:"
     r"(?<=\()(?:\+|0)[0-9]?|(?<=0)(?:0?[1-9](?:[0-9]{2,4},(?=[0-9]{6,8}(?![0-9])))?|(?=[ \u00a0/(-])"
     r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-])))"
-    rf"(?:{_GAP}[0-9]){{4,60}}+"
+    rf"(?:{_GAP}[0-9]){{4,}}+"
 )
-_PLAIN = re.compile(rf"[1-9](?<![0-9].){_START}(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
+_PLAIN = re.compile(rf"[1-9](?<![0-9].)(?:{NOT_INSIDE}|{_LABEL})(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
 _END = re.compile(r"(?!\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
 _EXTENSION = re.compile(
     r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
@@ -58,7 +60,7 @@ _UNDER = re.compile(r"\bunter(?:[ ]der)?[ \u00a0]\Z", re.IGNORECASE)
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
     r"(?:nr|\wnummern?|no|\bid|ref|referenz|kennziffern?|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|codes?|konto|blz|plz|"
-    r"iban|seiten?|\bs|blatt|modell|typ|kapitel|zeile|\brn|\brz|zolltarif|taric|unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
+    r"iban|seiten?|\bs|blatt|modell|typ|raum|gebäude|kostenstelle|zähler|kapitel|zeile|\brn|\brz|zolltarif|taric|unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
@@ -70,9 +72,12 @@ _GOODS_WORDS = re.compile(r"warennummer|zolltarif|\bkn-?code|\bhs-?code|\btaric|
 _PUBLIC = re.compile(r"116[ ]?[0-9]{3}")
 """The short numbers of services in all of Europe, 116117."""
 _DIALLED = re.compile(r"\(?0[ ]?[1-9][0-9 ]{1,5}\)?[ ]?[-/ –][ ]?[1-9][0-9](?:[ -]?[0-9]){1,9}\Z")
+_PAIRED = re.compile(r"\(?0[0-9][ ][0-9]{2}\)?[ ]?[/–-]")
 _MOBILE = re.compile(r"\(?0[ ]?1[567]")
-_MARKS = re.compile(r"[^0-9]+")
+_MARKS = re.compile(r"[^0-9]++")
 _FEWEST, _FEWEST_MOBILE, _FEWEST_WITH_COUNTRY, _MOST, _GOODS_DIGITS = 5, 10, 11, 16, 8
+
+_CONTEXT, _LISTED_WITHIN = 60, 8
 
 _Verdict = Literal["", "other", "phone.cue", "phone.possible", "phone.valid"]
 
@@ -83,17 +88,18 @@ def find(scan: Scan) -> Iterator[Span]:
     last = 0
     for run_start, run_end, run in scan.in_zones(_SHAPE):
         for first, stop in numbers_in(run, complete=_END.match(scan.text, run_end) is not None):
-            start, end = run_start + first, run_start + stop
-            number, before = run[first:stop], scan.before(start, 60)
-            if before[-1:] in {",", ";"} and before[-2:-1].isdigit() and start - 1 != last:
+            start, end, number = run_start + first, run_start + stop, run[first:stop]
+            accepted = verdict not in {"", "other"}
+            # A number that goes is no context of the next one: it will be a placeholder.
+            before = scan.before(start, min(_CONTEXT, start - last) if accepted else _CONTEXT)
+            if before[-1:] in {",", ";"} and before[-2:-1].isdigit():
                 continue
-            found = _verdict(number, before)
-            listed = last and start - last < 8 and _LISTED.fullmatch(scan.text, last, start)
-            if listed and verdict in {"other", "phone.cue"} and _FEWEST <= len(_MARKS.sub("", number)) <= _MOST:
-                found = verdict
-            verdict, last = found, end
-            if found and found != "other":
-                yield Span(start, end, PersonalKind.PHONE, found)
+            listed = last and _LISTED.fullmatch(scan.text, last, min(start, last + _LISTED_WITHIN))
+            carried = verdict in {"other", "phone.cue"} and listed and start <= last + _LISTED_WITHIN
+            verdict = verdict if carried and _has_length(number) else _verdict(number, before)
+            last = end
+            if verdict not in {"", "other"}:
+                yield Span(start, end, PersonalKind.PHONE, verdict)
                 yield from _more(scan, end, number)
     yield from _plain(scan)
     for match in _EXTENSION.finditer(scan.text):
@@ -104,7 +110,9 @@ def _plain(scan: Scan) -> Iterator[Span]:
     """Yield numbers without area code, each right behind a word that announces it."""
     for start, end, number in scan.in_zones(_PLAIN):
         before = scan.before(start, 30)
-        if not before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) or not _CLOSE_CUE.search(before):
+        if not before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) or not _CLOSE_CUE.search(
+            before
+        ):
             continue
         if only_dates(number) or _PUBLIC.fullmatch(number):
             continue
@@ -130,9 +138,9 @@ def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
 
 def _verdict(number: str, before: str) -> _Verdict:
     """Return why a number with a leading 0, + or 49 is a phone number; empty or "other" where it is none."""
-    digits = _MARKS.sub("", number)
-    if not _FEWEST <= len(digits) <= _MOST:
+    if not _has_length(number):
         return ""
+    digits = _MARKS.sub("", number)
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):
         return "phone.cue"
@@ -148,8 +156,12 @@ def _verdict(number: str, before: str) -> _Verdict:
     if _in_pairs(number) or (number[0] == "4" and len(digits) < _FEWEST_WITH_COUNTRY):
         return ""
     if international or _DIALLED.match(number):
-        return "phone.possible" if _possible(number) else ""
-    return "phone.valid" if _valid(number) else ""
+        return "phone.possible" if _possible(_dialled(number)) else ""
+    return "phone.valid" if _valid(_dialled(number)) else ""
+
+
+def _has_length(number: str) -> bool:
+    return _FEWEST <= len(_MARKS.sub("", number)) <= _MOST
 
 
 def _is_of_goods(number: str, before: str) -> bool:
@@ -159,33 +171,37 @@ def _is_of_goods(number: str, before: str) -> bool:
 
 
 def _in_pairs(number: str) -> bool:
-    """Say whether a candidate is pairs of digits with marks between, as in dates, scores and sizes."""
+    """Say whether a candidate is pairs of digits, as in dates, draws and sizes, and no area code in pairs."""
+    if _PAIRED.match(number):
+        return False
     groups = _MARKS.split(number)
-    return len(groups[0]) == 2 and all(len(group) < 3 for group in groups) and " " not in number
+    return len(groups[0]) == 2 and all(len(group) < 3 for group in groups)
 
 
+@lru_cache(maxsize=4096)
 def _possible(number: str) -> bool:
     import phonenumbers
 
     try:
-        return bool(phonenumbers.is_possible_number(phonenumbers.parse(_plainly(number), "DE")))
+        return bool(phonenumbers.is_possible_number(phonenumbers.parse(number, "DE")))
     except phonenumbers.NumberParseException:
         return False
 
 
+@lru_cache(maxsize=4096)
 def _valid(number: str) -> bool:
     import phonenumbers
 
     for region in _REGIONS:
         try:
-            if phonenumbers.is_valid_number(phonenumbers.parse(_plainly(number), region)):
+            if phonenumbers.is_valid_number(phonenumbers.parse(number, region)):
                 return True
         except phonenumbers.NumberParseException:
             continue
     return False
 
 
-def _plainly(number: str) -> str:
+def _dialled(number: str) -> str:
     """Return a number as it is dialled: digits, a plus sign before a country's code."""
     digits = _MARKS.sub("", number)
     return f"+{digits}" if number[0] == "4" or "+" in number else digits

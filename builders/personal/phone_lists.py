@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate, pairwise
 
 from builders.personal.dates import after_dates, only_dates
 
-_NEXT = re.compile(r"(?<=[ \u00a0/])(?:\(0|0[1-9]|00[1-9]|0 [1-9])")
+_NEXT = re.compile(r"(?<=[ \u00a0/–-])(?:\(0|0[1-9]|00[1-9]|0 [1-9])")
 """How a number with an area code begins behind another one."""
 _FEWEST, _USUAL, _MOST = 7, 11, 13
 _TOO_LONG = 10
+_FARTHEST = 6  # as many beginnings as a number can hold by chance
 _CHEAP = 1
 _LAST_GROUP = re.compile(r"[ \u00a0][^ \u00a0]{1,70}\Z")
 _DATE_MARKS = frozenset("./-")
@@ -43,25 +45,28 @@ def numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
         return [(start, end)]
     parts = _cheapest(run, [start, *cuts, end])
     ends = [first + len(run[first:stop].rstrip(_MARKS)) for first, stop in parts]
-    return [(first, stop) for (first, _), stop in zip(parts, ends, strict=True) if not only_dates(run[first:stop])]
+    return [
+        (first, stop) for (first, _), stop in zip(parts, ends, strict=True) if not only_dates(run[first:stop])
+    ]
 
 
 def _cheapest(run: str, places: list[int]) -> list[tuple[int, int]]:
     """Cut a run at those of the places where the parts have most nearly the lengths of phone numbers."""
-    counts = [sum(map(str.isdigit, run[places[0] : place])) for place in places]
+    parts = [run[place:following] for place, following in pairwise(places)]
+    counts = [0, *accumulate(sum(map(str.isdigit, part)) for part in parts)]
     best: list[tuple[int, int]] = [(0, 0)]  # cost up to each place, and the place before it
     for place in range(1, len(places)):
         options = [
             (best[before][0] + _cost(counts[place] - counts[before]), before)
-            for before in range(max(0, place - _MOST), place)
+            for before in range(max(0, place - _FARTHEST), place)
         ]
         best.append(min(options, key=lambda option: (option[0], -option[1])))
-    parts, place = [], len(places) - 1
+    bounds, place = [], len(places) - 1
     while place:
         before = best[place][1]
-        parts.append((places[before], places[place]))
+        bounds.append((places[before], places[place]))
         place = before
-    return parts[::-1]
+    return bounds[::-1]
 
 
 def _cost(digits: int) -> int:

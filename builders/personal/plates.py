@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from builders.personal.kinds import PersonalKind
 from builders.personal.plate_codes import PLATE_CODES
-from builders.personal.scan import NOT_INSIDE, Scan, Span
+from builders.personal.scan import Scan, Span
 
 _PLATE = re.compile(
-    rf"[A-ZÄÖÜ]{NOT_INSIDE}[A-ZÄÖÜ]{{0,2}}(?:"
+    r"[A-ZÄÖÜ](?<![\w-].)(?<![^0-9]/.)(?<![\s.]\..)[A-ZÄÖÜ]{0,2}(?:"
     r"(?P<gap>[ ]?[-–:][ ]?|[ ])[A-Z]{1,2}[ -]?[1-9][0-9]{0,3}[EH]?(?![\w-]|[.,/][0-9])"
     r"|[ -](?:[0-9]{1,5}[ ]?[A-Z]{1,3}|[A-Z]{2,6}[ ]?[0-9]{1,3}|[0-9]{3,6})(?![\w-]|[.,/][0-9]))"
 )

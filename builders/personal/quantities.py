@@ -18,7 +18,7 @@ _NOUN = re.compile(
     rf"[ \u00a0](?:(?:weitere|neue|alte|große|kleine|zusätzliche|volle|ganze|gute)[rn]?[ ])?"
     rf"([{UPPER}][{LOWER}]{{2,40}}+)(?![\w-])"
 )
-_PLURAL = ("e", "en", "er", "ern", "eln", "meter", "metern")
+_PLURAL = ("e", "en", "er", "ern", "eln", "meter", "metern", "os")
 _NO_PLURAL = frozenset(
     """
     Telefon Mitte Nähe Ecke Etage Rückgebäude Vorderhaus Hinterhaus Eingang Stiege Tür Stock Haus Österreich Frau

@@ -16,7 +16,7 @@ ROW_END = "\0"
 OPAQUE = "\x01"
 """Stands for a placeholder in a working text; no pattern matches it."""
 
-NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,][.,].)"
+NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,\0][.,].)(?<!\A[.,].)"
 """Behind a number's first character: it stands in no longer number or word; an abbreviation's dot may stand before."""
 
 OTHER_WORDS = re.compile(
@@ -28,7 +28,7 @@ OTHER_WORDS = re.compile(
 """Words that call the number behind them something that is no personal data."""
 
 _ZONE = re.compile(r"[0-9](?:[^0-9\n\0\x01]{0,3}[0-9]){4,}+")
-_LEFT, _RIGHT = 12, 40
+LEFT_OF_ZONE, _RIGHT = 12, 40
 _WIDE = "０１２３４５６７８９"
 _NARROW = str.maketrans(_WIDE, "0123456789")
 
@@ -59,7 +59,7 @@ class Scan:
         """Windows around five and more digits that lie close, as one text, and their places in both."""
         windows: list[tuple[int, int]] = []
         for match in _ZONE.finditer(self.text):
-            start, end = max(0, match.start() - _LEFT), match.end() + _RIGHT
+            start, end = max(0, match.start() - LEFT_OF_ZONE), match.end() + _RIGHT
             if windows and start <= windows[-1][1]:
                 windows[-1] = (windows[-1][0], end)
             else:

@@ -85,7 +85,12 @@ def _with_www(scan: Scan, at: int) -> Span | None:
 def _bare_host(scan: Scan, at: int, end: int) -> Span | None:
     start = scan.start_of(_HOST_BACKWARDS, at, _LONGEST_HOST)
     before = scan.before(start, 20)
-    if start == at or (before and before[-1] in "@/.-_") or _AFTER_AT.search(before[-8:]) or _WRAPPED.search(before):
+    if (
+        start == at
+        or (before and before[-1] in "@/.-_")
+        or _AFTER_AT.search(before[-8:])
+        or _WRAPPED.search(before)
+    ):
         return None
     path = _AFTER_HOST.match(scan.text, end)
     stop = path.end() if path else end

@@ -37,6 +37,12 @@ _GLUE = [
     "\x01",
     "@",
     "\u00a0",
+    ".",
+    ",",
+    ";",
+    "\t",
+    " oder ",
+    "\u200b",
 ]
 _CUES = [
     "Frau ",
@@ -52,6 +58,16 @@ _CUES = [
     "u/",
     "* ",
     "am ",
+    "Kto. ",
+    "BLZ ",
+    "Konto ",
+    "IP ",
+    "Version ",
+    "unter ",
+    "04.06.-",
+    "Kennz.",
+    "Straße",
+    "::",
     "0",
 ]
 
@@ -85,6 +101,13 @@ def test_scrubbing_again_changes_nothing(rows: list[str]) -> None:
     twice = run(*once.texts)
     assert twice.texts.to_list() == once.texts.to_list()
     assert twice.spans.is_empty()
+
+
+@given(st.lists(texts, min_size=1, max_size=6), st.sets(st.sampled_from(ALL_KINDS)))
+@settings(max_examples=200)
+def test_scrubbing_titles_again_changes_nothing(rows: list[str], kinds: set[PersonalKind]) -> None:
+    once = scrub(pl.Series(rows, dtype=pl.String), kinds, titles=True).texts
+    assert scrub(once, kinds, titles=True).spans.is_empty()
 
 
 @given(st.lists(texts, min_size=1, max_size=6), st.sets(st.sampled_from(ALL_KINDS)))
