@@ -16,9 +16,9 @@ _IBAN = re.compile(
     r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
 )
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
-_CARD = re.compile(
-    r"[2-6](?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?:[ \u00a0-]?[0-9]){8,15}+(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))"
-)
+_CARD = re.compile(r"[2-6](?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0-]?[0-9]){8})")
+_REST_OF_CARD = re.compile(r"(?:[ \u00a0-]?[0-9]){8,15}+")
+_AFTER_CARD = re.compile(r"(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))")
 _CARD_WORDS = re.compile(
     r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv",
     re.IGNORECASE,
@@ -32,10 +32,11 @@ _MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
 
 _ACCOUNT_WORD = re.compile(r"onto(?<=[kK]onto)")
 _SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl")
-"""What announces the number of an account or a bank. The short words lie in the zone of a number of five digits."""
+"""What announces the number of an account or a bank; a short word lies in the zone of five digits."""
 _CODE_WORDS = frozenset({"BLZ", "leitzahl"})
 _CALLED = re.compile(
-    r"(?P<numbered>[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
+    r"(?P<numbered>[-. ]{0,2}(?:[nN][rR]\b\.?|[nN]ummer|NUMMER))?"
+    r"(?:[ \u00a0]?(?:lautet|ist))?[.:# \u00a0(]{0,3}"
     r"(?P<number>[0-9](?:[ \u00a0./-]?[0-9]){2,12})(?![\w]|[.,/-][0-9])"
 )
 _BEFORE_CODE = re.compile(r"(?<![\w.,/-])(?P<number>[0-9](?:[ ]?[0-9]){4,9})[ ]?[,;(/|]{0,2}[ \n]?\Z")
@@ -74,16 +75,22 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of payment cards: a brand's first digits, its length, and the check digit by Luhn."""
     from stdnum import luhn
 
-    for start, end, number in scan.in_zones(_CARD):
-        digits = number.translate(SEPARATORS)
-        brand = _FIRST_OF_CARD.match(digits)
-        usual = brand is not None and len(digits) == _LENGTHS[brand.lastgroup or ""]
-        if not (usual or _MAESTRO.fullmatch(digits)) or not luhn.is_valid(digits):
-            continue
-        if scan.near(start, end, _CARD_WORDS, _NEAR) or (
-            usual and not OTHER_WORDS.search(scan.before(start, 30))
-        ):
-            yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
+    for start, head_end, _ in scan.in_zones(_CARD):
+        rest = _REST_OF_CARD.match(scan.text, head_end)
+        run = scan.text[start : rest.end() if rest else head_end].translate(SEPARATORS)
+        brand = _FIRST_OF_CARD.match(run)
+        lengths = [_LENGTHS[brand.lastgroup or ""]] if brand else []
+        lengths += [len(run)] if _MAESTRO.fullmatch(run) else []
+        for length in lengths:
+            end = _end_of_characters(scan.text, start, rest.end() if rest else head_end, length)
+            usual = brand is not None and length == lengths[0]
+            if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
+                continue
+            if scan.near(start, end, _CARD_WORDS, _NEAR) or (
+                usual and not OTHER_WORDS.search(scan.before(start, 30))
+            ):
+                yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
+                break
 
 
 def find_bank_account(scan: Scan) -> Iterator[Span]:

@@ -100,7 +100,7 @@ _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
 _ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
-"""Classes of roads, which are numbered ("Reichsstraße 1 gesperrt"), and names of streets as well; case-folded."""
+"""Names of streets that are classes of numbered roads, too ("Reichsstraße 1 gesperrt"), case-folded."""
 _GOES_ON = re.compile(
     rf"[ ](?!(?:in|im|bei|und|oder|am|um|ab|zu|zum|zur|an|auf|statt|nach|mit|mein|ist|wohn)\b)[{LOWER}]"
 )

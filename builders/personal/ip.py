@@ -33,7 +33,8 @@ _WORDS = re.compile(
 )
 _VERSION = re.compile(
     r"(?:versionen|version|vers\.|\bver\.?|\bv\.?|release|build|firmware|update|patch|treiber|kapitel|abschnitt|ziffer|"
-    r"punkt|nummer|\bnr\.?|\bnrn\.|§|tabelle|abbildung|\babb\.|anlage|anhang|\boid|\bdin|\biso|\ben)[ \u00a0:]{0,2}\Z",
+    r"punkt|nummer|\bnr\.?|\bnrn\.|§|tabelle|abbildung|"
+    r"\babb\.|anlage|anhang|\boid|\bdin|\biso|\ben)[ \u00a0:]{0,2}\Z",
     re.IGNORECASE,
 )
 _SURE, _GROUPS = 100, 3

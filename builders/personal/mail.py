@@ -21,7 +21,8 @@ _SPELLED_AT = (
         for opening in (r"\(", r"\[", r"\{", "<")
     ),
     re.compile(
-        rf"\([aA]\)(?:(?<=\w\([aA]\))(?=[\w-]{{1,63}}\.[a-z])|(?<= \([aA]\))(?=[ ]?[\w-]{{1,63}}\.{_COMMON}\b))"
+        rf"\([aA]\)(?:(?<=\w\([aA]\))(?=[\w-]{{1,63}}\.[a-z])"
+        rf"|(?<= \([aA]\))(?=[ ]?[\w-]{{1,63}}\.{_COMMON}\b))"
     ),
     *(re.compile(rf" {word} (?=[\w-]{{1,63}} (?:dot|punkt|DOT|PUNKT) )") for word in ("at", "AT")),
     re.compile(r" ät (?=[\w-]{1,63}(?:\.[a-z]| (?:dot|punkt|DOT|PUNKT) ))"),
@@ -46,12 +47,14 @@ _DOT = (
 )
 _END_IN_BRACKETS = rf"[ ]?{_OPEN}(?:\.|{_SPELLED_DOT}[ ])[ ]?[^\W\d_]{{2,24}}{_CLOSE}"
 _LOOSE_DOMAIN = re.compile(
-    rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:(?:{_DOT}[\w-]{{2,63}}+){{0,3}}{_END_IN_BRACKETS}|(?:{_DOT}[\w-]{{2,63}}+){{1,4}})"
+    rf"[ ]{{0,2}}[\w-]{{1,63}}+(?:(?:{_DOT}[\w-]{{2,63}}+){{0,3}}{_END_IN_BRACKETS}"
+    rf"|(?:{_DOT}[\w-]{{2,63}}+){{1,4}})"
 )
 _BELIEVED = re.compile(rf"(?:[\])}}>]|[\])}}> .]{_COMMON})\Z")
 """How a loosely spelled domain behind a plain sign ends."""
 _WRAPPED_DOMAIN = re.compile(
-    rf"(?:[ ]?\n[ ]?(?:[\w-]{{1,63}}\.){{1,4}}|(?:[\w-]{{1,63}}\.){{1,4}}\n[ ]?|[\w-]{{1,62}}-\n(?:[\w-]{{1,63}}\.){{1,4}})"
+    rf"(?:[ ]?\n[ ]?(?:[\w-]{{1,63}}\.){{1,4}}|(?:[\w-]{{1,63}}\.){{1,4}}\n[ ]?"
+    rf"|[\w-]{{1,62}}-\n(?:[\w-]{{1,63}}\.){{1,4}})"
     rf"{_COMMON}(?![\w-])"
 )
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")

@@ -23,7 +23,8 @@ _GAP = r"[ \u00a0\u2009\u202f\u00ad\u200b()\[\]/.·\-–—‐‑−]{0,3}+"
 _LABEL = "(?<=[TtFf][eaoEAO][lnxLNX].)"
 _START = rf"(?:(?<![\w/+-].)(?<![0-9\s.,\0]\..)(?<!\A[.,].)|{_LABEL}|(?<=\bD-.))"
 _SHAPE = re.compile(
-    rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9](?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]{{5}}))?|{_START}(?:"
+    rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9]"
+    rf"(?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]{{5}}))?|{_START}(?:"
     r"(?<=\()(?:\+|0)[0-9]?|(?<=0)(?:0?[1-9](?:[0-9]{2,4},(?=[0-9]{6,8}(?![0-9])))?|(?=[ \u00a0/(-])"
     r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-])))"
     rf"(?:{_GAP}[0-9]){{4,}}+"
@@ -60,7 +61,9 @@ _UNDER = re.compile(r"\bunter(?:[ ]der)?[ \u00a0]\Z", re.IGNORECASE)
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
     r"(?:nr|\wnummern?|no|\bid|ref|referenz|kennziffern?|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|codes?|konto|blz|plz|"
-    r"iban|seiten?|\bs|blatt|modell|typ|raum|gebäude|kostenstelle|zähler|kapitel|zeile|\brn|\brz|zolltarif|taric|unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
+    r"iban|seiten?|\bs|blatt|modell|typ|raum|gebäude|"
+    r"kostenstelle|zähler|kapitel|zeile|\brn|\brz|zolltarif|taric|"
+    r"unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
     re.IGNORECASE,
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
@@ -123,7 +126,7 @@ def _plain(scan: Scan) -> Iterator[Span]:
 
 
 def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
-    """Yield what follows a number in a list: an extension, or a number that begins alike without area code."""
+    """Yield what follows in a list: extensions, and numbers that begin alike, without area code."""
     digits = _MARKS.sub("", number)
     while match := _MORE.match(scan.text, end):
         name = match.lastgroup or ""

@@ -9,7 +9,8 @@ from builders.personal.places import known_places
 from builders.personal.words import LOWER, UPPER
 
 UNIT = re.compile(
-    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|EUR|CHF|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
+    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|EUR|CHF|Jahren?|Tagen?|Wochen|"
+    r"Monaten?|Mal|Meter|Kilometer|"
     r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis|Grad|Stück)\b)|[.,:][0-9]"
     r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
 )
@@ -21,9 +22,9 @@ _NOUN = re.compile(
 _PLURAL = ("e", "en", "er", "ern", "eln", "meter", "metern", "os")
 _NO_PLURAL = frozenset(
     """
-    Telefon Mitte Nähe Ecke Etage Rückgebäude Vorderhaus Hinterhaus Eingang Stiege Tür Stock Haus Österreich Frau
-    Familie Straße Büro Halle Gebäude Ebene Adresse Ansprechpartner Ihre Unsere Deine Keine Eine Diese Alle Viele Bitte
-    Heute Ohne Oder Wegen Seiten Oben Unten Hinten Unter Über Hinter Immer Aber
+    Telefon Mitte Nähe Ecke Etage Rückgebäude Vorderhaus Hinterhaus Eingang Stiege Tür Stock Haus Österreich
+    Frau Familie Straße Büro Halle Gebäude Ebene Adresse Ansprechpartner Ihre Unsere Deine Keine Eine Diese
+    Alle Viele Bitte Heute Ohne Oder Wegen Seiten Oben Unten Hinten Unter Über Hinter Immer Aber
     """.split()
 )
 _TOWN_ENDS = re.compile(

@@ -17,7 +17,7 @@ OPAQUE = "\x01"
 """Stands for a placeholder in a working text; no pattern matches it."""
 
 NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,\0][.,].)(?<!\A[.,].)"
-"""Behind a number's first character: it stands in no longer number or word; an abbreviation's dot may stand before."""
+"""Behind a number's first character: in no longer number or word, but behind an abbreviation's dot."""
 
 OTHER_WORDS = re.compile(
     r"(?:refer\w{0,14}|bestell\w{0,14}|artikel\w{0,14}|stellen\w{0,14}|auftrag\w{0,14}|kunden\w{0,14}|sendung\w{0,14}|isbn|"

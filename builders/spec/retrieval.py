@@ -122,7 +122,7 @@ class Retrieval:
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
-        titles: Whether texts are job titles, in which a licence plate is replaced only where a word calls it so.
+        titles: Whether texts are job titles, in which only what a word calls a licence plate is one.
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
