@@ -97,8 +97,11 @@ def find(scan: Scan) -> Iterator[Span]:
             before = scan.before(start, min(_CONTEXT, start - last) if accepted else _CONTEXT)
             if before[-1:] in {",", ";"} and before[-2:-1].isdigit():
                 continue
-            listed = last and _LISTED.fullmatch(scan.text, last, min(start, last + _LISTED_WITHIN))
-            carried = verdict in {"other", "phone.cue"} and listed and start <= last + _LISTED_WITHIN
+            carried = (
+                start <= last + _LISTED_WITHIN
+                and verdict in {"other", "phone.cue"}
+                and _LISTED.fullmatch(scan.text, last, start)
+            )
             verdict = verdict if carried and _has_length(number) else _verdict(number, before)
             last = end
             if verdict not in {"", "other"}:
