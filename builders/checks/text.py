@@ -165,17 +165,19 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
 
 def personal(subject: Subject) -> Iterator[Finding]:
     """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
-    yield from unscrubbed(_texts(subject), subject.spec.personal)
+    yield from unscrubbed(_texts(subject), subject.spec.personal, titles=subject.spec.titles)
 
 
-def unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> Iterator[Finding]:
+def unscrubbed(
+    texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool = False
+) -> Iterator[Finding]:
     """Report what the scrubber would still replace, out of a frame as for `unnormalised`."""
     if not kinds:
         return
     from builders.personal import scrub
 
     texts = texts.drop_nulls("text").with_row_index("row")
-    spans = scrub(texts["text"], kinds).spans
+    spans = scrub(texts["text"], kinds, titles=titles).spans
     places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule").join(texts, on="row")
     where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
     yield from PERSONAL.rows(places, where)

@@ -10,21 +10,27 @@ import re
 from collections.abc import Iterator
 
 from builders.personal.kinds import PersonalKind
+from builders.personal.quantities import UNIT, counted_noun
 from builders.personal.scan import Scan, Span
 from builders.personal.words import LOWER, UPPER
 
 _WIDTH = 64
+_BLANK = " \u00a0\t"
 _NUMBER = re.compile(
-    rf"[0-9](?<=[{LOWER}.][ \u00a0][0-9])[0-9]{{0,3}}(?![0-9])"
+    rf"[0-9](?<=[{_BLANK}.rReE][0-9])(?:(?<=[{LOWER}{UPPER}.][{_BLANK}][0-9])|(?<=[rR]\.[0-9])|(?<=[tT][rR][0-9])"
+    r"|(?<=[ßsS][eE][0-9]))[0-9]{0,3}(?![0-9])"
     rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
     r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
-_TOWN = rf"(?:(?:Sankt|St\.|Bad)[ ])?[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
+_TOWN = (
+    rf"(?:(?:Sankt|St\.|Bad|BAD)[ ])?(?:[{UPPER}][{LOWER}]{{1,30}}+(?:[-/][{UPPER}][{LOWER}]{{1,30}}+){{0,2}}"
+    rf"|[{UPPER}]{{3,30}}+(?:-[{UPPER}]{{3,30}}+)?)"
+)
 _BY_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
 _CITY = rf"{_TOWN}(?:[ ]{_BY_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _COUNTRY = r"(?:(?:D|A|CH|DE|AT|L)[ -]{1,3})"
 _PLACE = re.compile(
-    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|[ ]?\n[ ]?|[ ](?:in[ ])?)"
+    r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|,(?=[0-9]{5}[ ])|[ ]?\n[ ]?|[ ](?:in[ ])?)"
     rf"(?P<country>{_COUNTRY})?(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
 _PLACE_AHEAD = re.compile(rf"(?<![\w-]){_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
@@ -34,7 +40,20 @@ _BOX = re.compile(
 )
 
 _ENDS = (
-    *("strasse", "str.", "gasse", "allee", "chaussee", "promenade", "weg", "platz", "ring", "damm", "ufer"),
+    *(
+        "strasse",
+        "str.",
+        "str",
+        "gasse",
+        "allee",
+        "chaussee",
+        "promenade",
+        "weg",
+        "platz",
+        "ring",
+        "damm",
+        "ufer",
+    ),
     *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
 )
 """How names of streets end, case-folded."""
@@ -79,28 +98,34 @@ _LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b
 _HINT = re.compile(rf"strasse |platz |allee |ring |weg |ufer |{_LIVES.pattern}")
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
-_NO_HOUSE = re.compile(
-    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|Jahren?|Tagen?|Wochen|Monaten?|Mal|Meter|Kilometer|"
-    r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis)\b)|[.,:][0-9]"
-    r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
+_CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
+_ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
+"""Names of streets that are classes of numbered roads, too ("Reichsstraße 1 gesperrt"), case-folded."""
+_GOES_ON = re.compile(
+    rf"[ ](?!(?:in|im|bei|und|oder|am|um|ab|zu|zum|zur|an|auf|statt|nach|mit|mein|ist|wohn)\b)[{LOWER}]"
 )
-"""What follows a number that counts or dates something."""
 
 
 def find(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
-        window = scan.before(number.start() - 1, _WIDTH)
+        start, end = number.span()
+        first = start - 1 if text[start - 1] in _BLANK else start
+        window = scan.before(first, _WIDTH)
         before = window.removesuffix(" Nr.")
-        place = _PLACE.match(text, number.end())
+        if before[-1:].isupper() or before[-2:-1].isupper():
+            before = _in_small_letters(before)
+        place = _PLACE.match(text, end)
         street = _street_with_place(before, place) if place else ""
-        alone = "" if street or _NO_HOUSE.match(text, number.end()) else _street_alone(before, number.group())
+        alone = "" if street or UNIT.match(text, end) else _street_alone(before, number.group())
+        if alone and (counted_noun(after := scan.after(end, 48)) or _is_road(alone, after)):
+            alone = ""
         if street or alone:
             ahead = before[: len(before) - len(street or alone)]
             city = _PLACE_AHEAD.search(ahead) if alone else None
-            start = number.start() - 1 - len(window) + (city.start() if city else len(ahead))
-            end = place.end() if street and place else number.end()
+            start = first - len(window) + (city.start() if city else len(ahead))
+            end = place.end() if street and place else end
             rule = "address.postcode" if street or city else "address.street"
             yield Span(start, end, PersonalKind.ADDRESS, rule)
     for box in _BOX.finditer(text):
@@ -123,6 +148,15 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
         or _WORDS.search(before)
     )
     return match.group() if match else ""
+
+
+def _is_road(street: str, after: str) -> bool:
+    return street.casefold().endswith(_ROADS) and _GOES_ON.match(after) is not None
+
+
+def _in_small_letters(before: str) -> str:
+    """Return the text with its words in capitals as others are written, each character in its place."""
+    return _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
 
 
 def _street_alone(before: str, number: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from builders.personal import address, birth, mail, names, numbers, phone, plates, urls
+from builders.personal import accounts, address, birth, ip, mail, names, numbers, phone, plates, urls
 from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
 
@@ -12,7 +12,10 @@ DETECTORS: Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]] = {
     PersonalKind.URL: urls.find,
     PersonalKind.EMAIL: mail.find,
     PersonalKind.HANDLE: mail.find,
-    PersonalKind.IBAN: numbers.find_iban,
+    PersonalKind.IP_ADDRESS: ip.find,
+    PersonalKind.IBAN: accounts.find_iban,
+    PersonalKind.PAYMENT_CARD: accounts.find_payment_card,
+    PersonalKind.BANK_ACCOUNT: accounts.find_bank_account,
     PersonalKind.VAT_ID: numbers.find_vat_id,
     PersonalKind.SOCIAL_SECURITY: numbers.find_social_security,
     PersonalKind.HEALTH_INSURANCE: numbers.find_health_insurance,

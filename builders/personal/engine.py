@@ -42,7 +42,7 @@ class Scrubbed:
     spans: pl.DataFrame
 
 
-def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scrubbed:
+def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False) -> Scrubbed:
     """Replace personal data by placeholders.
 
     Scrubbing a scrubbed text again, with the same kinds, changes nothing.
@@ -50,6 +50,7 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
     Args:
         texts: Strings; nulls stay null.
         kinds: What is replaced.
+        titles: Whether the texts are job titles, in which a licence plate needs a word that calls it so.
 
     Returns:
         The texts and where they were changed.
@@ -66,7 +67,7 @@ def scrub_rows(
     spans: list[tuple[int, str, int, int, str]] = []
     wanted = tuple(kind for kind in PersonalKind if kind in kinds)
     for first, batch in _batches(rows):
-        for offset, found in enumerate(_find(batch, wanted)):
+        for offset, found in enumerate(_find(batch, wanted, titles=titles)):
             if found:
                 text, row = batch[offset], first + offset
                 rows[row] = _replace(text, found)
@@ -93,7 +94,7 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
         yield first, batch
 
 
-def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
+def _find(rows: Sequence[str], kinds: Sequence[PersonalKind], *, titles: bool) -> list[list[Span]]:
     """Return the spans of each row, in order."""
     plain = list(map(is_plain, rows))
     views = {
@@ -105,7 +106,7 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
         working = [views[row].text if row in views else rows[row] for row in open_rows]
         starts = [0, *accumulate(len(text) + 1 for text in working)]
         changed: dict[int, list[Span]] = {}
-        for span in _disjoint(_candidates(ROW_END.join(working), kinds)):
+        for span in _disjoint(_candidates(Scan(ROW_END.join(working), titles=titles), kinds)):
             place = bisect_right(starts, span.start) - 1
             row = open_rows[place]
             start, end = span.start - starts[place], span.end - starts[place]
@@ -131,10 +132,10 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
     return kept
 
 
-def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
+def _candidates(scan: Scan, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
     from builders.personal.detectors import DETECTORS  # patterns are compiled when first needed
 
-    scan = Scan(text)
+    text = scan.text
     for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds):
         for span in detector(scan):
             covered = text[span.start : span.end]

@@ -22,6 +22,7 @@ from builders.personal.engine import scrub
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 
 SetName = Literal["gold", "heldout"]
+_FILE = {name: re.compile(rf"{name}(?:_[a-z]{{1,20}})?\.jsonl") for name in ("gold", "heldout")}
 _MARK = re.compile(r"\[\[(?P<kind>[a-z_]{1,20})\|(?P<text>.*?)\]\](?!\])", re.DOTALL)
 
 
@@ -83,10 +84,12 @@ class Score:
 
 
 def read_set(name: SetName) -> tuple[Marked, ...]:
-    """Return the texts of a bundled set."""
-    lines = (
-        resources.files("builders.personal").joinpath("gold", f"{name}.jsonl").read_text("utf-8").splitlines()
+    """Return the texts of a bundled set, which may lie in several files."""
+    folder = resources.files("builders.personal").joinpath("gold")
+    files = sorted(
+        (file for file in folder.iterdir() if _FILE[name].fullmatch(file.name)), key=lambda file: file.name
     )
+    lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
     return tuple(_unmarked(json.loads(line)["text"]) for line in lines)
 
 

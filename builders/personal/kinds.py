@@ -15,7 +15,10 @@ class PersonalKind(StrEnum):
     URL = "url"
     EMAIL = "email"
     HANDLE = "handle"
+    IP_ADDRESS = "ip_address"
     IBAN = "iban"
+    PAYMENT_CARD = "payment_card"
+    BANK_ACCOUNT = "bank_account"
     VAT_ID = "vat_id"
     SOCIAL_SECURITY = "social_security"
     HEALTH_INSURANCE = "health_insurance"
@@ -40,6 +43,8 @@ CONTACT: tuple[PersonalKind, ...] = (
     PersonalKind.EMAIL,
     PersonalKind.HANDLE,
     PersonalKind.IBAN,
+    PersonalKind.PAYMENT_CARD,
+    PersonalKind.BANK_ACCOUNT,
     PersonalKind.VAT_ID,
     PersonalKind.SOCIAL_SECURITY,
     PersonalKind.HEALTH_INSURANCE,
@@ -48,7 +53,10 @@ CONTACT: tuple[PersonalKind, ...] = (
     PersonalKind.ID_CARD,
     PersonalKind.PHONE,
 )
-"""Contact data and account numbers: for published news, blurbs and Wikipedia passages."""
+"""Contact data and account numbers: for published news, blurbs and Wikipedia passages.
+
+An IP address reaches nobody; in such texts it is a fact about a network.
+"""
 
 ALL_KINDS: tuple[PersonalKind, ...] = tuple(PersonalKind)
 """Every kind, names included: for job titles and posts of private people."""

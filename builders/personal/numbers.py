@@ -1,4 +1,4 @@
-"""Account numbers and numbers of state and insurance: shapes here, check digits by the official rules.
+"""Numbers of state and insurance: shapes here, check digits by the official rules.
 
 A number whose check digits are wrong is none. Where a shape and a check digit together would still hit
 numbers of other kinds, words around the number decide.
@@ -18,26 +18,27 @@ from builders.personal.checks import (
     id_document,
     pension_insurance,
 )
-from builders.personal.iban import IBAN_LENGTHS
 from builders.personal.kinds import PersonalKind
-from builders.personal.scan import Scan, Span
+from builders.personal.scan import OTHER_WORDS, Scan, Span
 
 _NEAR = 60
-_IBAN = re.compile(
-    r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
-)
-_GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
+_FREE = r"(?<![^\WrR].)(?<!-.)"
+"""Behind a number's first character: it stands in no longer word, unless that is a label ("SVNR1237")."""
 _VAT = re.compile(
-    r"[ACD](?<![\w-].)(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|(?<=A)TU[ ]?[0-9]{8}"
+    rf"[ACD]{_FREE}"
+    r"(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|(?<=A)TU[ ]?[0-9]{8}"
     r"|(?<=C)HE[ -]?[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}(?:[ ](?:MWST|TVA|IVA))?)(?!\w)"
 )
-_PENSION = re.compile(r"[0-9](?<![\w-].)[0-9][ -]?[0-9]{6}[ -]?[A-Z][ -]?[0-9]{3}(?![\w-])")
-_AHV = re.compile(r"7(?<![\w-].)56[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}(?![\w-])")
-_AT_INSURANCE = re.compile(r"[1-9](?<![\w-].)[0-9]{3}[ /-]?[0-9]{6}(?![\w-])")
-_HEALTH = re.compile(r"[A-Z](?<![\w-].)[ ]?[0-9]{9}(?![\w-])")
-_TAX_ID = re.compile(r"[1-9](?<![\w,.-].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){3}(?![\w-]|[.,][0-9])")
+_PENSION = re.compile(rf"[0-9]{_FREE}[0-9][ -]?[0-9]{{6}}[ -]?[A-Z][ -]?[0-9]{{3}}(?![\w-])")
+_AHV = re.compile(rf"7{_FREE}56[. ]?[0-9]{{4}}[. ]?[0-9]{{4}}[. ]?[0-9]{{2}}(?![\w-])")
+_AT_INSURANCE = re.compile(rf"[1-9]{_FREE}[0-9]{{3}}[ /-]?[0-9]{{6}}(?![\w-])")
+_HEALTH = re.compile(rf"[A-Z]{_FREE}[ ]?[0-9]{{9}}(?![\w-])")
+_TAX_ID = re.compile(
+    r"[1-9](?<![^\WrRdD].)(?<!-.)(?<![0-9\s.,][.,].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){3}(?![\w-]|[.,][0-9])"
+)
 _TAX_NUMBER = re.compile(
-    r"[0-9](?<![\w/-].)(?:[0-9]{1,2}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{4}/[0-9]{5}|[0-9]{12}|[0-9]{9,10})"
+    r"[0-9](?<![^\WrR].)(?<![/-].)"
+    r"(?:[0-9]{1,2}[/ ][0-9]{3,4}[/ ][0-9]{4,5}|[0-9]{4}/[0-9]{5}|[0-9]{12}|[0-9]{9,10})"
     r"(?![\w/-])"
 )
 _DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
@@ -54,38 +55,6 @@ _DOCUMENT_WORDS = re.compile(
     r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|\bP<D",
     re.IGNORECASE,
 )
-_OTHER_WORDS = re.compile(
-    r"(?:refer\w{0,14}|bestell\w{0,14}|artikel\w{0,14}|stellen\w{0,14}|auftrag\w{0,14}|kunden\w{0,14}|sendung\w{0,14}|isbn|"
-    r"ean|isin|wkn|serien\w{0,14}|rechnung\w{0,14}|vorgang\w{0,14}|ticket\w{0,14}|kennziffer|charge)"
-    r"[ .:#-]{0,4}\Z",
-    re.IGNORECASE,
-)
-
-
-def find_iban(scan: Scan) -> Iterator[Span]:
-    """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
-    from stdnum import iban
-
-    for digits, head_end, _ in scan.in_zones(_IBAN):
-        start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
-        length = IBAN_LENGTHS.get(scan.text[start : start + 2].upper())
-        before = scan.text[start - 1 : start]
-        tail = _GROUPED.match(scan.text, head_end)
-        if length is None or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
-            continue
-        end = _end_of_characters(scan.text, start, tail.end(), length)
-        if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
-            yield Span(start, end, PersonalKind.IBAN, "iban")
-
-
-def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
-    """Return where `length` letters and digits end; 0 where there are fewer, or a digit follows."""
-    seen = 0
-    for position in range(start, limit):
-        seen += text[position].isalnum()
-        if seen == length:
-            return 0 if text[position + 1 : position + 2].isdigit() else position + 1
-    return 0
 
 
 def find_vat_id(scan: Scan) -> Iterator[Span]:
@@ -159,5 +128,5 @@ def _checked(
 ) -> Iterator[Span]:
     """Yield numbers of a shape whose check digits are right and that no word before calls something else."""
     for start, end, number in scan.in_zones(shape):
-        if valid(number) and not _OTHER_WORDS.search(scan.before(start, 30)):
+        if valid(number) and not OTHER_WORDS.search(scan.before(start, 30)):
             yield Span(start, end, kind, kind.value)

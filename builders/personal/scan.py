@@ -16,8 +16,21 @@ ROW_END = "\0"
 OPAQUE = "\x01"
 """Stands for a placeholder in a working text; no pattern matches it."""
 
+NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,\0][.,].)(?<!\A[.,].)"
+"""Behind a number's first character: in no longer number or word, but behind an abbreviation's dot."""
+
+OTHER_WORDS = re.compile(
+    r"(?:refer\w{0,14}|bestell\w{0,14}|artikel\w{0,14}|stellen\w{0,14}|auftrag\w{0,14}|kunden\w{0,14}|sendung\w{0,14}|isbn|"
+    r"ean|isin|wkn|serien\w{0,14}|rechnung\w{0,14}|vorgang\w{0,14}|ticket\w{0,14}|kennziffer|charge)"
+    r"[ .:#-]{0,4}\Z",
+    re.IGNORECASE,
+)
+"""Words that call the number behind them something that is no personal data."""
+
 _ZONE = re.compile(r"[0-9](?:[^0-9\n\0\x01]{0,3}[0-9]){4,}+")
-_LEFT, _RIGHT = 12, 40
+LEFT_OF_ZONE, _RIGHT = 12, 40
+_WIDE = "０１２３４５６７８９"
+_NARROW = str.maketrans(_WIDE, "0123456789")
 
 
 class Span(NamedTuple):
@@ -34,17 +47,19 @@ class Scan:
 
     Args:
         text: Rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
+        titles: Whether the rows are job titles, whose codes look like licence plates.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, *, titles: bool = False) -> None:
+        self.titles = titles
+        self.text = text.translate(_NARROW) if any(digit in text for digit in _WIDE) else text
 
     @cached_property
     def _zones(self) -> tuple[str, list[int], list[int]]:
         """Windows around five and more digits that lie close, as one text, and their places in both."""
         windows: list[tuple[int, int]] = []
         for match in _ZONE.finditer(self.text):
-            start, end = max(0, match.start() - _LEFT), match.end() + _RIGHT
+            start, end = max(0, match.start() - LEFT_OF_ZONE), match.end() + _RIGHT
             if windows and start <= windows[-1][1]:
                 windows[-1] = (windows[-1][0], end)
             else:

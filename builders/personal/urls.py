@@ -42,6 +42,8 @@ _CUE = re.compile(
 )
 _LOOSE_CUE = re.compile(r"(?:\A|[:|(\[<*\n]|\b(?:auf|über|bei))[ ]?\Z")
 _AFTER_AT = re.compile(r"(?:@|[\[({<][ ]?(?:at|ät|@)[ ]?[\])}>])[ ]{0,2}\Z", re.IGNORECASE)
+_WRAPPED = re.compile(r"@[\w.-]{0,18}\n[ ]?\Z")
+"""A mail address that goes on in this line."""
 _COMMON = re.compile(rf"\.(?:{_TLD})\Z")
 _PRODUCTS = frozenset({"asp.net", "vb.net", "ado.net", "ml.net"})
 _MARKS = ".,;:!?'’*_~…–"
@@ -83,7 +85,12 @@ def _with_www(scan: Scan, at: int) -> Span | None:
 def _bare_host(scan: Scan, at: int, end: int) -> Span | None:
     start = scan.start_of(_HOST_BACKWARDS, at, _LONGEST_HOST)
     before = scan.before(start, 20)
-    if start == at or (before and before[-1] in "@/.-_") or _AFTER_AT.search(before[-8:]):
+    if (
+        start == at
+        or (before and before[-1] in "@/.-_")
+        or _AFTER_AT.search(before[-8:])
+        or _WRAPPED.search(before)
+    ):
         return None
     path = _AFTER_HOST.match(scan.text, end)
     stop = path.end() if path else end

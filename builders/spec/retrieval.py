@@ -142,6 +142,7 @@ class Retrieval:
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
+        titles: Whether texts are job titles, in which only what a word calls a licence plate is one.
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
@@ -165,6 +166,7 @@ class Retrieval:
     leak_key: Callable[[str], str] = plain
     spelling: str = "case, spaces and punctuation"
     relate: Callable[[pl.DataFrame], Relations] = observed
+    titles: bool = False
     mining: Mining | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()

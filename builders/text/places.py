@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from importlib import resources
+
+from builders.personal.places import known_places
 
 _LONGEST = 60  # no place, and no list of places, in a title is longer
 
@@ -63,14 +63,7 @@ def _are_places(text: str) -> bool:
 
 def _is_place(name: str) -> bool:
     name = name.strip().replace("st. ", "sankt ")
-    if name in _places():
+    if name in known_places():
         return True
     disambiguated = _DISAMBIGUATION.match(name)
-    return disambiguated is not None and disambiguated[1] in _places()
-
-
-@lru_cache(maxsize=1)
-def _places() -> frozenset[str]:
-    text = resources.files("builders.text").joinpath("places.txt").read_text(encoding="utf-8")
-    names = (line.casefold() for line in text.splitlines() if not line.startswith("#"))
-    return frozenset(name.replace("st. ", "sankt ") for name in names)
+    return disambiguated is not None and disambiguated[1] in known_places()

@@ -85,6 +85,28 @@ _HOSTILE = (
         "Tel. 1",
         "O'",
     ),
+    *(
+        "030 23125010 ",
+        "0123 ",
+        "01 ",
+        "04.06.-",
+        "0105 11 11, ",
+        "Tel. 471123, ",
+        "a@b punkt ",
+        "{a,",
+        "a}@b.de",
+        "a@b[.",
+    ),
+    *(
+        "4111 1111 1111 1111 ",
+        "1.2.3.4 ",
+        "a:",
+        "Konto 1",
+        "1 BLZ 37040044 ",
+        "STRASSE 1 ",
+        "Weg 1 Bäume ",
+        "C-CE 95 ",
+    ),
     *("Steuernummer 12/345/67890 ", "Kennzeichen A A1 ", "Ausweis A1B2C3D4E ", "Aaaaaaaaaaaaminister", "AA "),
 )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders.checks.text import unscrubbed
 from builders.configs.jobs import CONFIG, compose, read, relate
 from builders.errors import SourceError, SourceSchema
 from builders.personal.kinds import ALL_KINDS
@@ -329,6 +331,17 @@ def test_the_fixture_goes_the_whole_way(files: Files) -> None:
         "kldb 62322": ["cheese"],
     }
     assert not prepared.relations.qrels["extended"].any()
+
+
+def test_a_code_in_a_title_is_no_licence_plate(files: Files) -> None:
+    records = read(files)
+    title = pl.when(pl.col("upstream_id") == "r-02").then(pl.lit("Techniker M-IT 24")).otherwise("text")
+    prepared = prepare(CONFIG, replace(records, queries=records.queries.with_columns(text=title)))
+    assert "Techniker M-IT 24" in prepared.queries["text"].to_list()
+    place = {"table": ["queries"], "split": ["test"], "id": ["q"], "field": ["text"]}
+    texts = pl.DataFrame({**place, "text": ["Techniker M-IT 24"]})
+    assert not list(unscrubbed(texts, CONFIG.personal, titles=CONFIG.titles))
+    assert list(unscrubbed(texts, CONFIG.personal))
 
 
 def test_the_spec_says_what_it_is() -> None:

@@ -51,6 +51,11 @@ _GLUE = [
     "＠",
     "０",
     "☎",
+    ".",
+    ",",
+    ";",
+    "\t",
+    " oder ",
 ]
 _CUES = [
     "Frau ",
@@ -66,6 +71,16 @@ _CUES = [
     "u/",
     "* ",
     "am ",
+    "Kto. ",
+    "BLZ ",
+    "Konto ",
+    "IP ",
+    "Version ",
+    "unter ",
+    "04.06.-",
+    "Kennz.",
+    "Straße",
+    "::",
     "0",
 ]
 
@@ -99,6 +114,13 @@ def test_scrubbing_again_changes_nothing(rows: list[str]) -> None:
     twice = run(*once.texts)
     assert twice.texts.to_list() == once.texts.to_list()
     assert twice.spans.is_empty()
+
+
+@given(st.lists(texts, min_size=1, max_size=6), st.sets(st.sampled_from(ALL_KINDS)))
+@settings(max_examples=200)
+def test_scrubbing_titles_again_changes_nothing(rows: list[str], kinds: set[PersonalKind]) -> None:
+    once = scrub(pl.Series(rows, dtype=pl.String), kinds, titles=True).texts
+    assert scrub(once, kinds, titles=True).spans.is_empty()
 
 
 @given(st.lists(texts, min_size=1, max_size=6), st.sets(st.sampled_from(ALL_KINDS)))
