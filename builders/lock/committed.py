@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from builders import files
-from builders.errors import Drift, Refused, UsageError
+from builders.errors import Drift, Refused, SourceChanged, UsageError
 from builders.lock.manifest import work_folder
-from builders.lock.model import Lock, SourceLock, read_lock
+from builders.lock.model import EncoderLock, Lock, SourceLock, read_lock
 
 FOLDER = Path(__file__).parents[1] / "configs"
 """Where they lie unless another folder is given."""
@@ -140,6 +140,30 @@ def require_equal(built: Lock, committed: Lock | None, folder: Path) -> tuple[st
         hint = "Find out why; if the change is meant, build with --update-lock and commit both files."
         raise drift(f"{built.config} differs from its committed lock", found.drift, hint=hint)
     return found.notes
+
+
+def require_same_model(encoder: EncoderLock, committed: Lock | None) -> None:
+    """Hold the model that is about to mine against the one that mined the committed lock.
+
+    Raises:
+        SourceChanged: It is of the same commit, and its files are others.
+    """
+    if committed is None or committed.mining is None:
+        return
+    locked = committed.mining.encoder
+    if (encoder.model, encoder.revision) != (locked.model, locked.revision) or encoder.stand_in:
+        return
+    lines = [
+        f"  {path}: locked {locked.files.get(path, 'none')}, now {encoder.files.get(path, 'none')}"
+        for path in sorted(locked.files.keys() | encoder.files.keys())
+        if locked.files.get(path) != encoder.files.get(path)
+    ]
+    if lines:
+        raise SourceChanged(
+            f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}:\n"
+            + "\n".join(lines),
+            hint="A commit never changes: remove the model from the Hub client's cache, and run again.",
+        )
 
 
 def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:

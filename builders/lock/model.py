@@ -74,8 +74,8 @@ class FileLock(Frozen):
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
         sha256: Of the file's bytes.
         content: Hash of the rows, independent of the parquet writer.
-        unscored: The same of a table with scores, without them: another machine gives the same rows, and scores
-            that differ in their last bits. Empty where no column is a float.
+        unscored: The same without the columns of floats: another machine gives the same rows, and scores that
+            differ in their last bits. Empty where there are none.
     """
 
     config: str
