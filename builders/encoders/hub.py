@@ -139,19 +139,13 @@ def model_files(folder: Path) -> dict[str, str]:
             continue
         hashes[name] = files.sha256(path)
         stored = path.resolve().name
-        found = hashes[name] if len(stored) == _SHA256_DIGITS else _git_hash(path)
+        found = hashes[name] if len(stored) == _SHA256_DIGITS else files.git_id(path)
         if path.is_symlink() and stored != found:
             raise StorageError(
                 f"{path}: damaged: the Hub named it {stored}, and its bytes give {found}",
                 hint=f"Remove {folder.parents[1]} and run again with network.",
             )
     return hashes
-
-
-def _git_hash(path: Path) -> str:
-    """Return the id that git gives a file: the Hub knows no other hash of small files."""
-    data = path.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _cached(model: str, revision: str) -> Path | str:
