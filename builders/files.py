@@ -156,7 +156,7 @@ def sha256(path: Path) -> str:
 
 
 def git_id(path: Path) -> str:
-    """Return the id that git gives a file, in lower-case hex: the only hash that the Hub tells of small files.
+    """Return the id that git gives a file, in hex: the only hash that the Hub tells of small files.
 
     Raises:
         StorageError: `path` cannot be read.

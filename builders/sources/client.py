@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of a repository: its path, bytes, and its sha256 or, where the Hub does not know that, git's id."""
+    """A file of a repository: its path, bytes, and its sha256 or, where the Hub knows none, git's id."""
 
     path: str
     size: int

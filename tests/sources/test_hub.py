@@ -115,7 +115,7 @@ def test_a_damaged_object_is_fetched_again_or_named(hub: Loopback, home: Path) -
 
 @pytest.mark.parametrize("path", [CORPUS, "README.md"])
 def test_an_object_under_another_name_is_fetched_again_or_named(hub: Loopback, home: Path, path: str) -> None:
-    """Whole bytes of another file are not those that the commit lists, whichever hash the Hub tells of them."""
+    """Whole bytes of another file are not those that the commit lists, by either hash of the Hub."""
     hub.repos[NAME] = repo()
     first = get(home)
     (view,) = (view for view in (home / "views").rglob(path.rsplit("/")[-1]) if view.is_symlink())
@@ -134,7 +134,7 @@ def test_a_small_file_that_is_not_the_listed_one(hub: Loopback, home: Path) -> N
     changed = FILES["README.md"].replace(b"-", b"+")
     answer = Answer(body=changed, headers={"X-Repo-Commit": COMMIT, "ETag": '"e"'})
     hub.faults[f"/datasets/{NAME}/resolve/{COMMIT}/README.md"] = [answer, answer]
-    with pytest.raises(SourceChanged, match="README.md is not what its commit lists"):
+    with pytest.raises(SourceChanged, match=r"README\.md is not what its commit lists"):
         get(home)
 
 
