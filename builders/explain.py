@@ -12,7 +12,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, read_lock
 from builders.parquet import read_frame
-from builders.reasons import ROWS
+from builders.reasons import ROWS, Space
 from builders.tables import SPLITS, Kind, published_path
 
 _SHOWN = 10
@@ -126,8 +126,13 @@ def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Explained]:
         provenance = provenance.clear()
     hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
     # A row that was dropped after merging is listed under the id that the merged rows share.
-    merged = dropped.join(hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi")
-    dropped = pl.concat([dropped.filter(pl.col("id") == wanted), merged]).unique(maintain_order=True)
+    published = pl.col("space") == Space.PUBLISHED
+    merged = dropped.filter(published).join(
+        hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi"
+    )
+    dropped = pl.concat([dropped.filter(~published, pl.col("id") == wanted), merged]).unique(
+        maintain_order=True
+    )
     for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
         row = _published(out, lock, provenance, table, published_id)
         if row is not None:

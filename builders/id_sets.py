@@ -13,6 +13,8 @@ from builders.checks.model import Finding, IdsSubject
 from builders.errors import SourceChanged, SourceMissing
 from builders.files import sha256
 from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
+from builders.prepare import in_space
+from builders.reasons import Space
 from builders.sets import DrawnSet, draw, provenance
 from builders.sources import Fetched
 from builders.sources.reddit.ids import IdsFile
@@ -46,7 +48,7 @@ class PreparedIds:
         submissions: ``id``, ``subreddit``; by id.
         statuses: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str of every id of the upstream;
             by id.
-        dropped: ``table``, ``id``, ``reason``.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.reasons.Space`.
         funnel: The way of the lines of the upstream.
     """
 
@@ -123,7 +125,7 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
         merged=read.lines - listed.height,
         out=kept.height,
     )
-    return PreparedIds(kept, statuses, dropped.sort("reason", "id"), funnel)
+    return PreparedIds(kept, statuses, in_space(dropped.sort("reason", "id"), Space.UPSTREAM), funnel)
 
 
 def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
