@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import files
-from builders.errors import Drift, Refused, StorageError, UsageError
+from builders.errors import Drift, Refused, SourceChanged, StorageError, UsageError
 from builders.lock import committed
 from builders.lock.manifest import read_manifest, work_folder, write_manifest
 from builders.lock.model import (
@@ -309,6 +309,24 @@ def test_what_changes_no_row_is_a_note(tmp_path: Path, changes: dict[str, Any], 
     notes = committed.require_equal(built, locked, tmp_path)
     assert [note for note in notes if note.startswith(line)], notes
     assert committed.require_equal(locked, locked, tmp_path) == ()
+
+
+def test_another_model_under_the_locked_commit_stops_before_it_mines() -> None:
+    """A commit never changes: other bytes of it are damaged, or somebody else's."""
+    locked = lock(mining=mined(files={"model.safetensors": "7" * 64, "config.json": "8" * 64}))
+    assert locked.mining is not None
+    same = locked.mining.encoder
+    committed.require_same_model(same, locked)
+    committed.require_same_model(same, None)
+    committed.require_same_model(same, lock())
+    other = {"model.safetensors": "9" * 64, "config.json": "8" * 64}
+    damaged = same.model_copy(update={"files": other})
+    with pytest.raises(SourceChanged, match="differs from the lock of jobs") as error:
+        committed.require_same_model(damaged, locked)
+    assert f"model.safetensors: locked {'7' * 64}, now {'9' * 64}" in error.value.message
+    assert "config.json" not in error.value.message and error.value.hint
+    for changes in ({"stand_in": True}, {"revision": "s"}, {"model": "n"}):
+        committed.require_same_model(damaged.model_copy(update=changes), locked)
 
 
 def test_without_a_committed_lock_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
