@@ -31,9 +31,9 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
         fetched, stand_in = _sources(spec, options, progress)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         if isinstance(spec, Clustering):
-            return build_sets(spec, options, progress, fetched)
+            return build_sets(spec, options, progress, fetched, stand_in=stand_in)
         if isinstance(spec, Ids):
-            return build_ids(spec, options, progress, fetched)
+            return build_ids(spec, options, progress, fetched, stand_in=stand_in)
         return build_pairs(spec, options, progress, fetched, stand_in=stand_in)
 
 

@@ -58,7 +58,7 @@ class PreparedIds:
     funnel: Funnel
 
 
-def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched) -> Built:
+def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched, *, stand_in: bool) -> Built:
     """Build a config of ids from its fetched sources, and write its lock last.
 
     Raises:
@@ -80,7 +80,7 @@ def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched)
     findings = checks.apply_waivers(checks.run_ids(subject), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
-    lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings)
+    lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings, stand_in=stand_in)
     progress.step("write", written_line(lock))
     return Built(lock, findings)
 
@@ -200,6 +200,8 @@ def _write(
     table: Table,
     figures: ClusteringLock,
     findings: Sequence[Finding],
+    *,
+    stand_in: bool,
 ) -> Lock:
     encoded = encode_all([table])
     told = prepared.statuses
@@ -207,7 +209,7 @@ def _write(
         "seed": SEED,
         "encoder": None,
         "limit": options.limit,
-        "stand_in": False,
+        "stand_in": stand_in,
         "ledger": {
             "first": told["checked"].min(),
             "last": told["checked"].max(),

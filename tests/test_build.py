@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from builders.build import Options, build
 from builders.checks.model import Severity
 from builders.demo.sample_upstream import lay_out
 from builders.errors import MtebDeError, Refused, UsageError
+from builders.lock.committed import from_upstream, stand_ins
 from builders.lock.manifest import read_manifest
-from builders.spec import ConfigSpec
+from builders.spec import ConfigSpec, HubSource, Part
+from tests.release.kit import loopback
 
 
 class Silent:
@@ -139,3 +142,19 @@ def test_what_its_release_does_not_admit_is_refused_when_the_build_starts(
         build(spec, options, Silent())
     assert error.value.message.startswith(f"{name}: ") and error.value.hint
     assert not (tmp_path / "dist").exists()
+
+
+@pytest.mark.parametrize("name", ["germandpr", "tenkgnad"])
+def test_a_dataset_of_a_stand_in_marks_a_build_of_any_kind(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "dataset"
+    shutil.copytree(sample / "datasets/mischeiwiller/german-job-postings", folder)
+    spec = registry.load(name)
+    with loopback(monkeypatch) as hub:
+        commit = hub.store.add_folder("dataset", "verein/mehr", folder)
+        more = HubSource("verein/mehr", commit, "cc-by-4.0", (Part("more", ("default",)),))
+        options = replace(of_sample(sample, tmp_path), offline=False, home=tmp_path / "home")
+        lock = build(replace(spec, sources=(*spec.sources, more)), options, Silent()).lock
+    assert f"{name}: its sources came from a stand-in for the Hub" in stand_ins(lock)
+    assert not from_upstream(lock.sources[-1:], lock.parameters)

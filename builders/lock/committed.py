@@ -179,13 +179,13 @@ def differences(built: Lock, committed: Lock) -> Differences:
     for lock in (old, new):
         for field, key in keys.items():
             lock[field] = {entry[key]: entry for entry in lock[field]}
-    notes = []
+    drifted: list[str] = []
+    notes: list[str] = []
     for path in sorted(old["files"].keys() & new["files"].keys()):
         if note := _equal_rows(old["files"][path], new["files"][path]):
             notes.append(f"files.{path}: {note}")
         if note is not None:
             del old["files"][path], new["files"][path]
-    drifted = []
     for field in sorted(old, key=lambda name: (name != "files", name)):
         for where, line in _changes(field, old[field], new[field]):
             (drifted if _decides(where) else notes).append(line)
