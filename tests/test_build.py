@@ -16,7 +16,7 @@ from builders.demo.sample_upstream import lay_out
 from builders.errors import MtebDeError, Refused, UsageError
 from builders.lock.committed import from_upstream, stand_ins
 from builders.lock.manifest import read_manifest
-from builders.spec import ConfigSpec, HubSource, Part
+from builders.spec import Clustering, ConfigSpec, HubSource, Part, Retrieval
 from tests.release.kit import loopback
 
 
@@ -144,6 +144,14 @@ def test_what_its_release_does_not_admit_is_refused_when_the_build_starts(
     assert not (tmp_path / "dist").exists()
 
 
+def with_source(spec: ConfigSpec, more: HubSource) -> ConfigSpec:
+    """Add a dataset that nothing reads."""
+    if isinstance(spec, Retrieval):
+        return replace(spec, sources=(*spec.sources, more))
+    assert isinstance(spec, Clustering)
+    return replace(spec, sources=(*spec.sources, more))
+
+
 @pytest.mark.parametrize("name", ["germandpr", "tenkgnad"])
 def test_a_dataset_of_a_stand_in_marks_a_build_of_any_kind(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -155,6 +163,6 @@ def test_a_dataset_of_a_stand_in_marks_a_build_of_any_kind(
         commit = hub.store.add_folder("dataset", "verein/mehr", folder)
         more = HubSource("verein/mehr", commit, "cc-by-4.0", (Part("more", ("default",)),))
         options = replace(of_sample(sample, tmp_path), offline=False, home=tmp_path / "home")
-        lock = build(replace(spec, sources=(*spec.sources, more)), options, Silent()).lock
+        lock = build(with_source(spec, more), options, Silent()).lock
     assert f"{name}: its sources came from a stand-in for the Hub" in stand_ins(lock)
     assert not from_upstream(lock.sources[-1:], lock.parameters)

@@ -101,7 +101,7 @@ def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]
     theirs = {split: table for split, table in side.tables.items() if _is_of(split, lock.config)}
     faults = [f"{split}: not there" for split in sorted(ours.keys() - theirs.keys())]
     faults += [f"{split}: there, and not built" for split in sorted(theirs.keys() - ours.keys())]
-    notes = []
+    notes: list[str] = []
     for split in sorted(ours.keys() & theirs.keys()):
         if ours[split].content == theirs[split].content:
             continue
