@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -149,7 +150,8 @@ def with_source(spec: ConfigSpec, more: HubSource) -> ConfigSpec:
     if isinstance(spec, Retrieval):
         return replace(spec, sources=(*spec.sources, more))
     assert isinstance(spec, Clustering)
-    return replace(spec, sources=(*spec.sources, more))
+    sources: Any = (*spec.sources, more)  # their type has no datasets of the Hub yet
+    return replace(spec, sources=sources)
 
 
 @pytest.mark.parametrize("name", ["germandpr", "tenkgnad"])
