@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from builders.clustering import build_sets
+from builders.errors import Refused, UsageError
 from builders.files import exclusive
 from builders.id_sets import build_ids
 from builders.lock.committed import committed_lock, from_upstream
 from builders.retrieval import build_pairs
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
-from builders.spec import Clustering, ConfigSpec, Ids
+from builders.spec import RELEASES, Clustering, ConfigSpec, Ids
 from builders.steps import Built, Options, Progress
 
 __all__ = ["Built", "Options", "Progress", "build"]
@@ -18,19 +19,36 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
     """Build a config under `options.out`, and write its lock last.
 
     Raises:
+        UsageError: The config's release does not exist.
+        Refused: The release does not admit the config's licence.
         SourceError: An upstream is missing, damaged or changed.
         EncoderError: The encoder cannot be loaded, or gave unusable vectors.
         FindingsError: A check found an error; nothing of the release was touched.
         StorageError: The folder cannot be written, or another build holds it.
     """
+    _require_admitted(spec)
     with exclusive(options.out):
         fetched, stand_in = _sources(spec, options, progress)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
         if isinstance(spec, Clustering):
-            return build_sets(spec, options, progress, fetched)
+            return build_sets(spec, options, progress, fetched, stand_in=stand_in)
         if isinstance(spec, Ids):
-            return build_ids(spec, options, progress, fetched)
+            return build_ids(spec, options, progress, fetched, stand_in=stand_in)
         return build_pairs(spec, options, progress, fetched, stand_in=stand_in)
+
+
+def _require_admitted(spec: ConfigSpec) -> None:
+    """Refuse, before hours are spent on it, what could never be published."""
+    release = RELEASES.get(spec.release)
+    if release is None:
+        known = ", ".join(sorted(RELEASES))
+        raise UsageError(f"{spec.name}: unknown release {spec.release!r}", hint=f"Releases: {known}.")
+    if spec.licence not in release.admits:
+        raise Refused(
+            f"{spec.name}: {release.name} does not admit its licence {spec.licence!r}, only "
+            + ", ".join(release.admits),
+            hint="Move the config to a release with a licence that allows it.",
+        )
 
 
 def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fetched, bool]:

@@ -51,7 +51,9 @@ class Clustered:
     facts: dict[str, int]
 
 
-def build_sets(spec: Clustering, options: Options, progress: Progress, fetched: Fetched) -> Built:
+def build_sets(
+    spec: Clustering, options: Options, progress: Progress, fetched: Fetched, *, stand_in: bool
+) -> Built:
     """Build a clustering config from its fetched sources, and write its lock last.
 
     Raises:
@@ -66,7 +68,7 @@ def build_sets(spec: Clustering, options: Options, progress: Progress, fetched: 
     progress.step("prepare", funnel_line(prepared.funnel))
     clustered = cluster(spec, prepared, draw(prepared.documents, spec.sets, seed=SEED))
     progress.step("draw", sets_line(clustered.figures))
-    parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": False}
+    parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": stand_in}
     subject = ClusteringSubject(
         spec,
         by_kind(list(clustered.tables)),

@@ -8,7 +8,8 @@ import polars as pl
 
 from builders.errors import SourceError
 from builders.lock.model import Funnel, PersonalReport
-from builders.prepare import scrubbed
+from builders.prepare import in_space, scrubbed
+from builders.reasons import Space
 from builders.spec import Clustering, Documents
 from builders.text.digest import digest
 from builders.text.normalise import normalise_frame
@@ -17,7 +18,6 @@ MALFORMED = "malformed"
 WAIVER = "row-malformed"
 """The code of the finding whose waiver lets a build pass over what could not be read."""
 _SHOWN = 5
-_DROPPED = {"table": pl.String, "id": pl.String, "reason": pl.String}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PreparedDocuments:
     Attributes:
         documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of
             labels; ordered as the spec says.
-        dropped: ``table``, ``id``, ``reason``.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.reasons.Space`.
         funnel: The way of the rows.
         personal: What was replaced, by table.
     """
@@ -61,8 +61,8 @@ def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
     judged = clean.with_columns(reason.alias("reason"))
     kept = judged.filter(pl.col("reason").is_null()).drop("reason")
     dropped = pl.concat([
-        _as_dropped(judged.drop_nulls("reason"), "upstream_id", pl.col("reason")),
-        _as_dropped(read.malformed, "id", pl.lit(MALFORMED)),
+        in_space(_as_dropped(judged.drop_nulls("reason"), "upstream_id", pl.col("reason")), Space.UPSTREAM),
+        in_space(_as_dropped(read.malformed, "id", pl.lit(MALFORMED)), Space.PLACE),
     ])
     reasons = dropped.group_by("reason").len().sort("reason")
     funnel = Funnel(
@@ -87,7 +87,7 @@ def limit_documents(read: Documents, rows: int) -> Documents:
 
 
 def _as_dropped(rows: pl.DataFrame, key: str, reason: pl.Expr) -> pl.DataFrame:
-    return rows.select(table=pl.lit("documents"), id=pl.col(key), reason=reason).cast(pl.Schema(_DROPPED))
+    return rows.select(table=pl.lit("documents"), id=pl.col(key), reason=reason).cast(pl.String)
 
 
 def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:

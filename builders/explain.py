@@ -13,7 +13,7 @@ from builders.funnels import PAIR_SEPARATOR
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, read_lock
 from builders.parquet import read_frame
-from builders.reasons import ROWS
+from builders.reasons import ROWS, Space
 from builders.tables import SPLITS, Kind, published_path
 
 _SHOWN = 10
@@ -127,11 +127,14 @@ def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Explained]:
         provenance = provenance.clear()
     hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
     # A row that was dropped after merging is listed under the id that the merged rows share.
-    merged = dropped.join(hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi")
+    merged = dropped.filter(pl.col("space") == Space.PUBLISHED).join(
+        hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi"
+    )
     # The end of a pair that is no row of the upstream is known by its pairs alone.
-    ends = pl.col("id").str.split(PAIR_SEPARATOR).list.contains(wanted) & (pl.col("table") == "pairs")
+    ends = pl.col("id").str.split(PAIR_SEPARATOR).list.contains(wanted)
+    ends &= pl.col("space") == Space.UPSTREAM_PAIR
     dangling = dropped.filter(ends & (pl.col("reason") == "dangling") & hits.is_empty())
-    whole = dropped.filter(pl.col("id") == wanted)
+    whole = dropped.filter(pl.col("space") != Space.PUBLISHED, pl.col("id") == wanted)
     dropped = pl.concat([whole, merged, dangling]).unique(maintain_order=True)
     for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
         row = _published(out, lock, provenance, table, published_id)

@@ -157,6 +157,22 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def git_id(path: Path) -> str:
+    """Return the id that git gives a file, in hex: the only hash that the Hub tells of small files.
+
+    Raises:
+        StorageError: `path` cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return digest.hexdigest()
+
+
 def unwritable(path: Path, error: OSError, done: str = "written") -> StorageError:
     """Return the error that says why `path` cannot be written, and what to do.
 

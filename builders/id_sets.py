@@ -13,6 +13,8 @@ from builders.checks.model import Finding, IdsSubject
 from builders.errors import SourceChanged, SourceMissing
 from builders.files import sha256
 from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
+from builders.prepare import in_space
+from builders.reasons import Space
 from builders.sets import DrawnSet, draw, provenance
 from builders.sources import Fetched
 from builders.sources.reddit.ids import IdsFile
@@ -46,7 +48,7 @@ class PreparedIds:
         submissions: ``id``, ``subreddit``; by id.
         statuses: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str of every id of the upstream;
             by id.
-        dropped: ``table``, ``id``, ``reason``.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.reasons.Space`.
         funnel: The way of the lines of the upstream.
     """
 
@@ -56,7 +58,7 @@ class PreparedIds:
     funnel: Funnel
 
 
-def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched) -> Built:
+def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched, *, stand_in: bool) -> Built:
     """Build a config of ids from its fetched sources, and write its lock last.
 
     Raises:
@@ -78,7 +80,7 @@ def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched)
     findings = checks.apply_waivers(checks.run_ids(subject), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
-    lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings)
+    lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings, stand_in=stand_in)
     progress.step("write", written_line(lock))
     return Built(lock, findings)
 
@@ -123,7 +125,7 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
         merged=read.lines - listed.height,
         out=kept.height,
     )
-    return PreparedIds(kept, statuses, dropped.sort("reason", "id"), funnel)
+    return PreparedIds(kept, statuses, in_space(dropped.sort("reason", "id"), Space.UPSTREAM), funnel)
 
 
 def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
@@ -198,6 +200,8 @@ def _write(
     table: Table,
     figures: ClusteringLock,
     findings: Sequence[Finding],
+    *,
+    stand_in: bool,
 ) -> Lock:
     encoded = encode_all([table])
     told = prepared.statuses
@@ -205,7 +209,7 @@ def _write(
         "seed": SEED,
         "encoder": None,
         "limit": options.limit,
-        "stand_in": False,
+        "stand_in": stand_in,
         "ledger": {
             "first": told["checked"].min(),
             "last": told["checked"].max(),

@@ -14,6 +14,7 @@ from builders.lock.model import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.kinds import PersonalKind
 from builders.personal.report import report, together
+from builders.reasons import Space
 from builders.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
@@ -30,7 +31,8 @@ class Prepared:
         queries: ``_id``, ``text``, ``group`` and ``leak`` (the relevance and the leak key); sorted by id.
         corpus: ``_id``, ``title``, ``text``; sorted by id.
         relations: Published ids; see `Relations`.
-        dropped: ``table``, ``id``, ``reason``: every row that is not published and was not merged.
+        dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
+            see `builders.reasons.Space`.
         provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
         personal: What was replaced in the rows read, by table.
@@ -85,7 +87,13 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     unanswered = grouped.join(answered, on="_id", how="anti")
     lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
     lost_pairs = pair_losses(records, usable.dropped)
-    told = [] if spec.rows == "pair" else [lost_pairs]  # of a row that is the pair itself, one line is enough
+    told = [
+        in_space(usable.dropped, Space.UPSTREAM),
+        in_space(lost, Space.PUBLISHED),
+        in_space(without_id(records), Space.PLACE),
+    ]
+    if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
+        told.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
     undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
     keys = ["query-id", "corpus-id"]
     published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
@@ -93,7 +101,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         queries=answered.select("_id", "text", "group", "leak").sort("_id"),
         corpus=passages.rows.select("_id", "title", "text").sort("_id"),
         relations=published,
-        dropped=pl.concat([usable.dropped, lost, *told, without_id(records)]).sort("table", "reason", "id"),
+        dropped=pl.concat(told).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
         funnels=funnels(
             spec,
@@ -111,6 +119,11 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         personal=usable.personal,
         decisions=effects(observed, relations, resolved, decisions),
     )
+
+
+def in_space(dropped: pl.DataFrame, space: Space) -> pl.DataFrame:
+    """Say of dropped rows (``table``, ``id``, ``reason``) what their ids name."""
+    return dropped.select("table", "id", pl.lit(space.value).alias("space"), "reason")
 
 
 def limit(records: Records, rows: int, *, whole: bool) -> Records:

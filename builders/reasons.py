@@ -1,5 +1,23 @@
 """Why rows are not published, in words: the card and `explain` tell the same."""
 
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Space(StrEnum):
+    """What the id of a dropped row names: ids of two spaces may be equal, and name different things."""
+
+    UPSTREAM = "upstream"
+    """A row of the upstream."""
+    UPSTREAM_PAIR = "upstream pair"
+    """Two rows of the upstream: "query → passage"."""
+    PUBLISHED = "published"
+    """A row that rows of the upstream had become; the provenance names them."""
+    PLACE = "place"
+    """Where a file of the upstream could not be read: "file:line"."""
+
+
 ROWS = {
     "no_id": "the upstream row had no id",
     "empty_query": "the query had no text",

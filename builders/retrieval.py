@@ -14,8 +14,8 @@ from builders.audit.decisions import decisions_path, read_decisions
 from builders.checks.model import Subject
 from builders.errors import UsageError
 from builders.evaluation.citation import read_citation, scores_path
-from builders.lock.committed import lock_path, splits_path
-from builders.lock.model import MiningLock
+from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
+from builders.lock.model import Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
 from builders.sources import Fetched
 from builders.spec import RECIPES, Mining, Recipe, Retrieval
@@ -58,7 +58,8 @@ def build_pairs(
     progress.step("split", sizes_line(assignment))
     mined, mining = None, None
     if spec.mining is not None:
-        mined, mining = _mine(spec.mining, options, prepared, progress)
+        locked = committed_lock(options.committed, spec.name) if options.against_lock else None
+        mined, mining = _mine(spec.mining, options, prepared, progress, locked)
     tables = list(_tables(spec, prepared, assignment, mined.negatives if mined else None))
     subject = Subject(
         spec,
@@ -115,7 +116,7 @@ def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
 
 
 def _mine(
-    mining: Mining, options: Options, prepared: Prepared, progress: Progress
+    mining: Mining, options: Options, prepared: Prepared, progress: Progress, locked: Lock | None
 ) -> tuple[Mined, MiningLock]:
     from builders.encoders import encode_cached, load_encoder
     from builders.mining import blas_kernel, mine, other_line, side_by_side, summary_lines
@@ -125,6 +126,7 @@ def _mine(
     encoder = load_encoder(
         mining.encoder, options.encoder, workers=options.workers, offline=options.offline, root=vectors
     )
+    require_same_model(encoder.identity, locked)
     recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
     truncated: dict[str, int] = {}
 

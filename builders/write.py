@@ -15,14 +15,16 @@ import polars as pl
 
 from builders import files
 from builders.checks.model import Finding, Severity
+from builders.errors import StorageError
 from builders.evaluation.citation import Citation, scores_for
 from builders.facts import facts
-from builders.lock.manifest import work_folder, write_manifest
+from builders.lock.manifest import NAME as MANIFEST
+from builders.lock.manifest import locks_of, read_manifest, work_folder, write_manifest
 from builders.lock.model import AuditLock, FileLock, FindingLock, Lock, MiningLock, SourceLock
 from builders.parquet import encode, frame_bytes
 from builders.personal import gold_set
 from builders.prepare import Prepared
-from builders.spec import Retrieval
+from builders.spec import RELEASES, Retrieval
 from builders.splits import write_splits
 from builders.tables import SPLITS, Table
 
@@ -93,7 +95,7 @@ def put(
     *,
     splits: pl.DataFrame | None = None,
 ) -> None:
-    """Write a built config, its lock last.
+    """Write a built config, its lock last. What it left in another release, where it was before, goes.
 
     Args:
         out: The folder that is built into.
@@ -111,6 +113,9 @@ def put(
     files.sweep(work)
     files.sweep(published)
     _remove_stale(published / lock.config, {published / path for path in encoded})
+    left = [release for release in RELEASES if release != lock.release and _is_in(out / release, lock.config)]
+    for release in left:
+        _remove_folder(out / release / lock.config)
     for path, (data, _) in encoded.items():
         files.write_bytes(published / path, data)
     for name, frame in beside.items():
@@ -128,6 +133,11 @@ def put(
         files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
     files.write_json(work / "lock.json", lock.model_dump(mode="json"))
     write_manifest(out, lock.release)
+    for release in left:
+        if locks_of(out, release):
+            write_manifest(out, release)
+        else:
+            files.remove(out / release / MANIFEST)
 
 
 def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
@@ -197,8 +207,18 @@ def _remove_stale(folder: Path, expected: set[Path]) -> None:
             files.remove(path)
 
 
+def _is_in(release: Path, config: str) -> bool:
+    """Say whether a config was built into a release, though perhaps not as a whole."""
+    try:
+        listed = config in read_manifest(release / MANIFEST).locks
+    except StorageError:
+        listed = False
+    return listed or (release / config).exists()
+
+
 def _remove_folder(path: Path) -> None:
     try:
-        shutil.rmtree(path)
+        if path.exists():
+            shutil.rmtree(path)
     except OSError as error:
         raise files.unwritable(path, error, "removed") from error

@@ -62,9 +62,9 @@ def test_the_config_gives_the_first_reason() -> None:
     read = documents(("a", None, None, None), ("b", None, None, "Brot"), ("c", "Titel", " \xad", "Brot"))
     prepared = prepare_documents(SPEC, read)
     assert prepared.dropped.rows() == [
-        ("documents", "a", "no_genre"),
-        ("documents", "c", "no_text"),
-        ("documents", "b", "no_title"),
+        ("documents", "a", "upstream", "no_genre"),
+        ("documents", "c", "upstream", "no_text"),
+        ("documents", "b", "upstream", "no_title"),
     ]
     assert prepared.funnel.dropped == {"no_genre": 1, "no_text": 1, "no_title": 1}
     assert prepared.documents.is_empty()

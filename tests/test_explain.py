@@ -93,3 +93,22 @@ def test_an_id_that_is_nowhere(out: Path) -> None:
 def test_nothing_is_told_twice(out: Path) -> None:
     dropped = pl.read_parquet(out / "work/toy/dropped.parquet")
     assert {len(explain(out, name)) for name in dropped["id"]} == {1}
+
+
+def test_an_id_that_names_two_things_in_two_spaces_is_not_mixed_up(out: Path) -> None:
+    """An upstream row may be called as a published one is, and have nothing to do with it."""
+    work = out / "work/toy"
+    dropped = pl.read_parquet(work / "dropped.parquet")
+    namesake = pl.DataFrame(
+        [("queries", "q1", "upstream", "empty_query"), ("queries", "q6", "upstream", "empty_query")],
+        schema=dropped.schema,
+        orient="row",
+    )
+    pl.concat([dropped, namesake]).write_parquet(work / "dropped.parquet")
+    assert [type(row) for row in explain(out, "q2")] == [Published], "q2 became q1, and was not dropped"
+    (row,) = explain(out, "q7")
+    assert isinstance(row, Dropped) and row.reason == "no_positive", "q7 became q6, and had text"
+    assert sorted(row.reason for row in explain(out, "q6") if isinstance(row, Dropped)) == [
+        "empty_query",
+        "no_positive",
+    ]

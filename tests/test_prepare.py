@@ -78,7 +78,7 @@ def test_every_planted_fault_has_its_reason_and_count() -> None:
 
 def test_dropped_rows_are_named() -> None:
     dropped = prepare(TABLES, records()).dropped
-    assert dropped.rows() == [
+    assert dropped.select("table", "id", "reason").rows() == [
         ("pairs", "q5 → d9", "dangling"),
         ("pairs", "q3 → d1", "row_dropped"),
         ("pairs", "q6 → d3", "row_dropped"),
@@ -87,6 +87,14 @@ def test_dropped_rows_are_named() -> None:
         ("queries", "q4", "empty_query"),
         ("queries", "q6", "no_positive"),
     ]
+    spaces = dict(dropped.select("reason", "space").rows())
+    assert spaces == {
+        "dangling": "upstream pair",
+        "row_dropped": "upstream pair",
+        "empty_text": "upstream",
+        "empty_query": "upstream",
+        "no_positive": "published",
+    }
 
 
 def test_rows_are_normalised_scrubbed_merged_and_remapped() -> None:

@@ -93,13 +93,14 @@ def _licences(locks: Mapping[str, Lock], release: str) -> Iterator[Finding]:
 
 
 def _names(folder: Path, locked: Mapping[str, FileLock], found: set[str]) -> Iterator[Finding]:
-    missing = sorted(set(locked) - found)
+    missing = sorted(f"{folder.name}/{path}" for path in set(locked) - found)
     yield from MISSING.counted(len(missing), missing)
-    extra = sorted(path for path in found - set(locked) if not _beside(path))
+    extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) if not _beside(path))
     yield from EXTRA.counted(len(extra), map(ascii, extra))
     of_config = {path for path, file in locked.items() if file.config.endswith("top_ranked")}
-    reranking = sorted(of_config | {path for path in found if "top_ranked" in Path(path).parent.name})
-    yield from TOP_RANKED.counted(len(reranking), map(ascii, reranking))
+    reranking = of_config | {path for path in found if "top_ranked" in Path(path).parent.name}
+    named = sorted(f"{folder.name}/{path}" for path in reranking)
+    yield from TOP_RANKED.counted(len(named), map(ascii, named))
 
 
 def _beside(path: str) -> bool:
@@ -109,14 +110,14 @@ def _beside(path: str) -> bool:
 def _contents(folder: Path, locked: Mapping[str, FileLock]) -> Iterator[Finding]:
     changed, schemas, orders = [], [], []
     for path, lock in sorted(locked.items()):
-        kind = kind_of(lock.config)
+        kind, named = kind_of(lock.config), f"{folder.name}/{path}"
         digest = files.sha256(folder / path)
         if digest != lock.sha256:
-            changed.append(f"{path}: sha256 {digest}, locked {lock.sha256}")
+            changed.append(f"{named}: sha256 {digest}, locked {lock.sha256}")
         elif not _has_schema(folder / path, SCHEMAS[kind]):
-            schemas.append(path)
+            schemas.append(named)
         elif not _is_sorted(folder / path, SORT_KEYS[kind]):
-            orders.append(f"{path}: not by {', '.join(SORT_KEYS[kind])}")
+            orders.append(f"{named}: not by {', '.join(SORT_KEYS[kind])}")
     yield from CHANGED.counted(len(changed), changed)
     yield from SCHEMA.counted(len(schemas), schemas)
     yield from ORDER.counted(len(orders), orders)
@@ -148,7 +149,7 @@ def _manifest(out: Path, release: str, locks: Mapping[str, Lock]) -> Iterator[Fi
     stale = [f"lock of {name}" for name, _ in sorted(set(written.locks.items()) ^ set(hashes.items()))]
     locked = {file for lock in locks.values() for file in lock.files}
     stale += [f"file {file.path}" for file in sorted(set(written.files) ^ locked, key=lambda file: file.path)]
-    names = list(dict.fromkeys(stale))
+    names = [f"{release}: {name}" for name in dict.fromkeys(stale)]
     if written.release != release:
-        names.append(f"release {written.release!a}")
+        names.append(f"{release}: release {written.release!a}")
     yield from STALE.counted(len(names), names)

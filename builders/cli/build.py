@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from builders import registry
-from builders.cli.output import Lines, complain, emit, say
+from builders.cli.output import Lines, complain, emit, say, tell
 from builders.errors import MtebDeError, Refused, UsageError
+
+if TYPE_CHECKING:
+    from builders.release.against import Reference
+    from builders.spec import ConfigSpec
 
 FOUND = 1
 """The exit code of findings and drift: the other configs are built all the same."""
@@ -43,6 +49,11 @@ FOUND = 1
 @click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
 @click.option("--sample", is_flag=True, help="Build from the bundled sample instead of the upstreams.")
 @click.option("--check", is_flag=True, help="Rebuild, and compare with the committed lock.")
+@click.option(
+    "--against",
+    metavar="DIR|OWNER/NAME@TAG",
+    help="With --check: compare with these tables too, scores within 1e-3.",
+)
 @click.option("--update-lock", is_flag=True, help="Make this build the committed lock, with its splits.")
 @click.option(
     "--locks",
@@ -61,6 +72,7 @@ def command(
     workers: int | None,
     sample: bool,
     check: bool,
+    against: str | None,
     update_lock: bool,
     locks: Path | None,
     as_json: bool,
@@ -75,7 +87,11 @@ def command(
       mteb-de build jobs --encoder offline --limit 2000
       mteb-de build jobs --recipe v1
       mteb-de build --check
+      mteb-de build jobs --check --out again --against dist
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
+
+    --check calls other rows, sources and parameters a difference, and tells the rest in notes. With --against
+    it needs no committed lock: rows must be those of a folder or of a published release.
 
     Exit codes: 0 built; 1 a check found an error, a source changed, or --check found a difference (the
     other configs are built all the same); 2 could not run.
@@ -84,21 +100,25 @@ def command(
     from builders.demo.sample_upstream import lay_out
     from builders.files import exclusive
     from builders.lock import committed
+    from builders.release.against import hold_against
 
     sources = tuple(filter(None, map(str.strip, os.environ.get("MTEB_DE_SOURCES", "").split(","))))
     if check and update_lock:
         raise UsageError("--check and --update-lock contradict each other", hint="Pass one of them.")
+    if against is not None and not check:
+        raise UsageError("--against says what --check compares with", hint="Pass --check too.")
     if update_lock:
         _refuse_stand_ins(encoder, recipe, sample, sources, limit)
-    specs = [registry.load(name) for name in configs or registry.names()]
+    specs = [registry.load(name) for name in dict.fromkeys(configs or registry.names())]
     folder = locks or committed.FOLDER
     locked = {spec.name: committed.committed_lock(folder, spec.name) for spec in specs}
-    if check:
+    if check and against is None:
         committed.require_locks(locked, folder)
     if sample:
         sources = (str(out / "work" / "sample"),)
         with exclusive(out):
             lay_out(out / "work" / "sample")
+        specs = _in_sample(specs, out / "work" / "sample", named=bool(configs))
     options = Options(
         out=out,
         encoder=encoder,
@@ -113,15 +133,19 @@ def command(
     lines = Lines(quiet=quiet or as_json)
     documents: dict[str, Any] = {}
     worst = 0
+    reference = None if against is None else _reference(against, specs, out)
     for spec in specs:
         began = time.monotonic()
         try:
             with lines.logged(out / "work" / spec.name / "build.log"):
                 lines.title(spec.name)
                 lock = build(spec, options, lines).lock
-                if check:
-                    committed.require_equal(lock, locked[spec.name], folder)
-                    lines.step("compare", "equal to the committed lock")
+                if check and (locked[spec.name] is not None or reference is None):
+                    notes = committed.require_equal(lock, locked[spec.name], folder)
+                    lines.step("compare", "the rows of the committed lock", *notes)
+                if reference is not None:
+                    notes = hold_against(lock, out, reference)
+                    lines.step("compare", f"the rows of {against}", *notes)
                 if update_lock:
                     lines.step("commit", *map(str, committed.commit(out, lock, folder)))
         except MtebDeError as error:
@@ -138,6 +162,28 @@ def command(
         emit({"locks": documents})
     if worst:
         raise click.exceptions.Exit(worst)
+
+
+def _in_sample(specs: list[ConfigSpec], sample: Path, *, named: bool) -> list[ConfigSpec]:
+    """Return the configs that the sample serves; others are left out with a note, or refused by name."""
+    from builders.demo.sample_upstream import lacking
+
+    lacks = {spec.name: lacking(spec, sample) for spec in specs}
+    for name, sources in filter(itemgetter(1), lacks.items()):
+        message = f"{name}: the bundled sample holds nothing of {', '.join(sources)}"
+        if named:
+            raise UsageError(message, hint="Build it from its upstreams; builders/demo lays out samples.")
+        tell(f"{message}; left out")
+    return [spec for spec in specs if not lacks[spec.name]]
+
+
+def _reference(against: str, specs: list[ConfigSpec], out: Path) -> Reference:
+    """Open what builds are held against; its downloads stay until the command ends."""
+    from builders.release.against import open_reference
+
+    folder = tempfile.TemporaryDirectory(prefix="mteb-de-against-")
+    click.get_current_context().call_on_close(folder.cleanup)
+    return open_reference(against, {spec.release for spec in specs}, out, Path(folder.name))
 
 
 def _refuse_stand_ins(

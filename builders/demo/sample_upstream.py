@@ -13,6 +13,9 @@ from builders import files
 from builders.demo import sample_clustering, sample_reddit
 from builders.demo.postings import postings
 from builders.parquet import to_bytes
+from builders.sources.folder import dataset_folder
+from builders.sources.model import LocalFile
+from builders.spec import ConfigSpec, HubSource
 
 POSTINGS = 600
 _SEED = 1
@@ -58,6 +61,21 @@ def lay_out(folder: Path) -> None:
     files.write_bytes(jobs / "README.md", _JOBS_README.encode())
     sample_clustering.lay_out(folder)
     sample_reddit.lay_out(folder)
+
+
+def lacking(spec: ConfigSpec, folder: Path) -> tuple[str, ...]:
+    """Return the sources of a config that the sample under `folder` does not hold.
+
+    Files that a verb makes on this machine are none of an upstream's.
+    """
+    names = []
+    for source in spec.sources:
+        if isinstance(source, HubSource):
+            found, name = dataset_folder(folder, source.repo).is_dir(), source.repo
+        else:
+            found, name = isinstance(source, LocalFile) or (folder / source.name).is_file(), source.name
+        names += [] if found else [name]
+    return tuple(names)
 
 
 def _germandpr() -> dict[str, pa.Table]:

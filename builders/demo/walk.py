@@ -9,7 +9,7 @@ from pathlib import Path
 from builders import registry
 from builders.build import Options, Progress, build
 from builders.demo.sample_reddit import CHECKED, DUMP
-from builders.demo.sample_upstream import lay_out
+from builders.demo.sample_upstream import lacking, lay_out
 from builders.describe.target import Target
 from builders.hydration import Options as Hydration
 from builders.hydration import hydrate
@@ -32,8 +32,9 @@ class Walked:
 
 
 def walk(out: Path, progress: Progress) -> Walked:
-    """Build every config from the sample under `out`, plan the releases, rehearse them, and hydrate the ids.
+    """Build the sample under `out`, plan the releases, rehearse them, and hydrate the ids.
 
+    A config that has no sample is left out with a note.
     The ledger that the build of ids reads is made as a maintainer makes it, from a dump.
 
     Raises:
@@ -57,7 +58,11 @@ def walk(out: Path, progress: Progress) -> Walked:
     locks = []
     for name in registry.names():
         progress.title(name)
-        locks.append(build(registry.load(name), options, progress).lock)
+        spec = registry.load(name)
+        if lacks := lacking(spec, sample):
+            progress.step("left out", f"the bundled sample holds nothing of {', '.join(lacks)}")
+            continue
+        locks.append(build(spec, options, progress).lock)
     releases = sorted({lock.release for lock in locks})
     receipts = tuple(_rehearse(out, release, progress) for release in releases)
     progress.title(f"hydrate {ids.name} from its release")

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.encoders.hub import fetch_file, fetch_model, resolve
+from builders.encoders.hub import fetch_model, is_cached, model_files, resolve
 from builders.encoders.protocol import Role
 from builders.encoders.shards import described
 from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
-from builders.errors import EncoderError, RemoteError, SourceMissing
+from builders.errors import EncoderError, RemoteError, SourceChanged, SourceMissing
 from builders.home import home
 from builders.lock.model import EncoderLock
+from builders.sources import is_stand_in
 from builders.spec import EncoderSpec
 
 if TYPE_CHECKING:
@@ -61,46 +62,58 @@ class E5:
         self._device = device
         self._offline = offline
         self._root = root
+        self._on_disk: tuple[Path, dict[str, str]] | None = None
 
     @cached_property
     def identity(self) -> EncoderLock:
         """Everything that determines a vector.
 
-        Asks the cache of the Hub's client, then the Hub, and where that fails the cached vectors: those
-        that are there need no model.
+        The model that is in the cache of the Hub's client tells it, else the cached vectors: those that are
+        there need no model. Where there are none either, the model is fetched.
 
         Raises:
             EncoderError: The revision is not a commit, or the model's `config.json` is not what it should be.
             RemoteError: The Hub is not reachable and nothing is cached, or it refuses.
             SourceMissing: Offline, and nothing is cached.
+            StorageError: A file of the model is damaged.
         """
-        try:
-            return self._of_the_model()
-        except (RemoteError, SourceMissing):
-            known = [
-                one
-                for one in described(self._root or home() / "vectors")
-                if one.revision.startswith(self._spec.revision)
-                and one == self._declared(one.revision, one.dimensions)
-            ]
-            if len(known) != 1:
-                raise
-            return known[0]
-
-    def _of_the_model(self) -> EncoderLock:
         spec = self._spec
-        revision = resolve(spec.model, spec.revision, offline=self._offline)
-        config = fetch_file(spec.model, revision, "config.json", offline=self._offline)
         try:
-            dimensions = int(json.loads(config.read_bytes())["hidden_size"])
-        except (ValueError, KeyError, TypeError) as error:
+            revision = resolve(spec.model, spec.revision, offline=self._offline)
+        except (RemoteError, SourceMissing):
+            if known := self._known(spec.revision):
+                return known
+            raise
+        if not is_cached(spec.model, revision) and (known := self._known(revision)):
+            return known
+        folder, hashes = self._fetched(revision)
+        try:
+            dimensions = int(json.loads((folder / "config.json").read_bytes())["hidden_size"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise EncoderError(
                 f"{spec.model}@{revision}: config.json has no `hidden_size`",
                 hint="Pin a revision that holds a transformer, or remove it from the Hub client's cache.",
             ) from error
-        return self._declared(revision, dimensions)
+        return self._declared(revision, dimensions, hashes)
 
-    def _declared(self, revision: str, dimensions: int) -> EncoderLock:
+    def _known(self, revision: str) -> EncoderLock | None:
+        """Return the one encoder of that commit whose vectors are cached."""
+        found = [
+            one
+            for one in described(self._root or home() / "vectors")
+            if one.revision.startswith(revision)
+            and one == self._declared(one.revision, one.dimensions, one.files)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _fetched(self, revision: str) -> tuple[Path, dict[str, str]]:
+        """Return the model's folder, and the hashes of what is loaded from it."""
+        if self._on_disk is None:
+            folder = fetch_model(self._spec.model, revision, offline=self._offline)
+            self._on_disk = folder, model_files(folder)
+        return self._on_disk
+
+    def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderLock:
         spec = self._spec
         return EncoderLock(
             backend="sentence-transformers",
@@ -113,6 +126,8 @@ class E5:
             passage_prefix=spec.passage_prefix,
             device=self._device,
             tools={name: importlib.metadata.version(name) for name in _TOOLS},
+            files=hashes,
+            stand_in=is_stand_in(),
         )
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -154,7 +169,12 @@ class E5:
     @cached_property
     def _model(self) -> SentenceTransformer:
         identity = self.identity
-        folder = fetch_model(identity.model, identity.revision, offline=self._offline)
+        folder, hashes = self._fetched(identity.revision)
+        if hashes != identity.files:
+            raise SourceChanged(
+                f"{identity.model}@{identity.revision}: its files are not those that made the cached vectors",
+                hint="A commit never changes: find out which of the two is damaged, and remove it.",
+            )
         model = _load(folder, f"{identity.model}@{identity.revision}", self._device)
         _require_as_declared(model, identity)
         _require_all_weights(model, folder, identity)

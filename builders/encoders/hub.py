@@ -1,18 +1,27 @@
-"""Fetching a model from the Hub, by the client's own settings."""
+"""Fetching a model from the Hub, by the client's own settings.
+
+What another server than the Hub serves goes into a cache of its own beside the client's, one for each server:
+under a commit's name it must never pass for the Hub's.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
-from builders import deadlines
+from builders import deadlines, files
 from builders.errors import EncoderError, RemoteError, SourceMissing, StorageError
+from builders.sources import client
+from builders.sources.hub import is_stand_in
 
 _SHORT = re.compile(r"[0-9a-f]{7,40}", re.ASCII)
 _FULL = re.compile(r"[0-9a-f]{40}", re.ASCII)
+_SHA256_DIGITS = 64
 _WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]  # no pickles: loading one runs its code
 _DISK_ERRORS = {  # the network's errors are OSErrors too
     errno.EACCES,
@@ -58,37 +67,36 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
 
     with _told(model, revision):
         try:  # what a commit's digits stand for never changes
-            found = str(HfApi().resolve_revision(model, revision=revision, local_files_only=True).resolved)
+            found = HfApi().resolve_revision(
+                model, revision=revision, cache_dir=models_cache(), local_files_only=True
+            )
         except RevisionResolutionError as error:
             if offline:
                 raise _not_cached("config.json", model, revision) from error
-            found = str(HfApi().resolve_revision(model, revision=revision).resolved)
-    if not _FULL.fullmatch(found) or not found.startswith(revision):
+            found = HfApi().resolve_revision(model, revision=revision, cache_dir=models_cache())
+        commit = str(found.resolved)
+    if not _FULL.fullmatch(commit) or not commit.startswith(revision):
         raise EncoderError(
-            f"{model}: the Hub resolves {revision} to {found!r}, which is another commit",
+            f"{model}: the Hub resolves {revision} to {commit!r}, which is another commit",
             hint="Pin the commit by all of its 40 digits.",
         )
-    return found
+    return commit
 
 
-def fetch_file(model: str, revision: str, name: str, *, offline: bool = False) -> Path:
-    """Return a file of a model, fetched where it is not cached and `offline` is false.
+def models_cache() -> Path:
+    """Return the folder of fetched models: that of the Hub's client, or the one of a stand-in for the Hub."""
+    from huggingface_hub import constants
 
-    Raises:
-        RemoteError: The Hub is not reachable, refuses, or has no such file.
-        SourceMissing: Offline, and not cached.
-        StorageError: The client's cache cannot be written.
-    """
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    cache = Path(constants.HF_HUB_CACHE)
+    if not is_stand_in():
+        return cache
+    server = hashlib.sha256(client.endpoint().encode()).hexdigest()[:16]
+    return cache.with_name(f"{cache.name}-stand-ins") / server
 
-    with _told(model, revision):
-        try:
-            return Path(hf_hub_download(model, name, revision=revision, local_files_only=offline))
-        except LocalEntryNotFoundError as error:
-            if not offline:
-                raise
-            raise _not_cached(name, model, revision) from error
+
+def is_cached(model: str, revision: str) -> bool:
+    """Say whether a model is there as a whole, so that nothing of it must be fetched."""
+    return not isinstance(_cached(model, revision), str)
 
 
 def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
@@ -101,33 +109,72 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
         SourceMissing: Offline, and a file is not cached.
         StorageError: The client's cache cannot be written.
     """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import IncompleteSnapshotError, LocalEntryNotFoundError
+    cached = _cached(model, revision)
+    if isinstance(cached, Path):
+        return cached
+    if offline:
+        raise _not_cached(cached, model, revision)
+    with _told(model, revision):
+        return _snapshot(model, revision, local=False)
 
-    def download(*, local: bool) -> Path:
-        return Path(
-            snapshot_download(
-                model,
-                revision=revision,
-                allow_patterns=_WANTED,
-                ignore_patterns=_UNWANTED,
-                local_files_only=local,
+
+def model_files(folder: Path) -> dict[str, str]:
+    """Hash what is loaded of a fetched model, and hold it against the names that the client stored it under.
+
+    The client names each file by the hash that the Hub gave for it, and compares nothing but its size.
+
+    Args:
+        folder: From `fetch_model`.
+
+    Returns:
+        sha256 by path, with forward slashes.
+
+    Raises:
+        StorageError: A file is damaged, or cannot be read.
+    """
+    hashes = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if not any(fnmatch(name, wanted) for wanted in _WANTED) or any(fnmatch(name, un) for un in _UNWANTED):
+            continue
+        hashes[name] = files.sha256(path)
+        stored = path.resolve().name
+        found = hashes[name] if len(stored) == _SHA256_DIGITS else files.git_id(path)
+        if path.is_symlink() and stored != found:
+            raise StorageError(
+                f"{path}: damaged: the Hub named it {stored}, and its bytes give {found}",
+                hint=f"Remove {folder.parents[1]} and run again with network.",
             )
-        )
+    return hashes
+
+
+def _cached(model: str, revision: str) -> Path | str:
+    """Return the folder of a model that is there as a whole, else what it lacks."""
+    from huggingface_hub.errors import IncompleteSnapshotError, LocalEntryNotFoundError
 
     with _told(model, revision):
         try:
-            cached = download(local=True)
-            lacking = _lacking(cached)
-            if not lacking:
-                return cached
+            folder = _snapshot(model, revision, local=True)
         except IncompleteSnapshotError as error:
-            lacking = _lacking(Path(error.snapshot_path)) or "a file"
+            return _lacking(Path(error.snapshot_path)) or "a file"
         except LocalEntryNotFoundError:
-            lacking = _NEEDED[0]
-        if offline:
-            raise _not_cached(lacking, model, revision)
-        return download(local=False)
+            return _NEEDED[0]
+        return _lacking(folder) or folder
+
+
+def _snapshot(model: str, revision: str, *, local: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(
+        snapshot_download(
+            model,
+            revision=revision,
+            cache_dir=models_cache(),
+            allow_patterns=_WANTED,
+            ignore_patterns=_UNWANTED,
+            local_files_only=local,
+        )
+    )
 
 
 def _lacking(folder: Path) -> str:
@@ -146,7 +193,7 @@ def _not_cached(name: str, model: str, revision: str) -> SourceMissing:
 def _told(model: str, revision: str) -> Iterator[None]:
     """Turn the client's errors into ours."""
     from httpx2 import HTTPError  # what the Hub's client speaks HTTP with
-    from huggingface_hub import constants, errors
+    from huggingface_hub import errors
 
     deadlines.install()
     where = f"{model}@{revision}"
@@ -174,7 +221,7 @@ def _told(model: str, revision: str) -> Iterator[None]:
     except (HTTPError, errors.FileMetadataError, OSError) as error:
         if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             raise StorageError(
-                f"{constants.HF_HUB_CACHE}: {where} cannot be kept there: {_first_line(error)}",
+                f"{models_cache()}: {where} cannot be kept there: {_first_line(error)}",
                 hint="Free some space, correct the permissions, or set HF_HOME to another folder.",
             ) from error
         raise RemoteError(

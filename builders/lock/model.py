@@ -5,12 +5,10 @@ A lock holds no date, path, host or version of the release: building again gives
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from builders.errors import StorageError
 
@@ -78,6 +76,8 @@ class FileLock(Frozen):
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
         sha256: Of the file's bytes.
         content: Hash of the rows, independent of the parquet writer.
+        unscored: The same without the columns of floats: another machine gives the same rows, and scores that
+            differ in their last bits. Empty where there are none.
     """
 
     config: str
@@ -88,6 +88,7 @@ class FileLock(Frozen):
     arrow_bytes: int
     sha256: str
     content: str
+    unscored: str = ""
 
 
 class EncoderLock(Frozen):
@@ -98,6 +99,8 @@ class EncoderLock(Frozen):
     Attributes:
         device: What it ran on, "cpu", "cuda".
         tools: Versions of the libraries that decide its vectors; empty where `revision` tells them.
+        files: sha256 of weights, tokenizer and configuration by path; empty where `revision` tells them.
+        stand_in: Whether another server than the Hub served it.
     """
 
     backend: str
@@ -110,6 +113,8 @@ class EncoderLock(Frozen):
     passage_prefix: str
     device: str = "cpu"
     tools: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
+    stand_in: bool = False
 
 
 class PersonalReport(Frozen):
@@ -130,6 +135,42 @@ class PersonalReport(Frozen):
     examples: dict[str, tuple[str, ...]]
 
 
+def _known_version(version: int) -> int:
+    if version != SCHEMA_VERSION:
+        raise ValueError(f"schema version {version}, and this mteb-de knows {SCHEMA_VERSION}")
+    return version
+
+
+class _Name(BaseModel):
+    """What is read of a recipe."""
+
+    name: str
+
+
+class _Ledger(BaseModel):
+    """What is read of the ledger behind a config of ids."""
+
+    origins: dict[str, int] = Field(default_factory=dict)
+
+
+class _Parameters(BaseModel):
+    """What is read of the parameters of a build."""
+
+    limit: int | None = None
+    stand_in: bool = False
+    ledger: _Ledger = Field(default_factory=_Ledger)
+
+
+def _recipe(document: dict[str, Any]) -> dict[str, Any]:
+    _Name.model_validate(document, strict=True)
+    return document
+
+
+def _parameters(document: dict[str, Any]) -> dict[str, Any]:
+    _Parameters.model_validate(document, strict=True)
+    return document
+
+
 class MiningLock(Frozen):
     """Recipe, encoder and report of mining.
 
@@ -137,7 +178,7 @@ class MiningLock(Frozen):
         truncated: Different texts that were longer than the encoder takes, by role, "query" and "passage".
     """
 
-    recipe: dict[str, Any]
+    recipe: Annotated[dict[str, Any], AfterValidator(_recipe)]
     encoder: EncoderLock
     report: dict[str, Any]
     truncated: dict[str, int] = Field(default_factory=dict)
@@ -266,12 +307,12 @@ class Lock(Frozen):
         files: The published files, sorted by path.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Annotated[int, AfterValidator(_known_version)] = SCHEMA_VERSION
     config: str
     release: str
     licence: str
     sources: tuple[SourceLock, ...]
-    parameters: dict[str, Any]
+    parameters: Annotated[dict[str, Any], AfterValidator(_parameters)]
     tools: dict[str, str]
     funnels: tuple[Funnel, ...]
     splits: dict[str, int]
@@ -288,39 +329,16 @@ class Lock(Frozen):
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock of this or an older schema version.
+    """Read a lock.
 
     Raises:
-        StorageError: It is not there, not a lock, or of a newer schema version.
+        StorageError: It is not there, not a lock, or of another schema version.
     """
     try:
-        document = json.loads(path.read_bytes())
-        return Lock.model_validate(upgrade(document))
+        return Lock.model_validate_json(path.read_bytes(), strict=True)
     except OSError as error:
         raise StorageError(f"{path}: no lock there", hint="Build the config first.") from error
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error
-    except ValueError as error:
-        raise StorageError(f"{path}: not a lock ({error})", hint="Build it again.") from error
-
-
-def upgrade(document: Any) -> Any:  # noqa: ANN401  any JSON value
-    """Bring a lock's document to the current schema version.
-
-    Raises:
-        ValueError: It is of a version that this code does not know.
-    """
-    if not isinstance(document, dict):
-        return document
-    version = document.get("schema_version", SCHEMA_VERSION)
-    if version not in range(1, SCHEMA_VERSION + 1):
-        raise ValueError(f"schema version {version}, and this mteb-de knows up to {SCHEMA_VERSION}")
-    for step in UPGRADES[version - 1 :]:
-        document = step(document)
-    return document | {"schema_version": SCHEMA_VERSION}
-
-
-UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = ()
-"""UPGRADES[n - 1] turns a document of version n into one of version n + 1."""

@@ -55,12 +55,12 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titl
     Returns:
         The texts and where they were changed.
     """
-    rows, spans = scrub_rows(texts.cast(pl.String).to_list(), kinds)
+    rows, spans = scrub_rows(texts.cast(pl.String).to_list(), kinds, titles=titles)
     return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), spans)
 
 
 def scrub_rows(
-    texts: Sequence[str | None], kinds: Collection[PersonalKind] = ALL_KINDS
+    texts: Sequence[str | None], kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False
 ) -> tuple[list[str | None], pl.DataFrame]:
     """Replace personal data in strings that a column of polars may not be able to hold: see `scrub`."""
     rows = list(texts)

@@ -15,6 +15,7 @@ from builders.errors import RemoteError, StorageError, UsageError
 from builders.lock.manifest import NAME as MANIFEST
 from builders.lock.manifest import Manifest, read_manifest
 from builders.lock.model import SCHEMA_VERSION
+from builders.parquet import read_frame
 from builders.release.diff import Listed, Listing, Split
 from builders.release.layout import card_layout
 from builders.release.local import digests, file_digests
@@ -75,6 +76,22 @@ def built(folder: Path, rendered: Mapping[str, bytes]) -> Side:
 
     files = on_disk | {path: digests(data) for path, data in rendered.items()}
     return Side(tables, files, frame, "manifest", manifest.release)
+
+
+def in_folder(folder: Path) -> Side:
+    """Return a release that lies in a folder as a side; its manifest counts where it names the very bytes.
+
+    Raises:
+        StorageError: Manifest or a file cannot be read.
+    """
+    manifest = read_manifest(folder / MANIFEST)
+    on_disk = {file.path: file_digests(folder / file.path) for file in manifest.files}
+    tables = _trusted(manifest, on_disk)
+
+    def frame(split: Split) -> pl.DataFrame:
+        return pl.concat(read_frame(folder / path) for path in tables[split].paths)
+
+    return Side(tables, on_disk, frame, "manifest", manifest.release)
 
 
 def revision_of(repo: str, remote: Remote, revision: str) -> str:

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from builders.errors import StorageError
-from builders.files import json_bytes, sha256, write_bytes
+from builders.files import git_id, json_bytes, sha256, write_bytes
 from builders.lock.model import Frozen
 
 Say = Callable[[str], None]
@@ -54,8 +54,13 @@ class Cache:
 
     root: Path
 
-    def find(self, place: str) -> Stored | Lost:
+    def find(self, place: str, *, pinned: str | None = None, blob: str = "") -> Stored | Lost:
         """Return the file at `place`, after hashing it.
+
+        Args:
+            place: Where it is shown.
+            pinned: The sha256 that it must have; None where the pin does not tell it.
+            blob: The id that git must give it; empty where the pin does not tell it.
 
         Raises:
             StorageError: It is there and cannot be read.
@@ -68,7 +73,7 @@ class Cache:
         target = self._object(digest)
         if not _SHA256.fullmatch(digest) or not target.is_file():
             return Lost.ABSENT
-        if sha256(target) != digest:
+        if sha256(target) != digest or not meets(target, digest, pinned=pinned, blob=blob):
             return Lost.DAMAGED
         return Stored(view, digest, target.stat().st_size)
 
@@ -143,6 +148,11 @@ class Cache:
 
     def _object(self, digest: str) -> Path:
         return self.root / "objects" / digest[:2] / digest
+
+
+def meets(file: Path, digest: str, *, pinned: str | None, blob: str) -> bool:
+    """Say whether a file of that sha256 is the one of a pin; see `Cache.find`."""
+    return (pinned or digest) == digest and (not blob or git_id(file) == blob)
 
 
 def _empty(folder: Path) -> None:

@@ -31,11 +31,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of a repository: its path, bytes and, where the Hub knows it, its sha256."""
+    """A file of a repository: its path, bytes, and its sha256 or, where the Hub knows none, git's id."""
 
     path: str
     size: int
     sha256: str | None
+    blob: str = ""
 
 
 def endpoint() -> str:
@@ -73,7 +74,10 @@ def tree(api: HfApi, repo: str, commit: str) -> list[RemoteFile]:
         items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset"))
     files = [
         RemoteFile(
-            safe_path(item.path, what="file", repo=repo), item.size, item.lfs.sha256 if item.lfs else None
+            safe_path(item.path, what="file", repo=repo),
+            item.size,
+            item.lfs.sha256 if item.lfs else None,
+            "" if item.lfs else item.blob_id,
         )
         for item in items
         if isinstance(item, RepoFile)

@@ -54,7 +54,7 @@ def fetch_http(
     """
     name = safe_name(source.name)
     place = f"http/{source.sha256}/{name}"
-    entry = cache.find(place)
+    entry = cache.find(place, pinned=source.sha256)
     if not isinstance(entry, Stored):
         if offline:
             raise SourceMissing(
@@ -62,7 +62,7 @@ def fetch_http(
                 hint="Run the same command once without `--offline`.",
             )
         with cache.workspace(f"http-{source.sha256}", say, keep=True) as folder:
-            entry = cache.find(place)  # another process may have been faster
+            entry = cache.find(place, pinned=source.sha256)  # another process may have been faster
             if not isinstance(entry, Stored):
                 say(f"{name} ({source.size:,} bytes from {shown(source.url)})")
                 part = folder / "part"
@@ -105,7 +105,7 @@ def record_http(
 
 
 def download(url: str, part: Path, *, size: int | None, pause: Pause = time.sleep) -> None:
-    """Download a file, with several attempts.
+    """Download a file, with several attempts since the last byte that arrived.
 
     Args:
         url: An http or https address.
@@ -127,7 +127,8 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
     timeout = httpx2.Timeout(min(30.0, deadlines.answer()), connect=deadlines.connect())
     headers = {"User-Agent": f"mteb-de/{__version__}", "Accept-Encoding": "identity"}
     with httpx2.Client(follow_redirects=True, timeout=timeout, headers=headers) as client:
-        for attempt in range(_ATTEMPTS):
+        attempt, furthest = 0, _size(part) if size is not None else 0
+        while attempt < _ATTEMPTS:
             wait = min(float(2**attempt) / 2, _LONGEST_PAUSE)
             try:
                 with writing(part):
@@ -142,13 +143,20 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
                 if asked is None:
                     return
                 reason, wait = asked[0], max(wait, min(asked[1], _LONGEST_PAUSE))
-            if attempt < _ATTEMPTS - 1:
+            # an attempt that brings the file further than any before it has not failed for nothing
+            attempt = 0 if _size(part) > furthest else attempt + 1
+            furthest = max(furthest, _size(part))
+            if attempt < _ATTEMPTS:
                 pause(wait)
-    arrived = part.stat().st_size if part.is_file() else 0
     raise RemoteError(
-        f"{shown(url)}: gave up after {_ATTEMPTS} attempts ({reason}); {arrived:,} bytes have arrived",
+        f"{shown(url)}: gave up after {_ATTEMPTS} attempts without a new byte ({reason}); "
+        f"{_size(part):,} bytes have arrived",
         hint=_AGAIN if size is not None else "Check the network and the address.",
     )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def safe_name(name: str) -> str:
@@ -164,7 +172,7 @@ def safe_name(name: str) -> str:
 
 def _attempt(client: httpx2.Client, url: str, part: Path, size: int | None) -> tuple[str, float] | None:
     """Ask once. Return None when all has arrived, else why not and how long the server wants us to wait."""
-    offset = part.stat().st_size if size is not None and part.is_file() else 0
+    offset = _size(part) if size is not None else 0
     if size is not None and offset >= size:
         return None
     with client.stream("GET", url, headers={"Range": f"bytes={offset}-"} if offset else {}) as response:

@@ -13,7 +13,7 @@ from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import sha256
 from builders.lock.model import Frozen, SourceFile, SourceLock
 from builders.sources import client
-from builders.sources.cache import Cache, Lost, Say, Stored
+from builders.sources.cache import Cache, Lost, Say, Stored, meets
 from builders.sources.patterns import safe_path, shown
 from builders.sources.readme import LARGEST, README, select
 
@@ -33,11 +33,12 @@ class Resolved(Frozen):
 
 
 class ListedFile(Frozen):
-    """A file of a commit; `sha256` is None where the Hub does not tell it."""
+    """A file of a commit; `sha256` is None where the Hub does not tell it, and `blob` is git's id there."""
 
     path: str
     size: int
     sha256: str | None
+    blob: str = ""
 
 
 class Listing(Frozen):
@@ -123,7 +124,8 @@ class _Snapshot:
         repo, pin = self.source.repo, self.source.revision
         place = f"{self._place()}/pins/{safe_path(pin, what='revision', repo=repo)}.json"
         note = self.cache.note(place, Resolved)
-        if note and (self.api is None or note.endpoint == shown(client.endpoint())):
+        asked = note and (self.api is None or note.endpoint == shown(client.endpoint()))
+        if note and asked and note.commit.startswith(pin):
             return note.commit
         commit = client.resolve(self._online("its commit"), repo, pin, pause=pause)
         if not commit.startswith(pin):
@@ -141,14 +143,14 @@ class _Snapshot:
         if listing is None:
             files = client.tree(self._online("its file list"), self.source.repo, commit)
             listing = Listing(
-                files=tuple(ListedFile(path=f.path, size=f.size, sha256=f.sha256) for f in files)
+                files=tuple(ListedFile(path=f.path, size=f.size, sha256=f.sha256, blob=f.blob) for f in files)
             )
             self.cache.write_note(place, listing)
         return listing
 
     def files(self, commit: str, wanted: Iterable[ListedFile]) -> dict[str, Stored]:
         """Return the wanted files by path; those that the cache lacks are downloaded."""
-        found = {file: self.cache.find(self._view(commit, file)) for file in wanted}
+        found = {file: self._find(commit, file) for file in wanted}
         stored = {file.path: entry for file, entry in found.items() if isinstance(entry, Stored)}
         lost = {file: entry for file, entry in found.items() if isinstance(entry, Lost)}
         if lost:
@@ -163,7 +165,7 @@ class _Snapshot:
         name = f"{self._place().replace('/', '-')}-{commit}"
         with self.cache.workspace(name, self.say, keep=False) as folder:
             for file in lost:
-                entry = self.cache.find(self._view(commit, file))  # another process may have been faster
+                entry = self._find(commit, file)  # another process may have been faster
                 if not isinstance(entry, Stored):
                     self.say(f"{self.source.repo}: {file.path} ({file.size:,} bytes)")
                     entry = self._download(api, commit, file, folder)
@@ -173,15 +175,18 @@ class _Snapshot:
     def _download(self, api: HfApi, commit: str, file: ListedFile, folder: Path) -> Stored:
         local = client.download(api, self.source.repo, commit, file.path, folder)
         digest, size = sha256(local), local.stat().st_size
-        if size != file.size or (file.sha256 or digest) != digest:
+        if size != file.size or not meets(local, digest, pinned=file.sha256, blob=file.blob):
             local.unlink()
             raise SourceChanged(
                 f"{self.source.repo}@{commit[:12]}: {file.path} is not what its commit lists:\n"
-                f"  listed  {file.sha256 or 'no sha256'}, {file.size} bytes\n"
+                f"  listed  {file.sha256 or f'git {file.blob}'}, {file.size} bytes\n"
                 f"  arrived {digest}, {size} bytes",
                 hint="Run the same command again; if it stays so, the upstream is broken.",
             )
         return self.cache.adopt(self._view(commit, file), local, digest)
+
+    def _find(self, commit: str, file: ListedFile) -> Stored | Lost:
+        return self.cache.find(self._view(commit, file), pinned=file.sha256, blob=file.blob)
 
     def _online(self, what: str) -> HfApi:
         if self.api is None:

@@ -175,14 +175,14 @@ def test_two_configs_share_a_release(out: Path) -> None:
     write_tree(out, respec(name="rosen")(healthy()))
     assert found(out) == {}
     (out / RELEASE / "rosen/corpus/corpus.parquet").unlink()
-    assert found(out)["file-missing"].examples == ("rosen/corpus/corpus.parquet",)
+    assert found(out)["file-missing"].examples == ("mteb-de/rosen/corpus/corpus.parquet",)
 
 
 def test_a_manifest_of_another_release_is_stale(out: Path) -> None:
     manifest = out / RELEASE / "manifest.json"
     text = manifest.read_text(encoding="utf-8")
     files.write_bytes(manifest, text.replace('"release": "mteb-de"', '"release": "tecb-de"').encode())
-    assert found(out)["manifest-stale"].examples == ("release 'tecb-de'",)
+    assert found(out)["manifest-stale"].examples == ("mteb-de: release 'tecb-de'",)
 
 
 def test_a_config_without_a_lock_is_extra(out: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_config_without_a_lock_is_extra(out: Path) -> None:
 
 def test_a_link_is_a_file_that_no_lock_knows(out: Path, tmp_path: Path) -> None:
     (out / RELEASE / "verweis").symlink_to(tmp_path / "nirgends")
-    assert found(out)["file-extra"].examples == ("'verweis'",)
+    assert found(out)["file-extra"].examples == ("'mteb-de/verweis'",)
 
 
 def test_an_unknown_release_is_usage(out: Path) -> None:

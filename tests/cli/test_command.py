@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -10,9 +11,11 @@ import sys
 from pathlib import Path
 
 import click
+import polars as pl
 import pytest
 
 import builders
+from builders import registry
 from builders.cli.group import VERBS, cli
 from tests.cli.kit import call
 
@@ -80,6 +83,7 @@ def test_examples_in_help_keep_their_lines(capsys: pytest.CaptureFixture[str]) -
         (("build", "--limit", "0"), "See mteb-de build --help."),
         (("build", "--nonsense"), "See mteb-de build --help."),
         (("build", "--check", "--update-lock"), "Pass one of them."),
+        (("build", "--against", "dist"), "Pass --check too."),
         (("release", "plan", "mteb-dee", "--repo", "a/b"), "See mteb-de release plan --help."),
         (("release", "verify", "a/b"), "OWNER/NAME@v1.0.0"),
         (("release", "plan", "mteb-de", "--repo", "nonsense"), "OWNER/NAME"),
@@ -186,12 +190,83 @@ def test_check_against_a_committed_lock(
     (tmp_path / "germandpr.lock.json").write_text(lock, encoding="utf-8")
     shutil.copy(sample / "work/germandpr/splits.tsv", tmp_path / "germandpr.splits.tsv")
     assert call(capsys, *words).code == 0
-    (tmp_path / "germandpr.lock.json").write_text(
-        lock.replace('"qrels": 120', '"qrels": 119'), encoding="utf-8"
-    )
+    told = lock.replace('"qrels": 120', '"qrels": 119')
+    (tmp_path / "germandpr.lock.json").write_text(told, encoding="utf-8")
+    said = call(capsys, *words[:-1])
+    assert said.code == 0, "the rows are equal, and the count is no row"
+    assert "facts.qrels: locked 119, now 120" in said.err
+    (tmp_path / "germandpr.lock.json").write_text(other_rows(lock), encoding="utf-8")
     said = call(capsys, *words)
     assert said.code == 1
-    assert "facts.qrels: locked 119, now 120" in said.err
+    assert "files.germandpr/corpus/corpus.parquet.content: locked 0000" in said.err
+
+
+def other_rows(lock: str) -> str:
+    """Return a lock as if the corpus had held other rows."""
+    document = json.loads(lock)
+    for file in document["files"]:
+        if file["split"] == "corpus":
+            file["content"] = "0" * 64
+    return json.dumps(document)
+
+
+def test_check_against_another_build_needs_no_committed_lock(
+    capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(sample, tmp_path / "there")
+    words = (
+        "build",
+        "germandpr",
+        "--sample",
+        "--check",
+        "--locks",
+        str(tmp_path),
+        "--out",
+        str(tmp_path / "out"),
+    )
+    there = str(tmp_path / "there")
+    said = call(capsys, *words, "--against", there)
+    assert said.code == 0
+    assert f"the rows of {there}" in said.err
+    rows = tmp_path / "there/mteb-de/germandpr/queries/dev.parquet"
+    pl.read_parquet(rows).with_columns(text=pl.lit("anders")).write_parquet(rows)
+    said = call(capsys, *words, "--against", there)
+    assert said.code == 1
+    assert "germandpr-queries/dev" in said.err
+    shutil.rmtree(tmp_path / "out")
+    assert call(capsys, *words, "--against", "nirgends").code == 2
+    assert not (tmp_path / "out/mteb-de").exists(), "refused before anything is built"
+
+
+def test_a_config_that_is_named_twice_is_built_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = call(capsys, "build", "germandpr", "germandpr", "--sample", "--out", str(tmp_path / "dist"))
+    assert said.code == 0
+    assert said.out.count("germandpr: ") == 1
+
+
+@pytest.fixture
+def without_sample(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A new config, to which nobody has made a sample yet."""
+    spec = dataclasses.replace(registry.load_retrieval("germandpr"), name="neu")
+    hub = dataclasses.replace(spec.sources[0], repo="verein/neu")
+    known = {"germandpr": registry.load("germandpr"), "neu": dataclasses.replace(spec, sources=(hub,))}
+    monkeypatch.setattr("builders.registry.names", lambda: tuple(known))
+    monkeypatch.setattr("builders.registry.load", known.__getitem__)
+    return "verein/neu"
+
+
+def test_a_config_without_a_sample_is_left_out_with_a_note(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, without_sample: str
+) -> None:
+    said = call(capsys, "build", "--sample", "--out", str(tmp_path / "dist"))
+    assert said.code == 0
+    assert f"neu: the bundled sample holds nothing of {without_sample}; left out" in said.err
+    assert said.out.startswith("germandpr: ") and "neu" not in said.out
+    named = call(capsys, "build", "neu", "--sample", "--out", str(tmp_path / "dist"))
+    assert named.code == 2
+    assert f"neu: the bundled sample holds nothing of {without_sample}" in named.err
 
 
 def test_a_committed_assignment_stays(
@@ -246,14 +321,14 @@ def test_a_damaged_work_folder_is_named(
 def test_a_difference_in_one_config_stops_no_other(
     capsys: pytest.CaptureFixture[str], sample: Path, tmp_path: Path
 ) -> None:
-    lock = (sample / "work/germandpr/lock.json").read_text(encoding="utf-8")
-    (tmp_path / "germandpr.lock.json").write_text(
-        lock.replace('"qrels": 120', '"qrels": 119'), encoding="utf-8"
-    )
-    splits = (sample / "work/germandpr/splits.tsv").read_text(encoding="utf-8")
-    (tmp_path / "germandpr.splits.tsv").write_text(splits, encoding="utf-8")
-    words = ("build", "germandpr", "germandpr", "--sample", "--check", "--locks", str(tmp_path))
-    said = call(capsys, *words, "--out", str(tmp_path / "dist"), "-q")
+    first, words = tmp_path / "first", ("--sample", "--locks", str(tmp_path), "-q", "--out")
+    assert call(capsys, "build", "tenkgnad", *words, str(first)).code == 0
+    for name, out in (("germandpr", sample), ("tenkgnad", first)):
+        lock = (out / f"work/{name}/lock.json").read_text(encoding="utf-8")
+        changed = lock.replace('"content": "', '"content": "0')
+        (tmp_path / f"{name}.lock.json").write_text(changed, encoding="utf-8")
+    shutil.copy(sample / "work/germandpr/splits.tsv", tmp_path / "germandpr.splits.tsv")
+    said = call(capsys, "build", "germandpr", "tenkgnad", "--check", *words, str(tmp_path / "dist"))
     assert said.code == 1
     assert said.err.count("differs from its committed lock") == 2
 

@@ -74,8 +74,8 @@ def test_every_book_is_accounted_for(tmp_path: Path) -> None:
     assert prepared.funnel.dropped == {"no_genre": 1, "no_text": 1, "no_title": 1, "several_genres": 1}
     assert (prepared.funnel.read, prepared.funnel.out) == (6, 2)
     assert prepared.dropped.rows() == [
-        ("documents", "4", "no_genre"), ("documents", "3", "no_text"),
-        ("documents", "2", "no_title"), ("documents", "5", "several_genres"),
+        ("documents", "4", "upstream", "no_genre"), ("documents", "3", "upstream", "no_text"),
+        ("documents", "2", "upstream", "no_title"), ("documents", "5", "upstream", "several_genres"),
     ]  # fmt: skip
     assert prepared.documents.filter(upstream_id="6")["p2p"].item() == "Titel Mehr bei <EMAIL> &amp; Co."
     assert prepared.personal["documents"].kinds == {"email": 1}
@@ -133,6 +133,7 @@ def test_malformed_books_stop_the_build_unless_they_are_waived(tmp_path: Path) -
             assert prepared.funnel.dropped == {"malformed": 2}
             assert (prepared.funnel.read, prepared.funnel.out) == (4, 2)
             assert prepared.dropped["id"].to_list() == ["blurbs_dev.txt:14", "blurbs_dev.txt:15"]
+            assert prepared.dropped["space"].to_list() == ["place", "place"]
 
 
 def test_the_config_is_registered() -> None:

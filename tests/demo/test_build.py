@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from builders import registry
 from builders.build import Built, Options, build
 from builders.cli.output import Lines
 from builders.configs import jobs
+from builders.demo.walk import walk
+from builders.spec import HubSource, Part
 from builders.tables import SPLITS, Kind, published_path
 
 
@@ -79,3 +83,17 @@ def test_nothing_of_the_employer_is_published(built: Built, out: Path) -> None:
     corpus = table(out, Kind.CORPUS, "corpus")
     assert corpus.height == next(f.out for f in built.lock.funnels if f.table == "passages")
     assert not corpus["text"].str.contains("Muster|Beispiel|Probe|GmbH").any()
+
+
+def test_a_config_without_a_sample_is_left_out_of_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who adds a config has no sample of it yet; the others are shown all the same."""
+    known = {name: registry.load(name) for name in ("germandpr", "subreddit")}
+    source = HubSource("verein/neu", "0123456789", "cc-by-4.0", (Part("rows", ("default",)),))
+    known["neu"] = replace(registry.load_retrieval("germandpr"), name="neu", sources=(source,))
+    monkeypatch.setattr("builders.registry.names", lambda: tuple(sorted(known)))
+    monkeypatch.setattr("builders.registry.load", known.__getitem__)
+    walked = walk(tmp_path, Lines(quiet=False))
+    assert [lock.config for lock in walked.locks] == ["germandpr", "subreddit"]
+    assert "the bundled sample holds nothing of verein/neu" in capsys.readouterr().err

@@ -17,6 +17,8 @@ from builders import registry
 from builders.build import Options, build
 from builders.demo.sample_upstream import lay_out
 from builders.encoders.offline import OfflineE5
+from builders.lock.committed import stand_ins
+from builders.lock.model import read_lock
 from builders.rehearsal import Hub, serve
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.probe import BASE
@@ -59,6 +61,10 @@ def test_an_offline_build_with_e5_never_asks_the_network(hub: Hub, tmp_path: Pat
     assert online.returncode == 0, online.stderr
     built, asked = files(tmp_path), len(hub.log)
     assert asked > 0
+    lock = read_lock(tmp_path / "dist/work/jobs/lock.json")
+    assert lock.mining is not None and set(lock.mining.encoder.files) > {"config.json", "model.safetensors"}
+    assert f"jobs: {BASE.model} came from a stand-in for the Hub" in stand_ins(lock)
+    assert not list((tmp_path / "clients/hub").rglob("*.safetensors")), "the Hub's cache is the Hub's"
 
     shutil.rmtree(tmp_path / "home")
     cached_model = build_jobs(hub, tmp_path, "--offline")

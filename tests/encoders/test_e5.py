@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,13 +16,26 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from builders.encoders.offline import OfflineE5, weights_file
+from builders.files import sha256
 from builders.rehearsal import Hub, serve
+from builders.sources.client import HUB
 from tests.encoders.dequantise import read_weights, tiny_weights, write_model
 from tests.encoders.probe import BASE, ROLES, TEXTS
 from tests.encoders.samples import LONG
 from tests.encoders.test_offline import engine
 
 ROOT = Path(__file__).parents[2]
+LOADED = (
+    "1_Pooling/config.json",
+    "config.json",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "modules.json",
+    "sentence_bert_config.json",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
 
 
 def probe(hub: Hub, home: Path, function: str, out: Path, *arguments: str, **settings: str) -> None:
@@ -90,6 +104,7 @@ class Proof:
     paths: list[str]
     home: Path
     out: Path
+    folder: Path
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +133,15 @@ def proof(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Proof:
             paths=[request.path for request in hub.log],
             home=home,
             out=out,
+            folder=folder,
         )
 
 
 def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
     assert proof.commit.startswith(BASE.revision) and len(proof.commit) == 40
-    assert proof.report["identity"] == {
+    identity = dict(proof.report["identity"])
+    hashes = identity.pop("files")
+    assert identity == {
         "backend": "sentence-transformers",
         "model": BASE.model,
         "revision": proof.commit,
@@ -136,7 +154,9 @@ def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
         "tools": {
             name: version(name) for name in ("sentence-transformers", "tokenizers", "torch", "transformers")
         },
+        "stand_in": True,
     }
+    assert hashes == {path: sha256(proof.folder / path) for path in LOADED}
     assert proof.report["lazy"], "asking for the identity loads torch"
 
 
@@ -199,6 +219,45 @@ def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
     report = json.loads((proof.out / "reuse.json").read_text(encoding="utf-8"))
     assert report == {"encoded": 0, "torch": False, "identity": proof.report["identity"]}
     np.testing.assert_array_equal(np.load(proof.out / "reused.npy"), proof.arrays["cached"])
+
+
+def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
+    hub: Hub, proof: Proof, tmp_path: Path
+) -> None:
+    """What it served is there under the pinned commit, and a run against the Hub does not see it."""
+    assert not list((proof.home / "hub").rglob("*.safetensors"))
+    (tmp_path / "vectors").symlink_to(proof.out / "vectors")
+    cases = json.dumps([(BASE.model, BASE.revision, BASE.max_length), (BASE.model, proof.commit, 512)])
+    probe(hub, proof.home, "load", tmp_path, cases, "offline", HF_ENDPOINT=HUB)
+    faults = json.loads((tmp_path / "faults.json").read_text(encoding="utf-8"))
+    assert [kind for kind, _, _ in faults] == ["SourceMissing", "SourceMissing"]
+    assert all("not cached" in message for _, message, _ in faults)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_damaged_file_of_a_cached_model_is_noticed(hub: Hub, tmp_path: Path, name: str) -> None:
+    write_model(tiny_weights(), tmp_path / "model")
+    commit = hub.store.add_folder("model", f"test/damaged-{name[0]}", tmp_path / "model")
+    cases = json.dumps([(f"test/damaged-{name[0]}", commit, 64)])
+
+    def faults() -> list[list[str]]:
+        probe(hub, tmp_path / "clients", "load", tmp_path, cases)
+        told: list[list[str]] = json.loads((tmp_path / "faults.json").read_text(encoding="utf-8"))
+        return told
+
+    assert faults() == [[]]
+    (link,) = (path for path in (tmp_path / "clients").rglob(name) if path.parent.name == commit)
+    blob = link.resolve()
+    data = bytearray(blob.read_bytes())
+    data[-2] ^= 1
+    blob.chmod(0o644)
+    blob.write_bytes(data)
+    ((kind, message, hint),) = faults()
+    assert kind == "StorageError"
+    assert message.startswith(f"{link}: damaged: the Hub named it {blob.name}")
+    removed = Path(hint.removeprefix("Remove ").partition(" and run again")[0])
+    shutil.rmtree(removed)
+    assert faults() == [[]], "the hint helps"
 
 
 def test_a_model_as_declared_loads(proof: Proof) -> None:

@@ -242,7 +242,7 @@ def mined_by(backend: str, revision: str) -> Lock:
         splits={},
         facts={},
         personal={},
-        mining=MiningLock(recipe={}, encoder=encoder, report={}),
+        mining=MiningLock(recipe={"name": "v0"}, encoder=encoder, report={}),
         files=(),
     )
 

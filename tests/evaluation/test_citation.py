@@ -121,6 +121,15 @@ def test_a_folder_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "OWNER/NAME@COMMIT" in caught.value.hint
 
 
+def test_a_model_of_a_stand_in_is_not_cited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    require_citable(["bm25", "hashing", "offline"])
+    for name in ("e5", "verein/modell@abcdef1"):
+        with pytest.raises(UsageError, match="stand-in for the Hub") as caught:
+            require_citable(["bm25", name])
+        assert "HF_ENDPOINT" in caught.value.hint
+
+
 def test_hydrated_texts_are_not_cited(tmp_path: Path) -> None:
     texts = {"subreddit": TextFolder(write_hydrated(tmp_path / "hydrated"))}
     options = Options(out=tmp_path / "dist", texts=texts)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceMissing, StorageError, UsageError
 from builders.sources import Fetched, HttpSource, fetch
 from builders.sources.cache import Cache
-from builders.sources.http import fetch_http
+from builders.sources.http import download, fetch_http
 from tests.sources.loopback import Answer, Loopback
 
 DATA = bytes(range(256)) * 4000
@@ -94,17 +95,56 @@ def test_a_server_without_ranges_starts_again(
     assert get().read_bytes() == DATA
 
 
-def test_a_server_that_drops_always_is_given_up_and_resumed_later(
+def test_attempts_count_since_the_last_byte_that_arrived(server: Loopback, get: Callable[..., Path]) -> None:
+    """A line that drops every few bytes is slow, not broken."""
+    server.faults[PATH] = [Answer(body=DATA, drop_after=len(DATA) // 50) for _ in range(49)]
+    assert get().read_bytes() == DATA
+    assert len(server.log) == 50
+
+
+def test_a_server_that_sends_no_new_byte_is_given_up_and_resumed_later(
     server: Loopback, get: Callable[..., Path], home: Path
 ) -> None:
-    server.faults[PATH] = [Answer(body=DATA, drop_after=1000) for _ in range(6)]
-    with pytest.raises(RemoteError, match="gave up after 6 attempts") as error:
+    drops = [Answer(body=DATA, drop_after=1000) for _ in range(8)]
+    busy = [Answer(503) for _ in range(5)]
+    server.faults[PATH] = [*busy, *drops, *busy, Answer(503)]
+    with pytest.raises(RemoteError, match="gave up after 6 attempts without a new byte") as error:
         get()
     assert "kept" in error.value.hint
     kept = part(home).stat().st_size
-    assert kept == 6000
+    assert kept == 8000
     assert get().read_bytes() == DATA
-    assert server.log[-1][2] == "bytes=6000-"
+    assert server.log[-1][2] == "bytes=8000-"
+
+
+@pytest.mark.parametrize("size", [None, len(DATA)])
+def test_bytes_that_had_arrived_before_are_no_progress(
+    server: Loopback, tmp_path: Path, size: int | None
+) -> None:
+    """A server that begins anew and drops at one place each time is given up."""
+    server.files[PATH], server.ranges = DATA, False
+    server.faults[PATH] = [Answer(body=DATA, drop_after=1000) for _ in range(20)]
+    with pytest.raises(RemoteError, match="gave up after 6 attempts"):
+        download(server.url + PATH, tmp_path / "part", size=size, pause=lambda _: None)
+    assert len(server.log) == 1 + 6
+
+
+def test_an_object_under_another_pin_is_fetched_again_or_named(
+    server: Loopback, source: HttpSource, get: Callable[..., Path], home: Path
+) -> None:
+    """The cache files what it holds under the pin; whole bytes of another file are not the pinned ones."""
+    view = get()
+    other = digest(b"other")
+    (home / "objects" / other[:2]).mkdir(parents=True)
+    (home / "objects" / other[:2] / other).write_bytes(b"other")
+    target = Path(os.path.relpath(home / "objects" / other[:2] / other, view.parent))
+    view.unlink()
+    view.symlink_to(target)
+    server.log.clear()
+    with pytest.raises(SourceMissing, match="damaged"):
+        get(offline=True)
+    assert get().read_bytes() == DATA
+    assert len(server.log) == 1
 
 
 def test_a_busy_server_is_asked_again_after_the_time_it_names(

@@ -113,6 +113,41 @@ def test_a_damaged_object_is_fetched_again_or_named(hub: Loopback, home: Path) -
         assert {p.rsplit("/", 1)[1] for p in hub.paths()} == {"corpus-00000.parquet"}
 
 
+@pytest.mark.parametrize("path", [CORPUS, "README.md"])
+def test_an_object_under_another_name_is_fetched_again_or_named(hub: Loopback, home: Path, path: str) -> None:
+    """Whole bytes of another file are not those that the commit lists, by either hash of the Hub."""
+    hub.repos[NAME] = repo()
+    first = get(home)
+    (view,) = (view for view in (home / "views").rglob(path.rsplit("/")[-1]) if view.is_symlink())
+    (other,) = (view for view in (home / "views").rglob("train-00.parquet") if view.is_symlink())
+    view.unlink()
+    view.symlink_to(os.path.relpath(other.resolve(), view.parent))
+    hub.log.clear()
+    with pytest.raises(SourceMissing, match="damaged"):
+        get(home, offline=True)
+    assert get(home) == first
+    assert [p.rsplit("/", 1)[1] for p in hub.paths()] == [path.rsplit("/")[-1]] * len(hub.paths())
+
+
+def test_a_small_file_that_is_not_the_listed_one(hub: Loopback, home: Path) -> None:
+    hub.repos[NAME] = repo()
+    changed = FILES["README.md"].replace(b"-", b"+")
+    answer = Answer(body=changed, headers={"X-Repo-Commit": COMMIT, "ETag": '"e"'})
+    hub.faults[f"/datasets/{NAME}/resolve/{COMMIT}/README.md"] = [answer, answer]
+    with pytest.raises(SourceChanged, match=r"README\.md is not what its commit lists"):
+        get(home)
+
+
+def test_a_note_that_names_another_commit_than_the_pin_is_asked_for_again(hub: Loopback, home: Path) -> None:
+    hub.repos[NAME] = repo()
+    first = get(home)
+    (note,) = (home / "notes").rglob("pins/*.json")
+    note.write_bytes(note.read_bytes().replace(COMMIT.encode(), b"f" * 40))
+    with pytest.raises(SourceMissing, match="its commit"):
+        get(home, offline=True)
+    assert get(home) == first
+
+
 @pytest.mark.parametrize("rubbish", [b"", b"{", b'{"files": 3}', b'{"commit": 1}', b"\xff"])
 def test_damaged_notes_are_asked_for_again(hub: Loopback, home: Path, rubbish: bytes) -> None:
     hub.repos[NAME] = repo()

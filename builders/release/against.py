@@ -1,0 +1,162 @@
+"""A rebuilt config held against the tables of another machine: the same rows, and nearly the same scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from builders.errors import UsageError
+from builders.lock.committed import drift
+from builders.lock.manifest import NAME as MANIFEST
+from builders.lock.manifest import read_manifest
+from builders.lock.model import Lock
+from builders.parquet import read_frame, score_columns
+from builders.release.diff import Split
+from builders.release.published import Side, in_folder, published, revision_of
+from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
+from builders.release.rows import row_changes
+from builders.tables import SCHEMAS, kind_of
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+TOLERANCE = 1e-3
+"""By how much a score may differ on another machine: other kernels give other last bits."""
+
+_TAGGED = re.compile(r"([^/@\s]+/[^/@\s]+)@([^@\s]+)")
+_TAKES = "--against takes a folder that was built into, or OWNER/NAME@TAG of a published release."
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Tables that a build is held against.
+
+    Attributes:
+        name: As the user named them.
+        sides: By release.
+    """
+
+    name: str
+    sides: Mapping[str, Side]
+
+
+def open_reference(
+    name: str, releases: Collection[str], out: Path, downloads: Path, *, api: HfApi | None = None
+) -> Reference:
+    """Find the tables to compare with, before anything is built.
+
+    Args:
+        name: A folder that was built into, or that holds one release; else "OWNER/NAME@TAG".
+        releases: Of the configs that will be built.
+        out: The folder that will be built into, which must be another.
+        downloads: A folder for what is read of a published release.
+        api: The Hub's client; by default with the client's own settings.
+
+    Raises:
+        UsageError: It is neither, or not of these releases; or the build would write over it.
+        StorageError: A file there cannot be read.
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    if Path(name).is_dir():
+        return Reference(name, {release: _built(Path(name), release, out) for release in sorted(releases)})
+    parts = _TAGGED.fullmatch(name)
+    if parts is None:
+        raise UsageError(f"{name}: neither a folder nor a published release", hint=_TAKES)
+    repo, tag = parts.groups()
+    check_repo(repo)
+    hide_bars_off_terminals()
+    api = api or hub_client()
+    remote = read_remote(api, repo)
+    side = published(api, repo, remote, revision_of(repo, remote, tag), downloads)
+    others = sorted(release for release in releases if side.release not in {release, ""})
+    if others:
+        hint = f"Name configs of {side.release} only."
+        raise UsageError(f"{name} is a release of {side.release}, not of {', '.join(others)}", hint=hint)
+    return Reference(name, dict.fromkeys(releases, side))
+
+
+def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]:
+    """Compare the tables of a built config with the same ones elsewhere.
+
+    Args:
+        lock: Of the build.
+        out: The folder that was built into.
+        reference: From `open_reference`.
+
+    Returns:
+        One line for each table whose scores differ, by no more than `TOLERANCE`.
+
+    Raises:
+        Drift: A table is missing on a side, a row differs, or a score differs by more.
+        StorageError: A table cannot be read.
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    side = reference.sides[lock.release]
+    ours = {Split(file.config, file.split): file for file in lock.files}
+    theirs = {split: table for split, table in side.tables.items() if _is_of(split, lock.config)}
+    faults = [f"{split}: not there" for split in sorted(ours.keys() - theirs.keys())]
+    faults += [f"{split}: there, and not built" for split in sorted(theirs.keys() - ours.keys())]
+    notes: list[str] = []
+    for split in sorted(ours.keys() & theirs.keys()):
+        if ours[split].content == theirs[split].content:
+            continue
+        mine = read_frame(out / lock.release / ours[split].path)
+        for is_fault, line in _differences(split, mine, side.frame(split)):
+            (faults if is_fault else notes).append(f"{split}: {line}")
+    if faults:
+        hint = "Compare encoder, recipe and sources in both manifests; scores may differ, rows may not."
+        raise drift(f"{lock.config} differs from {reference.name}", faults, hint=hint)
+    return tuple(notes)
+
+
+def _built(folder: Path, release: str, out: Path) -> Side:
+    for place in (folder / release, folder):
+        if (place / MANIFEST).is_file() and read_manifest(place / MANIFEST).release == release:
+            if place.resolve() == (out / release).resolve():
+                hint = "Build into another folder with --out, so that there are two to compare."
+                raise UsageError(f"{folder}: the build would write over what it is held against", hint=hint)
+            return in_folder(place)
+    raise UsageError(f"{folder}: nothing of {release} was built there", hint=_TAKES)
+
+
+def _is_of(split: Split, config: str) -> bool:
+    return split.config.startswith(f"{config}-")
+
+
+def _differences(split: Split, mine: pl.DataFrame, theirs: pl.DataFrame) -> Iterator[tuple[bool, str]]:
+    """Yield what differs, and whether it is more than a score may."""
+    scores = [name for name in score_columns(SCHEMAS[kind_of(split.config)]) if name in theirs.columns]
+    rows = row_changes(theirs.drop(scores), mine.drop(scores))
+    if rows.any:
+        yield True, rows.summary()
+        yield from ((True, f"added: {row}") for row in rows.examples_added)
+        yield from ((True, f"removed: {row}") for row in rows.examples_removed)
+        yield from ((True, f"changed: {row}") for row in rows.examples_changed)
+        return
+    if mine.is_empty():
+        return
+    keys = [name for name in mine.columns if name not in scores]
+    pairs = mine.sort(keys).hstack(theirs.sort(keys).select(pl.col(scores).name.suffix(" there")))
+    for name in scores:
+        apart = pairs.with_columns(apart=_apart(pl.col(name), pl.col(f"{name} there")))
+        largest = apart.sort("apart", descending=True).row(0, named=True)
+        if largest["apart"] == 0:
+            continue
+        where = " ".join(str(largest[key]) for key in keys)
+        beyond = apart.filter(pl.col("apart") > TOLERANCE).height
+        limit = f"{beyond:,} of {mine.height:,} rows by more than" if beyond else "within"
+        values = f"{largest[f'{name} there']} there, {largest[name]} here"
+        how_far = f"by {largest['apart']:.1e} at most ({where}: {values})"
+        yield bool(beyond), f"equal rows, and {name} differs, {limit} {TOLERANCE:g}: {how_far}"
+
+
+def _apart(mine: pl.Expr, theirs: pl.Expr) -> pl.Expr:
+    """Return how far two scores lie apart; infinitely where one is no number and the other is."""
+    one, other = mine.cast(pl.Float64), theirs.cast(pl.Float64, strict=False)
+    distance = (one - other).abs().fill_nan(None).fill_null(float("inf"))
+    return pl.when(one.eq_missing(other)).then(0.0).otherwise(distance)
