@@ -42,14 +42,16 @@ class Scrubbed:
     spans: pl.DataFrame
 
 
-def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scrubbed:
+def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False) -> Scrubbed:
     """Replace personal data by placeholders.
 
-    Scrubbing a scrubbed text again, with the same kinds, changes nothing.
+    Scrubbing a scrubbed text again, with the same kinds and titles, changes nothing.
 
     Args:
         texts: Strings; nulls stay null.
         kinds: What is replaced.
+        titles: The texts are titles of jobs: behind a role, a degree or "Fr." only full names that begin with a
+            listed first name are names, so that "Projektleiter: Chemie" stays.
 
     Returns:
         The texts and where they were changed.
@@ -58,7 +60,7 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS) -> Scru
     spans: list[tuple[int, str, int, int, str]] = []
     wanted = tuple(kind for kind in PersonalKind if kind in kinds)
     for first, batch in _batches(rows):
-        for offset, found in enumerate(_find(batch, wanted)):
+        for offset, found in enumerate(_find(batch, wanted, titles=titles)):
             if found:
                 text, row = batch[offset], first + offset
                 rows[row] = _replace(text, found)
@@ -93,7 +95,7 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
         yield first, batch
 
 
-def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]]:
+def _find(rows: Sequence[str], kinds: Sequence[PersonalKind], *, titles: bool) -> list[list[Span]]:
     """Return the spans of each row, in order."""
     views = {row: _View(text, _placeholders(text)) for row, text in enumerate(rows) if "<" in text}
     found: list[list[Span]] = [[] for _ in rows]
@@ -102,7 +104,7 @@ def _find(rows: Sequence[str], kinds: Sequence[PersonalKind]) -> list[list[Span]
         working = [views[row].working() if row in views else rows[row] for row in open_rows]
         starts = [0, *accumulate(len(text) + 1 for text in working)]
         changed: dict[int, list[Span]] = {}
-        for span in _disjoint(_candidates(ROW_END.join(working), kinds)):
+        for span in _disjoint(_candidates(Scan(ROW_END.join(working), titles=titles), kinds)):
             place = bisect_right(starts, span.start) - 1
             row = open_rows[place]
             start, end = span.start - starts[place], span.end - starts[place]
@@ -141,10 +143,10 @@ class _View:
         return position + self._removed[before]
 
 
-def _candidates(text: str, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
+def _candidates(scan: Scan, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
     from builders.personal.detectors import DETECTORS  # patterns are compiled when first needed
 
-    scan = Scan(text)
+    text = scan.text
     for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds):
         for span in detector(scan):
             covered = text[span.start : span.end]

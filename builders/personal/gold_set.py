@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import polars as pl
@@ -22,6 +23,7 @@ from builders.personal.engine import scrub
 from builders.personal.kinds import ALL_KINDS, PersonalKind
 
 SetName = Literal["gold", "heldout"]
+PEOPLE = Path(__file__).parent / "gold" / "people.json"
 _MARK = re.compile(r"\[\[(?P<kind>[a-z_]{1,20})\|(?P<text>.*?)\]\](?!\])", re.DOTALL)
 
 

@@ -34,10 +34,12 @@ class Scan:
 
     Args:
         text: Rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
+        titles: The rows are titles of jobs, in which roles and degrees are the content.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, titles: bool = False) -> None:
         self.text = text
+        self.titles = titles
 
     @cached_property
     def _zones(self) -> tuple[str, list[int], list[int]]:
