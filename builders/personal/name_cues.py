@@ -100,9 +100,18 @@ def _tree(cues: list[str]) -> str:
 
 CUE = dict(_by_letter())
 """Patterns that say which cue stands at a place, by the letter that stands there."""
-ANY_CUE = re.compile(_tree(sorted({cue for cues in CUES.values() for cue in cues})))
-"""Where a cue stands: a tree, so that the engine skips all letters that begin none."""
 
+
+def _standing(before: str, *, capital: bool) -> re.Pattern[str]:
+    cues = {cue for cues in CUES.values() for cue in cues if cue[0].isupper() is capital}
+    return re.compile(f"{before}(?P<cue>{_tree(sorted(cues))}){_END}")
+
+
+ANY_CUE = (_standing("", capital=True), _standing('[ \n\0\x01(\u201e"\u00a0]', capital=False))
+"""Where a cue stands: trees, so that the engine skips all letters that begin none. Small letters begin most
+words, so those cues are looked for behind a space or bracket, and once at the text's start."""
+FIRST_CUE = _standing("", capital=False)
+"""A cue at a text's start."""
 ROLE_ENDS = tuple(
     f"{noun}{ending}"
     for endings, nouns in {
@@ -123,3 +132,5 @@ ROLE_ENDS = tuple(
     for noun in (noun, noun.capitalize())
 )
 """Ends of words behind which an unlisted first name and a surname are a person's name: roles and kin."""
+ROLE_TAILS = frozenset(f"{end[-4:]} " for end in ROLE_ENDS)
+"""Their last letters and a space, which are quickly looked up."""

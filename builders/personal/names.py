@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
+from itertools import chain
 
 from builders.personal.kinds import PersonalKind
-from builders.personal.name_cues import ANY_CUE, CUE, ROLE_ENDS
+from builders.personal.name_cues import ANY_CUE, CUE, FIRST_CUE, ROLE_ENDS, ROLE_TAILS
 from builders.personal.scan import Scan, Span
+from builders.personal.word_lists import FIRST_NAMES_BY_CUE
 from builders.personal.words import (
     INITIALS,
     LOWER,
@@ -108,8 +110,9 @@ class Need(IntEnum):
 def find(scan: Scan) -> Iterator[Span]:
     """Yield names that a title, salutation, label or closing announces."""
     text = scan.text
-    for sign in ANY_CUE.finditer(text):
-        start = sign.start()
+    first = FIRST_CUE.match(text)
+    for sign in chain([first] if first else [], *(cues.finditer(text) for cues in ANY_CUE)):
+        start = sign.start("cue")
         if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             continue
         cue = CUE[text[start]].match(text, start)
@@ -119,17 +122,24 @@ def find(scan: Scan) -> Iterator[Span]:
 
 
 def find_full(scan: Scan) -> Iterator[Span]:
-    """Yield a listed first name with the words after it, other names behind a role, and "Surname, First name"."""
+    """Yield a listed first name with the words after it, likely names, and "Surname, First name".
+
+    A name is likely where its last word is like a surname, and a role stands before it or its first word is a
+    first name as well as a word.
+    """
     text = scan.text
     for match in _FULL.finditer(text):
-        start = match.start()
-        listed = is_first_name(match.group())
-        if not listed and (scan.titles or not (is_given_name(match.group()) or _role_before(scan, start))):
+        word, start = match[0], match.start()
+        given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
+        if not given and not (text[start - 5 : start] in ROLE_TAILS and _role_before(scan, start)):
+            continue
+        listed = given and is_first_name(word)
+        if scan.titles and not listed:
             continue
         if start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "_-.@/"):
             name = _name_at(scan, start, Need.FULL)
             if name and not is_brand(text[slice(*name)]):
-                yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'role'}")
+                yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'likely'}")
     yield from _turned(scan)
 
 
@@ -150,8 +160,7 @@ def _turned(scan: Scan) -> Iterator[Span]:
 
 def _role_before(scan: Scan, position: int) -> bool:
     """Say whether the word before a place is a role's: "Sprecherin ", "34-jährige "."""
-    before = scan.before(position, _LONGEST_ROLE)
-    return before[-1:] in {" ", "\u00a0"} and before[:-1].endswith(ROLE_ENDS)
+    return scan.before(position - 1, _LONGEST_ROLE).endswith(ROLE_ENDS)
 
 
 def _name_at(scan: Scan, position: int, need: Need) -> Range | None:

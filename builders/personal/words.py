@@ -70,6 +70,8 @@ _NOUN_ENDS = tuple(
 )
 """Ends of nouns, fields of study and adjectives; behind a listed first name they may be a surname's as well."""
 _ALL_ENDS = (*_NO_NAME_ENDS, *_NOUN_ENDS)
+_TAILS = frozenset(end[-3:] for end in _ALL_ENDS)
+"""Their last letters, which are quickly looked up."""
 ORGANISATION = re.compile(
     r"[ \u00a0-]{1,2}(?:&[ ]|und[ ](?:Söhne|Partner|Co)|GmbH|gGmbH|AG\b|KG\b|SE\b|OHG|UG\b|e\.[ ]?V|Stiftung|"
     r"Institut|Schule|Gymnasium|Klinik|Haus\b|Preis\b|Straße|Str\.|Platz\b|Allee|Weg\b|Universität|Verlag|Versand|"
@@ -93,8 +95,10 @@ def is_first_name(word: str, names: frozenset[str] = FIRST_NAMES) -> bool:
     """Say whether a word, or its first part, is a listed first name; capitals count as well."""
     if word in names:
         return True
-    plain = word.title() if word.isupper() else word
-    return plain.partition("-")[0] in names if "-" in word else plain in names
+    if "-" in word:
+        word = word.partition("-")[0]
+        return word in names or (word.isupper() and word.title() in names)
+    return word.isupper() and word.title() in names
 
 
 def is_given_name(word: str) -> bool:
@@ -126,12 +130,17 @@ def is_no_name(word: str, *, behind_first: bool = False) -> bool:
         behind_first: A listed first name or a person's title stands before it, so that only the surest nouns
             count.
     """
-    plain = word.title() if word.isupper() else word
-    if plain in SURNAMES or plain in FIRST_NAMES:
+    if word in SURNAMES or word in FIRST_NAMES:
         return False
-    ends = _NO_NAME_ENDS if behind_first else _ALL_ENDS
+    plain = word.title() if word.isupper() else word
+    if plain is not word and (plain in SURNAMES or plain in FIRST_NAMES):
+        return False
     words = NO_NAMES if behind_first else NOUNS
-    return (len(plain) > 5 and plain.casefold().endswith(ends)) or plain in words or word in words
+    if plain in words or word in words:
+        return True
+    folded = plain.casefold()
+    ends = _NO_NAME_ENDS if behind_first else _ALL_ENDS
+    return len(plain) > 5 and folded[-3:] in _TAILS and folded.endswith(ends)
 
 
 def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
