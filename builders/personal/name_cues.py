@@ -33,7 +33,7 @@ _KIN = r"""
 """
 _END = r"(?:(?<=[.:])|(?![^\W\d_]))"
 """A cue ends where its word ends: "Ex" is none in "Export"."""
-_SENT = "adressiere mail melde richte schicke sende wende"
+_SENT = "richte schicke sende"
 _ADVERBS = "(?:_(?:bitte|gerne?|einfach|direkt|auch|jederzeit|vorab|dann)){0,2}"
 _CUES = {
     "mister": r"Herrn? HERRN? Hrn?\. Frau FRAU Fr\. Fräulein Familie Fam\. Eheleute",
@@ -49,17 +49,16 @@ _CUES = {
     """,
     "meeting": rf"""
         vertreten_durch Vertreten_durch beantwortet(?:_Ihnen)?(?:_gerne?)? bin_(?:der|die)
-        steht(?:_(?:Ihnen|dir|euch))?{_ADVERBS} stehen_Ihnen{_ADVERBS} erteilt(?:_Ihnen)?{_ADVERBS}
-        gibt(?:_(?:Ihnen|dir|euch))?{_ADVERBS} nimmt
-        Sie(?:_sich)?{_ADVERBS}_(?:an|bei) dich{_ADVERBS}_(?:an|bei) Dich{_ADVERBS}_(?:an|bei) euch{_ADVERBS}_(?:an|bei)
-        erhalten_Sie_(?:von|bei) bekommen_Sie_(?:von|bei) hei(?:ß|ss)t namens
+        steht(?:_(?:Ihnen|dir|euch))?{_ADVERBS} stehen_Ihnen{_ADVERBS} gibt(?:_(?:Ihnen|dir|euch))?{_ADVERBS}
+        Sie(?:_sich)?{_ADVERBS}_(?:an|bei) dich{_ADVERBS}_(?:an|bei) Dich{_ADVERBS}_(?:an|bei)
+        Euch{_ADVERBS}_(?:an|bei) Meldet_euch{_ADVERBS}_bei bekommen_Sie_(?:von|bei) hei(?:ß|ss)t
         Namen(?<=den_Namen)
     """,
     "sent": " ".join(f"{verb}n? {verb.capitalize()}n?" for verb in _SENT.split()),
     "byline": r"""
         Von Interview_mit Gespräch_mit Artikel_von Beitrag_von Bericht_von Fotos?_von Gastbeitrag_von
-        Kommentar_von Leserbrief_von Text_von trauern_um Trauer_um Text: Fotos?: Bild(?:er)?: Interview:
-        unterzeichnet_von Unterzeichnet_von verfasst_von geschrieben_von
+        Kommentar_von Leserbrief_von Text_von Trauer_um Text: Fotos?: Bild(?:er)?: Interview:
+        Unterzeichnet_von Verfasst_von verfasst_von geschrieben_von
     """,
     "self": r"bin(?<=[iI]ch_bin)(?:_übrigens)? Danke danke",
     "kin": _KIN,

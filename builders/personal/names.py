@@ -46,7 +46,7 @@ _COLON = re.compile(
 )
 _TOPIC = r"(?:[ ](?:für|bei|zu|zum|zur|im|in|der|des|von)[ ][^:,;.!?\n\0\x01]{1,40}?)?"
 _NEXT = re.compile(
-    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t|[ ]namens|[ ]nimmt"
+    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t|[ ]namens|[ ]nimmt|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
     r"|[ ]von|[ ]den[ ]Geschäftsführer))?"
     rf":?(?:{_S}|(?P<line>[ ]?\n))){TITLES}"
 )
@@ -68,7 +68,7 @@ _NOUN_BEFORE = re.compile(
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
 _GIVEN = re.compile(rf",[ ]{TITLES}({WORD})")
 _FIRST_LAST = re.compile(
-    rf",[ ]{TITLES}(?P<first>{WORD})(?:[ ](?:{WORD}|[{UPPER}]\.)){{0,2}}(?=[ ]?(?:[\n\0;|)]|\Z))"
+    rf",[ ](?=[{UPPER}]){TITLES}(?P<first>{WORD})(?:[ ](?:{WORD}|[{UPPER}]\.)){{0,2}}(?=[ ]?(?:[\n\0;|)]|\Z))"
 )
 _SURNAME_BEFORE = re.compile(
     rf"(?P<alone>(?:\A|[\n;|])[ ]{{0,2}})?(?<![\w-])(?P<last>{PARTICLES}?(?P<word>{WORD}))\Z"
