@@ -150,7 +150,7 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     """Normalise, compose, scrub, and part the rows that have text from those that have none."""
     queries = normalise_frame(records.queries, keep=["upstream_id"])
     passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
-    queries, in_queries = scrubbed(queries, spec.personal)
+    queries, in_queries = scrubbed(queries, spec.personal, titles=spec.titles)
     passages, in_passages = scrubbed(passages, spec.personal)
     queries = queries.with_columns(key=each(queries["text"], spec.query_key))
     dropped = _unusable(spec, queries, passages)
@@ -162,7 +162,9 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     )
 
 
-def scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.DataFrame, PersonalReport]:
+def scrubbed(
+    frame: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool = False
+) -> tuple[pl.DataFrame, PersonalReport]:
     """Replace personal data in ``title`` and ``text``, each by itself, and say what was replaced.
 
     The rows are taken in the order of their ids, so that the examples do not depend on the upstream's order.
@@ -171,7 +173,7 @@ def scrubbed(frame: pl.DataFrame, kinds: tuple[PersonalKind, ...]) -> tuple[pl.D
     reports = []
     for column in ("title", "text"):
         if column in frame.columns:
-            result = scrub(frame[column], kinds)
+            result = scrub(frame[column], kinds, titles=titles)
             reports.append(report(frame[column], result.spans))
             frame = frame.with_columns(result.texts.alias(column))
     return frame, together(reports)

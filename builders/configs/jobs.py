@@ -157,6 +157,7 @@ CONFIG = Retrieval(
     read=read,
     ids="content",
     personal=ALL_KINDS,
+    titles=True,
     compose=compose,
     empty_passage="empty_profile",
     rows="pair",

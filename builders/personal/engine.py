@@ -50,8 +50,8 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titl
     Args:
         texts: Strings; nulls stay null.
         kinds: What is replaced.
-        titles: The texts are titles of jobs: behind a role, a degree or "Fr." only full names that begin with a
-            listed first name are names, so that "Projektleiter: Chemie" stays.
+        titles: The texts are titles of jobs: behind a role, a degree or "Fr." only full names that begin with
+            a listed first name are names, so that "Projektleiter: Chemie" stays.
 
     Returns:
         The texts and where they were changed.

@@ -106,30 +106,24 @@ def _standing(before: str, *, capital: bool) -> re.Pattern[str]:
     return re.compile(f"{before}(?P<cue>{_tree(sorted(cues))}){_END}")
 
 
-ANY_CUE = (_standing("", capital=True), _standing('[ \n\0\x01(\u201e"\u00a0]', capital=False))
+ANY_CUE = (_standing("", capital=True), _standing('[ \n\0\x01\u00a0(*>"\u201e»/,.:;!?–]', capital=False))
 """Where a cue stands: trees, so that the engine skips all letters that begin none. Small letters begin most
-words, so those cues are looked for behind a space or bracket, and once at the text's start."""
+words, so those cues are looked for behind a space or sign, and once at the text's start."""
 FIRST_CUE = _standing("", capital=False)
 """A cue at a text's start."""
-ROLE_ENDS = tuple(
-    f"{noun}{ending}"
-    for endings, nouns in {
-        ("", "in"): """
-            sprecher leiter trainer meister lehrer vorsteher präsident minister direktor redakteur fotograf student
-            elektriker rentner pfleger schüler forscher künstler sänger musiker inhaber besitzer unternehmer anwohner
-            kläger politiker professor kandidat spieler schauspieler regisseur mitarbeiter bewohner fahrer händler
-            maler wirt freund chef nachbar autor partner kanzler senator vermieter therapeut berater betreuer
-        """,
-        ("e", "er", "en"): "jährig vorsitzend angeklagt abgeordnet beschuldigt beauftragt",
-        ("",): """
-            kollege kollegin arzt ärztin anwalt anwältin experte expertin zeuge zeugin rätin Bruder Schwester Mitglied
-            Sohn Tochter Vater Mutter Ehemann Ehefrau Witwe Witwer
-        """,
-    }.items()
-    for noun in nouns.split()
-    for ending in endings
-    for noun in (noun, noun.capitalize())
-)
+_MASCULINE = """
+    anwohner autor berater besitzer betreuer bewohner chef direktor elektriker fahrer forscher fotograf freund
+    händler inhaber kandidat kanzler kläger künstler lehrer leiter maler meister minister mitarbeiter musiker
+    nachbar partner pfleger politiker professor präsident redakteur regisseur rentner schauspieler schüler
+    senator spieler sprecher student sänger therapeut trainer unternehmer vermieter vorsteher wirt
+"""
+_BOTH = """
+    abgeordnete abgeordneter abgeordneten angeklagte angeklagter angeklagten anwalt anwältin arzt ärztin
+    beauftragte beauftragter bruder ehefrau ehemann experte expertin jährige jähriger jährigen kollege kollegin
+    mitglied mutter rätin schwester sohn tochter vater vorsitzende vorsitzender witwe witwer zeuge zeugin
+"""
+_SMALL_ENDS = [*(noun + ending for noun in _MASCULINE.split() for ending in ("", "in")), *_BOTH.split()]
+ROLE_ENDS = tuple(form for end in _SMALL_ENDS for form in (end, end.capitalize()))
 """Ends of words behind which an unlisted first name and a surname are a person's name: roles and kin."""
 ROLE_TAILS = frozenset(f"{end[-4:]} " for end in ROLE_ENDS)
 """Their last letters and a space, which are quickly looked up."""

@@ -23,6 +23,7 @@ from builders.personal.words import (
     WORD,
     is_brand,
     is_first_name,
+    is_foreign,
     is_given_name,
     is_no_name,
     is_surname,
@@ -46,7 +47,8 @@ _COLON = re.compile(
 )
 _TOPIC = r"(?:[ ](?:für|bei|zu|zum|zur|im|in|der|des|von)[ ][^:,;.!?\n\0\x01]{1,40}?)?"
 _NEXT = re.compile(
-    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t|[ ]namens|[ ]nimmt|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
+    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t|[ ]namens|[ ]nimmt"
+    r"|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
     r"|[ ]von|[ ]den[ ]Geschäftsführer))?"
     rf":?(?:{_S}|(?P<line>[ ]?\n))){TITLES}"
 )
@@ -74,6 +76,7 @@ _SURNAME_BEFORE = re.compile(
     rf"(?P<alone>(?:\A|[\n;|])[ ]{{0,2}})?(?<![\w-])(?P<last>{PARTICLES}?(?P<word>{WORD}))\Z"
 )
 _LONGEST_SURNAME, _LONGEST_ROLE = 48, 24
+_MINE = re.compile(r"\b[mM]ein[ ]\Z")
 _SEVERAL = re.compile(r"[ \u00a0]")
 _ADDRESSED = re.compile(r"Ihnen|dir|[eE]uch|[dD]ich|Sie|durch|beantwortet")
 _GREETED = re.compile(rf",?{_S}{TITLES}")
@@ -108,7 +111,7 @@ class Need(IntEnum):
 
 
 def find(scan: Scan) -> Iterator[Span]:
-    """Yield names that a title, salutation, label or closing announces."""
+    """Yield names that a title, salutation, label or closing announces, and "Surname, First name"."""
     text = scan.text
     first = FIRST_CUE.match(text)
     for sign in chain([first] if first else [], *(cues.finditer(text) for cues in ANY_CUE)):
@@ -119,10 +122,11 @@ def find(scan: Scan) -> Iterator[Span]:
         if cue and cue.lastgroup:
             for begin, end in _READERS[cue.lastgroup](scan, cue):
                 yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
+    yield from _turned(scan)
 
 
 def find_full(scan: Scan) -> Iterator[Span]:
-    """Yield a listed first name with the words after it, likely names, and "Surname, First name".
+    """Yield a listed first name with the words after it, and other likely names; brands stay.
 
     A name is likely where its last word is like a surname, and a role stands before it or its first word is a
     first name as well as a word.
@@ -140,7 +144,6 @@ def find_full(scan: Scan) -> Iterator[Span]:
             name = _name_at(scan, start, Need.FULL)
             if name and not is_brand(text[slice(*name)]):
                 yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'likely'}")
-    yield from _turned(scan)
 
 
 def _turned(scan: Scan) -> Iterator[Span]:
@@ -155,7 +158,7 @@ def _turned(scan: Scan) -> Iterator[Span]:
             and (before["alone"] is not None or is_surname(before["word"]))
         ):
             start = match.start() - len(before["last"])
-            yield Span(start, match.end(), PersonalKind.FULL_NAME, "full_name.turned")
+            yield Span(start, match.end(), PersonalKind.PERSON, "person.turned")
 
 
 def _role_before(scan: Scan, position: int) -> bool:
@@ -190,7 +193,11 @@ def _shows(name: str, words: list[str], need: Need, *, initial: bool) -> bool:
     full = several and (is_first_name(words[0]) or is_surname_like(words[-1]))
     if need is Need.FULL or full:
         return full
-    alone = is_given_name(words[0]) or (is_surname(words[0]) and name.startswith(words[0]))
+    alone = (
+        is_given_name(words[0])
+        or is_foreign(words[0])
+        or (is_surname(words[0]) and name.startswith(words[0]))
+    )
     return alone or (several and need is Need.SHAPE)
 
 
@@ -226,11 +233,13 @@ def _at(
         gap: What stands between cue and name; None for no name.
         need: What the name must show.
         titled: What it must show at least in titles of jobs.
-        alone: Whether a single word may be a surname; else it is a first name.
+        alone: Whether a single word may be a surname; else it is a first name or foreign.
     """
     name = _name_at(scan, gap.end(), max(need, titled) if scan.titles else need) if gap else None
-    if name and (alone or is_given_name(scan.text[slice(*name)]) or _SEVERAL.search(scan.text[slice(*name)])):
-        yield name
+    if name:
+        said = scan.text[slice(*name)]
+        if alone or is_given_name(said) or is_foreign(said) or _SEVERAL.search(said):
+            yield name
 
 
 def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
@@ -254,8 +263,14 @@ def _behind_label(scan: Scan, cue: re.Match[str], need: Need) -> Iterator[Range]
         fills = names and _LINE_END.match(scan.text, names[0][1])
         yield from names if fills else _listed(scan, gap, Need.EVIDENT)
     else:
-        strong = gap and gap["link"] and not gap["link"].endswith("von")
-        yield from _listed(scan, gap, Need.SHAPE if strong else Need.EVIDENT)
+        link = (gap["link"] or "") if gap else ""
+        strong = bool(link) and not link.endswith("von")
+        if strong and cue.group() == "Name" and _MINE.search(scan.before(cue.start(), 5)):
+            yield from _listed(scan, gap, Need.WORD)
+            return
+        for name in _listed(scan, gap, Need.SHAPE if strong else Need.EVIDENT):
+            if strong or not is_brand(scan.text[slice(*name)]):
+                yield name
 
 
 def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:

@@ -68,7 +68,7 @@ _NOUN_ENDS = tuple(
     ischen liche licher liches lichen
     """.split()
 )
-"""Ends of nouns, fields of study and adjectives; behind a listed first name they may be a surname's as well."""
+"""Ends of nouns and adjectives; behind a listed first name they may be a surname's as well."""
 _ALL_ENDS = (*_NO_NAME_ENDS, *_NOUN_ENDS)
 _TAILS = frozenset(end[-3:] for end in _ALL_ENDS)
 """Their last letters, which are quickly looked up."""
@@ -106,10 +106,14 @@ def is_given_name(word: str) -> bool:
     return is_first_name(word, FIRST_NAMES_BY_CUE)
 
 
+def is_foreign(word: str) -> bool:
+    """Say whether a word has letters that no German noun has."""
+    return not word.isascii() and any(letter > "\x7f" and letter not in _LATIN_1 for letter in word)
+
+
 def is_surname_like(word: str) -> bool:
-    """Say whether a word is a listed surname, has the ending of a foreign one, or letters that no noun has."""
-    foreign = not word.isascii() and any(letter > "\x7f" and letter not in _LATIN_1 for letter in word)
-    return foreign or is_surname(word) or (len(word) > 5 and word.casefold().endswith(_FOREIGN_ENDS))
+    """Say whether a word is a listed surname, or has the ending or the letters of a foreign one."""
+    return is_foreign(word) or is_surname(word) or (len(word) > 5 and word.casefold().endswith(_FOREIGN_ENDS))
 
 
 def is_brand(name: str) -> bool:

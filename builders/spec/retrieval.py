@@ -122,6 +122,7 @@ class Retrieval:
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
+        titles: Whether the queries are titles of jobs, in which roles and degrees announce no names.
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
@@ -137,6 +138,7 @@ class Retrieval:
     read: Callable[[Files], Records]
     ids: Literal["upstream", "content"]
     personal: tuple[PersonalKind, ...]
+    titles: bool = False
     compose: Callable[[pl.DataFrame], pl.DataFrame] = titled
     empty_passage: str = "empty_text"
     rows: Literal["table", "pair"] = "table"

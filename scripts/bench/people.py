@@ -3,8 +3,9 @@
     python -m scripts.bench.people                 # the development set, with what was missed
     python -m scripts.bench.people --store         # both sets, into builders/personal/gold/people.json
 
-People are drawn from lists of names of several origins and put into German sentences. There are two sets, which
-share neither names nor sentences: rules are worked out on "development"; of "heldout" only sums are ever shown.
+People are drawn from lists of names of several origins and put into German sentences. There are two sets,
+which share neither first names, surnames nor sentences: rules are worked out on "development"; of "heldout"
+only sums are ever shown.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def measure(which: SetName) -> tuple[dict[str, int], tuple[str, ...]]:
 
     Returns:
         By group how many names stand there ("full_marked") and how many were replaced whole ("full_found"),
-        how many replacements there are and how many are right; and the sentences in which something went wrong.
+        how many replacements there are and how many are right; and sentences in which something went wrong.
     """
     drawn = sentences(which)
     spans = scrub(pl.Series([sentence.text for sentence in drawn])).spans
