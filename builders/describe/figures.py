@@ -204,8 +204,8 @@ def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
         first, first_found = facts["personal_first_marked"], facts["personal_first_found"]
         plain, plain_found = facts["personal_plain_marked"], facts["personal_plain_found"]
         yield Markdown(
-            "On sentences with invented people of many origins, on which no rule was worked out, the scrubber "
-            f"finds {found:,} of {marked:,} full names behind a cue ({share(found, marked)}), "
+            "On sentences with invented people of many origins, on which no rule was worked out, the "
+            f"scrubber finds {found:,} of {marked:,} full names behind a cue ({share(found, marked)}), "
             f"{first_found:,} of {first:,} first names behind a cue ({share(first_found, first)}), and "
             f"{plain_found:,} of {plain:,} full names without one ({share(plain_found, plain)})."
         )

@@ -102,6 +102,7 @@ CUE = dict(_by_letter())
 
 
 def _standing(before: str, *, capital: bool) -> re.Pattern[str]:
+    """Return the pattern of cues that begin with a capital letter, or a small one, behind what stands before."""
     cues = {cue for cues in CUES.values() for cue in cues if cue[0].isupper() is capital}
     return re.compile(f"{before}(?P<cue>{_tree(sorted(cues))}){_END}")
 
@@ -119,8 +120,8 @@ _MASCULINE = """
 """
 _BOTH = """
     abgeordnete abgeordneter abgeordneten angeklagte angeklagter angeklagten anwalt anwältin arzt ärztin
-    beauftragte beauftragter bruder ehefrau ehemann experte expertin jährige jähriger jährigen kollege kollegin
-    mitglied mutter rätin schwester sohn tochter vater vorsitzende vorsitzender witwe witwer zeuge zeugin
+    beauftragte beauftragter bruder ehefrau ehemann experte expertin jährige jähriger jährigen kollege
+    kollegin mitglied mutter rätin schwester sohn tochter vater vorsitzende vorsitzender witwe witwer zeuge zeugin
 """
 _SMALL_ENDS = [*(noun + ending for noun in _MASCULINE.split() for ending in ("", "in")), *_BOTH.split()]
 ROLE_ENDS = tuple(form for end in _SMALL_ENDS for form in (end, end.capitalize()))

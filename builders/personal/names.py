@@ -47,8 +47,8 @@ _COLON = re.compile(
 )
 _TOPIC = r"(?:[ ](?:für|bei|zu|zum|zur|im|in|der|des|von)[ ][^:,;.!?\n\0\x01]{1,40}?)?"
 _NEXT = re.compile(
-    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t|[ ]namens|[ ]nimmt"
-    r"|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
+    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t"
+    r"|[ ]namens|[ ]nimmt|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
     r"|[ ]von|[ ]den[ ]Geschäftsführer))?"
     rf":?(?:{_S}|(?P<line>[ ]?\n))){TITLES}"
 )

@@ -61,7 +61,8 @@ def test_nouns_behind_cues_stay(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Mustermann, Erika", "MUSTERMANN, ERIKA", "von der Heide, Anna", "Nowak, Dr. Katarzyna", "Uhl, Eva M."]
+    "name",
+    ["Mustermann, Erika", "MUSTERMANN, ERIKA", "von der Heide, Anna", "Nowak, Dr. Katarzyna", "Uhl, Eva M."],
 )
 def test_a_surname_before_a_listed_first_name_goes(name: str) -> None:
     assert cleaned(name) == "<PERSON>"
@@ -128,7 +129,16 @@ def test_a_brand_behind_a_salutation_is_a_person() -> None:
 
 
 def test_names_do_not_depend_on_the_rows_around() -> None:
-    rows = ["lg Anna", "Weber", "Hugo", "Mustermann, Erika", "ich bin", "Yasemin", "Sprecherin", "Wenke Hartmann"]
+    rows = [
+        "lg Anna",
+        "Weber",
+        "Hugo",
+        "Mustermann, Erika",
+        "ich bin",
+        "Yasemin",
+        "Sprecherin",
+        "Wenke Hartmann",
+    ]
     alone = [cleaned(row) for row in rows]
     assert scrub(pl.Series(rows)).texts.to_list() == alone
 
