@@ -102,12 +102,12 @@ CUE = dict(_by_letter())
 
 
 def _standing(before: str, *, capital: bool) -> re.Pattern[str]:
-    """Return the pattern of cues that begin with a capital letter, or a small one, behind what stands before."""
+    """Return the pattern of cues that begin with a capital letter or a small one."""
     cues = {cue for cues in CUES.values() for cue in cues if cue[0].isupper() is capital}
     return re.compile(f"{before}(?P<cue>{_tree(sorted(cues))}){_END}")
 
 
-ANY_CUE = (_standing("", capital=True), _standing('[ \n\0\x01\u00a0(*>"\u201e»/,.:;!?–]', capital=False))
+ANY_CUE = (_standing("", capital=True), _standing('[ \n\0\x01\u00a0(*>"\u201e»/]', capital=False))
 """Where a cue stands: trees, so that the engine skips all letters that begin none. Small letters begin most
 words, so those cues are looked for behind a space or sign, and once at the text's start."""
 FIRST_CUE = _standing("", capital=False)
@@ -121,7 +121,8 @@ _MASCULINE = """
 _BOTH = """
     abgeordnete abgeordneter abgeordneten angeklagte angeklagter angeklagten anwalt anwältin arzt ärztin
     beauftragte beauftragter bruder ehefrau ehemann experte expertin jährige jähriger jährigen kollege
-    kollegin mitglied mutter rätin schwester sohn tochter vater vorsitzende vorsitzender witwe witwer zeuge zeugin
+    kollegin mitglied mutter rätin schwester sohn tochter vater vorsitzende vorsitzender witwe
+    witwer zeuge zeugin
 """
 _SMALL_ENDS = [*(noun + ending for noun in _MASCULINE.split() for ending in ("", "in")), *_BOTH.split()]
 ROLE_ENDS = tuple(form for end in _SMALL_ENDS for form in (end, end.capitalize()))

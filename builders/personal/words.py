@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 
 from builders.personal.word_lists import BRANDS, FIRST_NAMES, FIRST_NAMES_BY_CUE, NO_NAMES, NOUNS, SURNAMES
@@ -87,8 +88,8 @@ _FOREIGN_ENDS = tuple(
     zadeh nejad yan
     """.split()
 )
-_LATIN_1 = frozenset("äöüßéèêàâçîôëïÄÖÜÉÈÀÇ")
-"""Letters beyond ASCII that German nouns have, foreign words included; others are those of names."""
+_COMMON_LETTERS = frozenset(string.ascii_letters + "äöüßéèêàâçîôëïÄÖÜÉÈÀÇ" + "-'’‐‑")
+"""Letters of German nouns, foreign words and signs within words included; others are those of names."""
 
 
 def is_first_name(word: str, names: frozenset[str] = FIRST_NAMES) -> bool:
@@ -108,12 +109,12 @@ def is_given_name(word: str) -> bool:
 
 def is_foreign(word: str) -> bool:
     """Say whether a word has letters that no German noun has."""
-    return not word.isascii() and any(letter > "\x7f" and letter not in _LATIN_1 for letter in word)
+    return not word.isascii() and not _COMMON_LETTERS.issuperset(word)
 
 
 def is_surname_like(word: str) -> bool:
     """Say whether a word is a listed surname, or has the ending or the letters of a foreign one."""
-    return is_foreign(word) or is_surname(word) or (len(word) > 5 and word.casefold().endswith(_FOREIGN_ENDS))
+    return is_surname(word) or is_foreign(word) or (len(word) > 5 and word.casefold().endswith(_FOREIGN_ENDS))
 
 
 def is_brand(name: str) -> bool:
@@ -123,7 +124,10 @@ def is_brand(name: str) -> bool:
 
 def is_surname(word: str) -> bool:
     """Say whether a word, or one of its parts, is a listed surname; capitals count as well."""
-    return any(part in SURNAMES for part in (word.title() if word.isupper() else word).split("-"))
+    if word in SURNAMES:
+        return True
+    plain = word.title() if word.isupper() else word
+    return plain in SURNAMES if "-" not in plain else not SURNAMES.isdisjoint(plain.split("-"))
 
 
 def is_no_name(word: str, *, behind_first: bool = False) -> bool:
