@@ -153,7 +153,7 @@ def test_a_card_cites_what_is_found_of_invented_people(built: kit.Built) -> None
     }
     facts = {f"personal_{name}": value for name, value in (figures | {"plain_found": 40}).items()}
     text = changed(built, lambda lock: lock.model_copy(update={"facts": {**lock.facts, **facts}}))
-    told = " ".join(card(text).split())
+    told = " ".join(text.split())
     assert "650 of 676 full names behind a cue (96.2 %)" in told
     assert "200 of 234 first names behind a cue (85.5 %)" in told
     assert "40 of 50 full names without one (80.0 %)" in told
