@@ -175,7 +175,7 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
     passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
     came = queries.select("upstream_id", came="text")
     queries, in_queries = scrubbed(queries, spec.personal, titles=spec.titles)
-    passages, in_passages = scrubbed(passages, spec.personal, titles=spec.titles)
+    passages, in_passages = scrubbed(passages, spec.personal)
     queries = queries.join(came, on="upstream_id", maintain_order="left")
     queries = queries.with_columns(
         key=each(queries["text"], spec.query_key), unscrubbed=each(queries["came"], spec.query_key)

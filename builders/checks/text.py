@@ -165,22 +165,36 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
 
 def personal(subject: Subject) -> Iterator[Finding]:
     """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
-    yield from unscrubbed(_texts(subject), subject.spec.personal, titles=subject.spec.titles)
+    titles = (pl.col("table") == "queries") & subject.spec.titles
+    yield from unscrubbed(_texts(subject), subject.spec.personal, titles)
 
 
 def unscrubbed(
-    texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool = False
+    texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr | None = None
 ) -> Iterator[Finding]:
-    """Report what the scrubber would still replace, out of a frame as for `unnormalised`."""
+    """Report what the scrubber would still replace, out of a frame as for `unnormalised`.
+
+    Args:
+        texts: The texts.
+        kinds: What is replaced.
+        titles: Which of them are titles of jobs; None for none.
+    """
     if not kinds:
         return
+    titles = pl.lit(value=False) if titles is None else titles
+    texts = texts.drop_nulls("text")
+    parts = (_unscrubbed(texts.filter(titles == flag), kinds, titles=flag) for flag in (True, False))
+    where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
+    yield from PERSONAL.rows(pl.concat(parts), where)
+
+
+def _unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool) -> pl.DataFrame:
     from builders.personal import scrub
 
-    texts = texts.drop_nulls("text").with_row_index("row")
+    texts = texts.with_row_index("row")
     spans = scrub(texts["text"], kinds, titles=titles).spans
-    places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule").join(texts, on="row")
-    where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
-    yield from PERSONAL.rows(places, where)
+    places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule")
+    return places.join(texts, on="row", maintain_order="left")
 
 
 def merged(subject: Subject) -> Iterator[Finding]:

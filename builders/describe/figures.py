@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from builders.describe.markdown import Markdown, code, link, share, table
 from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
+from builders.personal.kinds import PersonalKind
 from builders.reasons import ROWS
 from builders.spec import Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
@@ -204,7 +205,9 @@ def personal(dataset: Dataset) -> Markdown:
         parts.append(Markdown(f"Looked for and not found: {', '.join(absent)}."))
     if by_rule := list(_by_rule(dataset)):
         parts.append(table(("Rule", "Replaced", "For example, a letter as x and a digit as 0"), by_rule))
-    return Markdown("\n\n".join([*parts, *_gold(dataset)]))
+    if PersonalKind.PERSON in dataset.spec.personal:
+        parts += _people(dataset.lock.facts)
+    return Markdown("\n\n".join(parts))
 
 
 def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
@@ -215,15 +218,16 @@ def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
         yield code(rule), count, Markdown(", ".join(code(form) for form in list(forms)[:2]))
 
 
-def _gold(dataset: Dataset) -> Iterator[Markdown]:
-    facts = dataset.lock.facts
-    if marked := facts.get("personal_gold_marked", 0):
-        found, replaced = facts["personal_gold_found"], facts["personal_gold_replaced"]
-        right = facts["personal_gold_right"]
+def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
+    if marked := facts.get("personal_full_marked", 0):
+        found = facts["personal_full_found"]
+        first, first_found = facts["personal_first_marked"], facts["personal_first_found"]
+        plain, plain_found = facts["personal_plain_marked"], facts["personal_plain_found"]
         yield Markdown(
-            f"On the project's own gold set of German sentences the scrubber finds {found:,} of {marked:,} "
-            f"marked places (recall {share(found, marked)}), and {right:,} of its {replaced:,} replacements "
-            f"are right (precision {share(right, replaced)})."
+            "On sentences with invented people of many origins, on which no rule was worked out, the "
+            f"scrubber finds {found:,} of {marked:,} full names behind a cue ({share(found, marked)}), "
+            f"{first_found:,} of {first:,} first names behind a cue ({share(first_found, first)}), and "
+            f"{plain_found:,} of {plain:,} full names without one ({share(plain_found, plain)})."
         )
 
 

@@ -45,12 +45,14 @@ class Scrubbed:
 def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titles: bool = False) -> Scrubbed:
     """Replace personal data by placeholders.
 
-    Scrubbing a scrubbed text again, with the same kinds, changes nothing.
+    Scrubbing a scrubbed text again, with the same kinds and titles, changes nothing.
 
     Args:
         texts: Strings; nulls stay null.
         kinds: What is replaced.
-        titles: Whether the texts are job titles, in which a licence plate needs a word that calls it so.
+        titles: Whether the texts are titles of jobs. There, behind a role, a degree or "Fr.", only full names
+            that begin with a listed first name are names ("Projektleiter: Chemie" stays), and a licence plate
+            needs a word that calls it so.
 
     Returns:
         The texts and where they were changed.

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from itertools import chain
 
 from builders.personal.kinds import PersonalKind
-from builders.personal.name_cues import ANY_CUE, CUE
+from builders.personal.name_cues import ANY_CUE, CUE, FIRST_CUE, ROLE_ENDS, ROLE_TAILS
 from builders.personal.scan import Scan, Span
+from builders.personal.word_lists import FIRST_NAMES_BY_CUE
 from builders.personal.words import (
     INITIALS,
     LOWER,
     NAME,
     ORGANISATION,
     PARTICLE,
+    PARTICLES,
     TITLES,
     UPPER,
     WORD,
+    is_brand,
     is_first_name,
+    is_foreign,
+    is_given_name,
+    is_no_name,
     is_surname,
+    is_surname_like,
     person_in,
 )
 
@@ -36,9 +45,20 @@ _COLON = re.compile(
     r"(?P<between>[^:,;.!?–\n\0\x01]{0,40}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{0,40}?)"
     rf":(?:[ \u00a0]{{1,3}}|[ ]?\n)(?P<titles>{TITLES})"
 )
+_TOPIC = r"(?:[ ](?:für|bei|zu|zum|zur|im|in|der|des|von)[ ][^:,;.!?\n\0\x01]{1,40}?)?"
 _NEXT = re.compile(
-    rf"(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]von|[ ]den[ ]Geschäftsführer)?:?(?:{_S}|[ ]?\n){TITLES}"
+    rf"(?:(?P<link>{_TOPIC}(?:[ ](?:bitte[ ])?an|[ ]ist|[ ]sind|[ ]war|[ ]lautet|[ ]hei(?:ß|ss)t"
+    r"|[ ]namens|[ ]nimmt|[ ]erteilt(?:[ ]Ihnen)?|[ ]erhalten[ ]Sie[ ]von"
+    r"|[ ]von|[ ]den[ ]Geschäftsführer))?"
+    rf":?(?:{_S}|(?P<line>[ ]?\n))){TITLES}"
 )
+_SENT_TO = re.compile(rf"(?:[ ][\w.-]{{1,30}}){{0,7}}?[ ](?:an|bei):?(?:{_S}|[ ]?\n){TITLES}")
+_AFTER_NOUN = re.compile(rf"(?:,|:|[ ]hei(?:ß|ss)t|[ ]namens|[ ]\((?=[{UPPER}]))?{_S}{TITLES}")
+_AFTER_BYLINE = re.compile(rf":?{_S}{TITLES}")
+_AFTER_SELF = re.compile(rf",?{_S}")
+_ALONE = re.compile(r"[ ]?(?:[,.!?()\n\0:;–-]|\Z)|[ ](?:und|aus|hier|bin|[0-9])")
+_LINE_END = re.compile(r"[ ]{0,3}(?:[\n\0,(|/]|\Z)")
+_WEEKDAY_BEFORE = re.compile(r"\b(?:Mo|Di|Mi|Do|Sa|So)\b\.?[ ]?(?:-|–|bis|und|,|/|\+|u\.)[ ]?\Z")
 _CLOSING_GAP = re.compile(
     rf"(?:[ ]aus[ ](?:de[mnr][ ])?{WORD}|[ ]von)?[ ,!.–-]{{0,4}}\n{{0,3}}[ ]{{0,3}}"
     rf"(?:(?:[iI]hre?|[dD]eine?|[eE]uer|[eE]ure){_S})?{TITLES}"
@@ -48,8 +68,18 @@ _NOUN_BEFORE = re.compile(
     r"\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ]\Z", re.IGNORECASE
 )
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
-_GIVEN = re.compile(rf",[ ]({WORD})")
-_GREETED = re.compile(rf"{_S}{TITLES}")
+_GIVEN = re.compile(rf",[ ]{TITLES}({WORD})")
+_FIRST_LAST = re.compile(
+    rf",[ ](?=[{UPPER}]){TITLES}(?P<first>{WORD})(?:[ ](?:{WORD}|[{UPPER}]\.)){{0,2}}(?=[ ]?(?:[\n\0;|)]|\Z))"
+)
+_SURNAME_BEFORE = re.compile(
+    rf"(?P<alone>(?:\A|[\n;|])[ ]{{0,2}})?(?<![\w-])(?P<last>{PARTICLES}?(?P<word>{WORD}))\Z"
+)
+_LONGEST_SURNAME, _LONGEST_ROLE = 48, 24
+_MINE = re.compile(r"\b[mM]ein[ ]\Z")
+_SEVERAL = re.compile(r"[ \u00a0]")
+_ADDRESSED = re.compile(r"Ihnen|dir|[eE]uch|[dD]ich|Sie|durch|beantwortet")
+_GREETED = re.compile(rf",?{_S}{TITLES}")
 _OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
 _FIRST_INITIAL = re.compile(INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
@@ -60,125 +90,246 @@ _FULL = re.compile(
 )
 
 
+class Need(IntEnum):
+    """What a name must show behind a cue; each level asks for more than the one before.
+
+    Attributes:
+        ANY: A word that is none of the surest nouns.
+        WORD: A word that is no noun.
+        SHAPE: Two such words; or what `EVIDENT` asks for.
+        EVIDENT: A listed first name or surname, an initial, or two words whose last one is like a surname.
+        FULL: More than one word, and evident.
+        LISTED: More than one word, the first one a first name or an initial.
+    """
+
+    ANY = 0
+    WORD = 1
+    SHAPE = 2
+    EVIDENT = 3
+    FULL = 4
+    LISTED = 5
+
+
 def find(scan: Scan) -> Iterator[Span]:
-    """Yield names that a title, salutation, label or closing announces."""
+    """Yield names that a title, salutation, label or closing announces, and "Surname, First name"."""
     text = scan.text
-    for sign in ANY_CUE.finditer(text):
-        start = sign.start()
+    first = FIRST_CUE.match(text)
+    for sign in chain([first] if first else [], *(cues.finditer(text) for cues in ANY_CUE)):
+        start = sign.start("cue")
         if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             continue
         cue = CUE[text[start]].match(text, start)
         if cue and cue.lastgroup:
             for begin, end in _READERS[cue.lastgroup](scan, cue):
                 yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
+    yield from _turned(scan)
 
 
 def find_full(scan: Scan) -> Iterator[Span]:
-    """Yield a listed first name with the capitalised word, or words, after it."""
+    """Yield a listed first name with the words after it, and other likely names; brands stay.
+
+    A name is likely where its last word is like a surname, and a role stands before it or its first word is a
+    first name as well as a word.
+    """
     text = scan.text
     for match in _FULL.finditer(text):
-        if not is_first_name(match.group()):
+        word, start = match[0], match.start()
+        given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
+        if not given and not (text[start - 5 : start] in ROLE_TAILS and _role_before(scan, start)):
             continue
-        start = match.start()
+        listed = given and is_first_name(word)
+        if scan.titles and not listed:
+            continue
         if start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "_-.@/"):
-            name = _name_at(scan, start, known=True)
-            if name and (" " in text[slice(*name)] or "\u00a0" in text[slice(*name)]):
-                yield Span(*name, PersonalKind.FULL_NAME, "full_name.listed")
+            name = _name_at(scan, start, Need.FULL)
+            if name and not is_brand(text[slice(*name)]):
+                yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'likely'}")
 
 
-def _name_at(scan: Scan, position: int, *, known: bool) -> Range | None:
-    """Return the name that begins at `position`.
+def _turned(scan: Scan) -> Iterator[Span]:
+    """Yield "Mustermann, Erika": alone in its line, or with a listed surname before a line's end."""
+    for match in _FIRST_LAST.finditer(scan.text):
+        if not is_first_name(match["first"]):
+            continue
+        before = _SURNAME_BEFORE.search(scan.before(match.start(), _LONGEST_SURNAME))
+        if (
+            before
+            and not is_no_name(before["word"])
+            and (before["alone"] is not None or is_surname(before["word"]))
+        ):
+            start = match.start() - len(before["last"])
+            yield Span(start, match.end(), PersonalKind.PERSON, "person.turned")
 
-    Args:
-        scan: The text.
-        position: Where the name begins.
-        known: Only names that begin with a listed first name, an initial or a listed surname.
-    """
+
+def _role_before(scan: Scan, position: int) -> bool:
+    """Say whether the word before a place is a role's: "Sprecherin ", "34-jährige "."""
+    return scan.before(position - 1, _LONGEST_ROLE).endswith(ROLE_ENDS)
+
+
+def _name_at(scan: Scan, position: int, need: Need) -> Range | None:
+    """Return the name that begins at `position` and shows what is needed."""
     run = NAME.match(scan.text, position)
     if not run:
         return None
-    name, words = person_in(run.group())
+    name, words = person_in(run.group(), sure=need is Need.ANY)
     if not name:
         return None
     end = position + len(name)
-    first = is_first_name(words[0])
-    evident = first or _FIRST_INITIAL.match(name) or (is_surname(words[0]) and name.startswith(words[0]))
-    if (known and not evident) or ORGANISATION.match(scan.text, end):
+    given = is_given_name(words[0])
+    initial = _LAST_INITIAL.match(scan.text, end) if given else None
+    if not _shows(name, words, need, initial=initial is not None) or ORGANISATION.match(scan.text, end):
         return None
-    initial = _LAST_INITIAL.match(scan.text, end) if first else None
-    particle = len("von ") if first and name.startswith("von ") else 0
+    particle = len("von ") if given and name.startswith("von ") else 0
     return position + particle, initial.end() if initial else end
+
+
+def _shows(name: str, words: list[str], need: Need, *, initial: bool) -> bool:
+    """Say whether a name, perhaps with an initial behind it, shows what is needed."""
+    if need <= Need.WORD or _FIRST_INITIAL.match(name):
+        return True
+    several = initial or len(words) > 1
+    if need is Need.LISTED:
+        return several and is_given_name(words[0])
+    full = several and (is_first_name(words[0]) or is_surname_like(words[-1]))
+    if need is Need.FULL or full:
+        return full
+    alone = (
+        is_given_name(words[0])
+        or is_foreign(words[0])
+        or (is_surname(words[0]) and name.startswith(words[0]))
+    )
+    return alone or (several and need is Need.SHAPE)
 
 
 def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _AFTER_MISTER.match(scan.text, cue.end())
-    if gap:
-        noun = cue.group() == "Frau" and _NOUN_BEFORE.search(scan.before(cue.start(), 10)) is not None
-        kind_of_things = cue.group() == "Familie" and scan.text[gap.end() : gap.end() + 1].islower()
-        yield from _at(scan, gap, known=(noun or kind_of_things) and "." not in gap.group())
+    if not gap:
+        return
+    if cue.group() == "Fr.":
+        if not _WEEKDAY_BEFORE.search(scan.before(cue.start(), 8)):
+            yield from _at(scan, gap, Need.WORD)
+        return
+    noun = cue.group() == "Frau" and _NOUN_BEFORE.search(scan.before(cue.start(), 10)) is not None
+    kind_of_things = cue.group() == "Familie" and scan.text[gap.end() : gap.end() + 1].islower()
+    weak = (noun or kind_of_things) and "." not in gap.group()
+    yield from _at(scan, gap, Need.EVIDENT if weak else Need.ANY, titled=Need.ANY)
 
 
 def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), known=False)
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), Need.WORD, titled=Need.EVIDENT)
 
 
 def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), known=True)
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), Need.EVIDENT)
 
 
-def _at(scan: Scan, gap: re.Match[str] | None, *, known: bool) -> Iterator[Range]:
-    name = _name_at(scan, gap.end(), known=known) if gap else None
+def _at(
+    scan: Scan, gap: re.Match[str] | None, need: Need, *, titled: Need = Need.LISTED, alone: bool = True
+) -> Iterator[Range]:
+    """Yield the name behind a gap.
+
+    Args:
+        scan: The text.
+        gap: What stands between cue and name; None for no name.
+        need: What the name must show.
+        titled: What it must show at least in titles of jobs.
+        alone: Whether a single word may be a surname; else it is a first name or foreign.
+    """
+    name = _name_at(scan, gap.end(), max(need, titled) if scan.titles else need) if gap else None
     if name:
-        yield name
+        said = scan.text[slice(*name)]
+        if alone or is_given_name(said) or is_foreign(said) or _SEVERAL.search(said):
+            yield name
 
 
 def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _behind_label(scan, cue, Need.ANY)
+
+
+def _role(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _behind_label(scan, cue, Need.SHAPE)
+
+
+def _behind_label(scan: Scan, cue: re.Match[str], need: Need) -> Iterator[Range]:
+    """Yield the names behind a noun: after its colon, "ist" or "an", in the next line, or at once."""
     colon = _COLON.match(scan.text, cue.end())
     if colon:
-        yield from _listed(scan, colon, known=bool(colon["between"].strip()) and not colon["titles"])
+        between = colon["between"].strip() and not colon["titles"]
+        yield from _listed(scan, colon, max(need, Need.SHAPE) if between else need)
+        return
+    gap = _NEXT.match(scan.text, cue.end())
+    if gap and gap["line"]:
+        names = list(_listed(scan, gap, Need.SHAPE))
+        fills = names and _LINE_END.match(scan.text, names[0][1])
+        yield from names if fills else _listed(scan, gap, Need.EVIDENT)
     else:
-        yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=True)
-
-
-def _place(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    gap = _COLON.match(scan.text, cue.end()) or _NEXT.match(scan.text, cue.end())
-    yield from _listed(scan, gap, known=True)
+        link = (gap["link"] or "") if gap else ""
+        strong = bool(link) and not link.endswith("von")
+        if strong and cue.group() == "Name" and _MINE.search(scan.before(cue.start(), 5)):
+            yield from _listed(scan, gap, Need.WORD)
+            return
+        for name in _listed(scan, gap, Need.SHAPE if strong else Need.EVIDENT):
+            if strong or not is_brand(scan.text[slice(*name)]):
+                yield name
 
 
 def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=False)
+    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), Need.WORD)
 
 
 def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), known=True)
+    gap = _NEXT.match(scan.text, cue.end())
+    name = next(
+        _at(scan, gap, Need.SHAPE if _ADDRESSED.search(cue.group()) else Need.EVIDENT, alone=False), None
+    )
+    if name and gap:
+        yield from _listed(scan, gap, Need.SHAPE)
 
 
-def _listed(scan: Scan, gap: re.Match[str] | None, *, known: bool) -> Iterator[Range]:
-    """Yield the name after a gap ("Sommer, Ida" as well), and known names after commas."""
+def _sent(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _at(scan, _SENT_TO.match(scan.text, cue.end()), Need.SHAPE, alone=False)
+
+
+def _byline(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _at(scan, _AFTER_BYLINE.match(scan.text, cue.end()), Need.FULL)
+
+
+def _self(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    for name in _at(scan, _AFTER_SELF.match(scan.text, cue.end()), Need.EVIDENT, alone=False):
+        if _ALONE.match(scan.text, name[1]):
+            yield name
+
+
+def _kin(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    yield from _at(scan, _AFTER_NOUN.match(scan.text, cue.end()), Need.EVIDENT, alone=False)
+
+
+def _listed(scan: Scan, gap: re.Match[str] | None, need: Need) -> Iterator[Range]:
+    """Yield the name after a gap ("Sommer, Ida" as well), and evident names after commas."""
     text = scan.text
-    name = _name_at(scan, gap.end(), known=known) if gap else None
+    name = next(_at(scan, gap, need), None)
     while name:
         given = _GIVEN.match(text, name[1]) if " " not in text[slice(*name)] else None
-        if given and is_first_name(given.group(1)):
+        if given and is_given_name(given.group(1)):
             name = name[0], given.end()
         yield name
-        more = _MORE.match(text, name[1])
-        name = _name_at(scan, more.end(), known=True) if more else None
+        following = _MORE.match(text, name[1])
+        name = next(_at(scan, following, Need.EVIDENT, alone=False), None)
 
 
 def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _CLOSING_GAP.match(scan.text, cue.end())
     if not gap or gap.end() == cue.end():
         return
-    name = _name_at(scan, gap.end(), known=False)
     apart = "\n" in gap.group() or "," in gap.group()
-    if name and (_name_at(scan, gap.end(), known=True) or (apart and _SIGNED.match(scan.text, name[1]))):
-        yield name
+    for name in _at(scan, gap, Need.WORD):
+        if (apart and _SIGNED.match(scan.text, name[1])) or _name_at(scan, gap.end(), Need.EVIDENT):
+            yield name
 
 
 def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     if _OPENING.search(scan.before(cue.start(), 8)):
-        yield from _at(scan, _GREETED.match(scan.text, cue.end()), known=True)
+        yield from _at(scan, _GREETED.match(scan.text, cue.end()), Need.EVIDENT)
 
 
 _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
@@ -186,9 +337,14 @@ _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
     "title": _title,
     "degree": _degree,
     "label": _label,
-    "place": _place,
+    "role": _role,
+    "place": _role,
     "direct": _direct,
     "meeting": _meeting,
+    "sent": _sent,
+    "byline": _byline,
+    "self": _self,
+    "kin": _kin,
     "closing": _closing,
     "greeting": _greeting,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from builders.personal.first_names import FIRST_NAMES
 from builders.personal.places import known_places
+from builders.personal.word_lists import FIRST_NAMES
 from builders.personal.words import LOWER, UPPER
 
 UNIT = re.compile(

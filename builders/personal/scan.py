@@ -47,7 +47,7 @@ class Scan:
 
     Args:
         text: Rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
-        titles: Whether the rows are job titles, whose codes look like licence plates.
+        titles: Whether the rows are titles of jobs, in which roles, degrees and codes are the content.
     """
 
     def __init__(self, text: str, *, titles: bool = False) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 
-from builders.personal.first_names import FIRST_NAMES
-from builders.personal.surnames import SURNAMES
+from builders.personal.word_lists import BRANDS, FIRST_NAMES, FIRST_NAMES_BY_CUE, NO_NAMES, NOUNS, SURNAMES
 
 
 def _letters(category: str) -> str:
@@ -42,57 +42,12 @@ TITLES = (
     r"(?:\.|(?!\w))(?:[ ]?\((?:FH|BA|TU|Univ\.?)\))?[ \u00a0]{0,2}){0,8}"
 )
 _SPACE = r"[ \u00a0]{1,2}"
-_PART = rf"(?:{PARTICLES}{{0,2}}(?:{INITIALS})?{WORD})"
+_INNER_PARTICLES = frozenset("De Di Da Del Della La Le Lo Van Von El Al Abu Bin Ben Dos Du".split())
+_PART = rf"(?:(?:V[ao]n[ ]de[rn]?[ ]|{PARTICLES}{{0,2}})(?:{INITIALS})?{WORD})"
 NAME = re.compile(rf"{PARTICLES}{{0,2}}(?:{INITIALS}[ \u00a0]?)?{WORD}(?:{_SPACE}{_PART}){{0,3}}")
 """A run of capitalised words with particles and initials; `person_in` says how much of it is a name."""
 
 _SPLIT = re.compile(rf"({WORD})")
-
-NO_NAMES = frozenset(
-    """
-    Dr Prof Mag Ing Dipl Aber Abteilung Adresse Agentur Aktion Alle Allen Alles Allgemein Als Alter Am
-    An Anbei Anfang Anfrage Angabe Angebot Angehörige Anlage Anmeldung Anschrift Ansprechpartner
-    Ansprechpartnerin Ansprechpartnern Ansprechperson Antrag Anwalt Anzeige April Arbeit Arbeitgeber
-    Arbeitsplatz Arzt Auch Auf Auftrag Aufgabe Aufgaben August Aus Auskunft Auskünfte Ausbildung Außen
-    Ausweis Bank Beginn Bei Beide Beim Bereich Beruf Betreff Betreffend Betrag Bewerber Bewerberin
-    Bewerbung Bewerbungen Bin Bis Bitte Brief Buchhaltung Bund Bus Bürger Bürgerinnen Chance Chef Chefin
-    Da Damen Danach Daher Dank Danke Dann Das Dass Datenschutz Datum Dein Deine Deinem Deinen Deiner Dem
-    Den Denn Der Deren Des Deutsch Deutsche Deutschen Deutscher Deutsches Deutschland Dezember Die
-    Dienst Dienstag Dies Diese Dieser Dieses Direktion Doch Donnerstag Dort Du Durch Durchwahl Eben
-    Ehefrau Ehemann Ein Eine Einem Einen Einer Eines Einfach Einkauf Eltern Email Ende Er Erst Es Euer
-    Euro Eure Euch Europa Fachbereich Fachkraft Fahrer Fahrzeug Familie Familien Fax Februar Fest Firma
-    Formular Forum Frage Fragen Frau Frauen Fräulein Frei Freiwillige Freitag Freund Freunde Freundin
-    Freunden Freundliche Früher Fuer Für Ganz Garten Geboren Gehalt Gemeinde Gern Gerne Gesamt
-    Geschlecht Geschäft Gott Grund Gruppe Gruß Grüsse Grüße Gut Gute Guten Guter Hab Habe Haben Halle
-    Hallo Handy Hat Haus Heim Herr Herren Herrn Herzliche Herzlichen Herzlichst Heute Hier Hilfe Hinweis
-    Hinweise Holle Homepage Hotline Hund Ich Ihm Ihn Ihnen Ihr Ihre Ihrem Ihren Ihrer Im Immer In Info
-    Infos Informationen Inhaber Inhaberin Innen Institut Internet Irgendwer Ist Ja Jahr Jahre Jahren
-    Januar Je Jede Jeder Jedoch Jetzt Juli Juni Jänner Kann Karriere Kauf Kein Keine Kind Kinder Kindern
-    Kirche Klasse Klinik Kollege Kollegen Kollegin Kolleginnen Komma Kontakt Konto Kunde Kunden Kundin
-    Lage Land Lassen Laut Leben Leider Leiter Leiterin Leitung Leser Leserin Leserinnen Leute Lieb Liebe
-    Lieber Liebes Link Mai Mail Mama Man Mann Markt März Medien Mehr Mein Meine Meinem Meinen Meiner
-    Meister Mensch Menschen Mit Mitarbeiter Mitarbeiterin Mitglied Mitglieder Mitte Mittwoch Mobil
-    Moderator Montag Morgen Mutter Nach Nachbar Nachbarin Nachname Nachmittag Nacht Name Namen Nein Neu
-    Neue Neuer Neues Nicht Noch November Nr Nummer Nun Nur Ob Oder Ohne Oktober Oma Opa Opfer Ort Papa
-    Partner Partnerin Per Personal Personalabteilung Personalleitung Personen Platz Polizei Post
-    Postfach Praxis Preis Presse Privat Pro Projekt Qualität Raum Recht Redaktion Referat Referenz
-    Region Rente Ringe Rückfragen Ruf Rufnummer Samstag Schon Schule Schüler Schülerin Schülerinnen Sehr
-    Sein Seine Seit Seite Sekretariat Selbst September Service Sie Siehe Sind So Sohn Sonntag Sowie
-    Staat Stadt Standort Stark Start Stelle Stellen Steuer Straße Stunde Stunden Tag Tage Tagen Team
-    Teams Teil Telefon Telefax Tel Termin Tochter Tod Und Uns Unser Unsere Unserem Unseren Unserer Unter
-    Urlaub Vater Verein Verkauf Verlag Versand Vertrag Vertretung Verwaltung Viel Viele Vielen Vollzeit
-    Vom Von Vor Vorname Vorsitz Vorstand Wann War Was Web Website Webseite Weg Wegen Weil Weiter Welt
-    Wenn Wer Werde Werden Wie Wien Wieder Will Willkommen Wir Wird Wissen Wo Woche Wochen Wohnung Wollen
-    Wort Wurde Zahl Zeit Zentrale Zu Zudem Zum Zur Zusammen Zwar Zwei Bad Berlin Hamburg München Köln
-    Frankfurt Stuttgart Düsseldorf Bremen Hannover Leipzig Dresden Bern Basel Zürich Graz Linz Salzburg
-    Österreich Schweiz Bayern Hessen Sachsen GmbH AG KG OHG UG SE EV IT HR USA EU Sprecher Sprecherin
-    Professor Professorin Doktor Minister Ministerin Präsident Präsidentin Kanzler Kanzlerin
-    Bürgermeister Bürgermeisterin Direktor Direktorin Richter Richterin Rechtsanwalt Rechtsanwältin
-    Pfarrer Pfarrerin Kassenwart Kassenwartin Moin Servus Wohnort Anwesend Abwesend Bundespräsident
-    Geschäftsführer Geschäftsführerin
-    """.split()
-)
-"""Capitalised words that stand where a name could, and are none."""
 
 _NO_NAME_ENDS = tuple(
     """
@@ -106,6 +61,18 @@ _NO_NAME_ENDS = tuple(
     zeit
     """.split()
 )
+_NOUN_ENDS = tuple(
+    """
+    bau technik elektronik tronik informatik mechanik mathematik physik chemie medizin logistik
+    wissenschaft wissenschaften logie nomie grafie graphie wesen schicht dienst heim haus verkauf einkauf
+    vertrieb handel industrie wirtschaft vermittlung betrieb markt fach kunde unterlagen ische isches
+    ischen liche licher liches lichen
+    """.split()
+)
+"""Ends of nouns and adjectives; behind a listed first name they may be a surname's as well."""
+_ALL_ENDS = (*_NO_NAME_ENDS, *_NOUN_ENDS)
+_TAILS = frozenset(end[-3:] for end in _ALL_ENDS)
+"""Their last letters, which are quickly looked up."""
 ORGANISATION = re.compile(
     r"[ \u00a0-]{1,2}(?:&[ ]|und[ ](?:Söhne|Partner|Co)|GmbH|gGmbH|AG\b|KG\b|SE\b|OHG|UG\b|e\.[ ]?V|Stiftung|"
     r"Institut|Schule|Gymnasium|Klinik|Haus\b|Preis\b|Straße|Str\.|Platz\b|Allee|Weg\b|Universität|Verlag|Versand|"
@@ -114,29 +81,77 @@ ORGANISATION = re.compile(
 """What follows a name that is a company's, a school's or a street's."""
 
 
-def is_first_name(word: str) -> bool:
+_FOREIGN_ENDS = tuple(
+    """
+    oğlu oglu ovic evic ski ska cki cka wicz czyk czak enko tschuk chuk ova eva owa ewa ov ev anow inow onow
+    arow orow ikow okow apow imow jew tchew idis iadis akis poulos escu eanu dze shvili schwili sson qvist
+    zadeh nejad yan
+    """.split()
+)
+_COMMON_LETTERS = frozenset(string.ascii_letters + "äöüßéèêàâçîôëïÄÖÜÉÈÀÇ" + "-'’‐‑")
+"""Letters of German nouns, foreign words and signs within words included; others are those of names."""
+
+
+def is_first_name(word: str, names: frozenset[str] = FIRST_NAMES) -> bool:
     """Say whether a word, or its first part, is a listed first name; capitals count as well."""
-    if word in FIRST_NAMES:
+    if word in names:
         return True
-    plain = word.title() if word.isupper() else word
-    return plain.partition("-")[0] in FIRST_NAMES if "-" in word else plain in FIRST_NAMES
+    if "-" in word:
+        word = word.partition("-")[0]
+        return word in names or (word.isupper() and word.title() in names)
+    return word.isupper() and word.title() in names
+
+
+def is_given_name(word: str) -> bool:
+    """Say whether a word is a first name where something announces a name."""
+    return is_first_name(word, FIRST_NAMES_BY_CUE)
+
+
+def is_foreign(word: str) -> bool:
+    """Say whether a word has letters that no German noun has."""
+    return not word.isascii() and not _COMMON_LETTERS.issuperset(word)
+
+
+def is_surname_like(word: str) -> bool:
+    """Say whether a word is a listed surname, or has the ending or the letters of a foreign one."""
+    return is_surname(word) or is_foreign(word) or (len(word) > 5 and word.casefold().endswith(_FOREIGN_ENDS))
+
+
+def is_brand(name: str) -> bool:
+    """Say whether a name is a brand's as well; capitals count as well."""
+    return (name.title() if name.isupper() else name) in BRANDS
 
 
 def is_surname(word: str) -> bool:
     """Say whether a word, or one of its parts, is a listed surname; capitals count as well."""
-    return any(part in SURNAMES for part in (word.title() if word.isupper() else word).split("-"))
-
-
-def is_no_name(word: str) -> bool:
-    """Say whether a capitalised word is one of `NO_NAMES`, or ends as nouns do; listed surnames are names."""
+    if word in SURNAMES:
+        return True
     plain = word.title() if word.isupper() else word
-    if plain in SURNAMES:
+    return plain in SURNAMES if "-" not in plain else not SURNAMES.isdisjoint(plain.split("-"))
+
+
+def is_no_name(word: str, *, behind_first: bool = False) -> bool:
+    """Say whether a capitalised word is a noun or an adjective; listed names are names.
+
+    Args:
+        word: The word; capitals count as well.
+        behind_first: A listed first name or a person's title stands before it, so that only the surest nouns
+            count.
+    """
+    if word in SURNAMES or word in FIRST_NAMES:
         return False
-    ends_as_noun = len(plain) > 5 and plain.casefold().endswith(_NO_NAME_ENDS)
-    return ends_as_noun or plain in NO_NAMES or word in NO_NAMES
+    plain = word.title() if word.isupper() else word
+    if plain is not word and (plain in SURNAMES or plain in FIRST_NAMES):
+        return False
+    words = NO_NAMES if behind_first else NOUNS
+    if plain in words or word in words:
+        return True
+    folded = plain.casefold()
+    ends = _NO_NAME_ENDS if behind_first else _ALL_ENDS
+    return len(plain) > 5 and folded[-3:] in _TAILS and folded.endswith(ends)
 
 
-def person_in(run: str) -> tuple[str, list[str]]:
+def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
     """Cut a run that `NAME` matched after its last word that can belong to a name.
 
     After a listed first name one word more is read, after two of them another; an unknown first word may be a
@@ -144,6 +159,7 @@ def person_in(run: str) -> tuple[str, list[str]]:
 
     Args:
         run: What `NAME` matched.
+        sure: A person is announced, so that only the surest nouns are no names.
 
     Returns:
         The name, empty where the first word is none already, and its words.
@@ -152,7 +168,10 @@ def person_in(run: str) -> tuple[str, list[str]]:
     end = 0
     for match in _SPLIT.finditer(run):
         word = match.group(1)
-        if is_no_name(word) or (len(kept) >= 2 and not is_first_name(kept[-1])):
+        if kept and word in _INNER_PARTICLES:
+            continue
+        behind_first = sure or (bool(kept) and is_given_name(kept[-1]))
+        if is_no_name(word, behind_first=behind_first) or (len(kept) >= 2 and not is_first_name(kept[-1])):
             break
         kept.append(word)
         end = match.end()

@@ -142,7 +142,8 @@ class Retrieval:
         relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
             relations out.
         personal: The kinds of personal data that are replaced.
-        titles: Whether texts are job titles, in which only what a word calls a licence plate is one.
+        titles: Whether the queries are titles of jobs, in which roles, degrees and codes announce nothing
+            personal.
         mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.

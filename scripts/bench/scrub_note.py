@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from builders.files import write_bytes
 from builders.personal import ALL_KINDS, CONTACT
-from builders.personal.gold_set import read_set, score
+from builders.personal.gold_set import PEOPLE, read_set, score
 from scripts.bench.scrub_worker import TOOLS
 
 NOTE = Path(__file__).parents[2] / "notes" / "personal-data.md"
@@ -24,7 +25,8 @@ def render(results: dict[str, Any], findings: Path) -> str:
         results: What `scripts/bench/scrub.py` stored; parts that were not measured are left out.
         findings: Its table of findings in news, with verdicts by hand.
     """
-    gold, heldout = score("gold"), score("heldout")
+    gold, heldout, names = score("gold"), score("heldout"), score("names")
+    tallies = [names.by_kind[kind] for kind in ("person", "full_name")]
     rows = pl.read_csv(findings, separator="\t", infer_schema=False).to_dicts() if findings.exists() else []
     environment = jinja2.Environment(
         trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
@@ -38,6 +40,12 @@ def render(results: dict[str, Any], findings: Path) -> str:
         heldout=heldout.by_kind,
         heldout_size=len(read_set("heldout")),
         heldout_precision=heldout.precision,
+        names_size=len(read_set("names")),
+        names_found=sum(tally.found for tally in tallies),
+        names_marked=sum(tally.marked for tally in tallies),
+        names_replaced=sum(tally.replaced for tally in tallies),
+        names_right=sum(tally.right for tally in tallies),
+        people=json.loads(PEOPLE.read_text("utf-8")),
         findings=rows,
         unread=[row for row in rows if row["verdict"] not in {"right", "wrong"}],
         wrong=[row for row in rows if row["verdict"] == "wrong"],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from builders.personal.first_names import FIRST_NAMES
-from builders.personal.surnames import SURNAMES
+from builders.personal.word_lists import FIRST_NAMES, SURNAMES
 
 _SENTENCES = (
     "Für unser Team suchen wir zum nächstmöglichen Zeitpunkt eine engagierte Fachkraft, die gerne im "

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders.checks.model import Severity
 from builders.checks.text import LONG
-from builders.personal.kinds import PersonalKind
+from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.scrub_merges import SCRUB_MERGES
 from builders.text.normalise import normalise
 from tests.checks.kit import (
@@ -130,6 +130,18 @@ def test_only_the_kinds_of_the_config_count() -> None:
     for kinds in ((), (PersonalKind.PHONE,)):
         assert found(recount(chain(change, respec(personal=kinds))(healthy()))) == {}
     assert "personal-data" in found(recount(chain(change, respec(personal=(PersonalKind.EMAIL,)))(healthy())))
+
+
+def test_queries_that_are_titles_of_jobs_have_stricter_cues() -> None:
+    title = put_value("queries/train", "q07", "text", "Teamleiter: Vogelsang")
+    for change in (title, passage("Teamleiter: Vogelsang").change):
+        subject = recount(chain(change, respec(personal=ALL_KINDS))(healthy()))
+        assert "personal-data" in found(subject)
+    titles = respec(personal=ALL_KINDS, titles=True)
+    assert "personal-data" not in found(recount(chain(title, titles)(healthy())))
+    assert "personal-data" in found(
+        recount(chain(passage("Teamleiter: Vogelsang").change, titles)(healthy()))
+    )
 
 
 def test_a_placeholder_is_not_personal_data() -> None:

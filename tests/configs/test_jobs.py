@@ -349,6 +349,7 @@ def test_the_spec_says_what_it_is() -> None:
     assert CONFIG.languages == ("deu", "eng") and CONFIG.licence == "cc-by-4.0"
     assert CONFIG.sources[0].revision == "d49f1e4243"
     assert CONFIG.personal == ALL_KINDS
+    assert CONFIG.titles
     assert (CONFIG.ids, CONFIG.rows, CONFIG.empty_passage) == ("content", "pair", "empty_profile")
     assert CONFIG.mining is not None and CONFIG.mining.recipe.name == "v0"
     assert CONFIG.mining.encoder.revision == "d128750597"

@@ -172,6 +172,24 @@ def test_pairs_end_in_what_is_published(built: kit.Built) -> None:
     assert ("pairs", "published", "19") in rows
 
 
+def test_a_card_cites_what_is_found_of_invented_people(built: kit.Built) -> None:
+    figures = {
+        "full_marked": 676,
+        "full_found": 650,
+        "first_marked": 234,
+        "first_found": 200,
+        "plain_marked": 50,
+    }
+    facts = {f"personal_{name}": value for name, value in (figures | {"plain_found": 40}).items()}
+    text = changed(built, lambda lock: lock.model_copy(update={"facts": {**lock.facts, **facts}}))
+    told = " ".join(text.split())
+    assert "650 of 676 full names behind a cue (96.2 %)" in told
+    assert "200 of 234 first names behind a cue (85.5 %)" in told
+    assert "40 of 50 full names without one (80.0 %)" in told
+    assert told.count("full names behind a cue") == 1, "not where names are left in the texts"
+    assert "full names behind a cue" not in card(built)
+
+
 def test_every_table_keeps_its_columns(built: kit.Built) -> None:
     text = body(card(built))
     tables = _tables(text)

@@ -22,11 +22,17 @@ _MOST_RETRIES = 2500
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     for module in pkgutil.iter_modules(builders.personal.__path__, "builders.personal."):
+        if module.name == "builders.personal.gold_set":  # reads our own marks
+            continue
         for name, value in vars(importlib.import_module(module.name)).items():
-            if (
-                isinstance(value, re.Pattern) and module.name != "builders.personal.gold_set"
-            ):  # reads our own marks
-                yield f"{module.name}.{name}", value
+            several = (
+                value.items()
+                if isinstance(value, dict)
+                else enumerate(value if isinstance(value, tuple) else ())
+            )
+            for key, one in [("", value), *((f"[{key}]", one) for key, one in several)]:
+                if isinstance(one, re.Pattern):
+                    yield f"{module.name}.{name}{key}", one
 
 
 def nodes(parsed: Any) -> Iterator[tuple[Any, Any]]:

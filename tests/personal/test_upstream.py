@@ -33,9 +33,11 @@ def planted(name: str) -> int:
 def test_titles_of_jobs() -> None:
     [path] = (_UPSTREAM / "hub/datasets/mischeiwiller/german-job-postings/data").glob("*.parquet")
     titles = pl.read_parquet(path)["title"].map_elements(html.unescape, return_dtype=pl.String)
-    found = scrub(titles)
+    found = scrub(titles, titles=True)
     assert sum(counts(found.spans).values()) == found.spans["row"].n_unique() == planted("jobs.pii_titles")
     assert not [text for text in found.texts.drop_nulls() if _LEFT.search(text)]
+    names = found.spans.filter(pl.col("kind").is_in(["person", "full_name"]))
+    assert set(names["rule"]) == {"person.mister"}, "every planted name stands behind Frau or Herrn"
 
 
 def test_posts_of_reddit() -> None:
