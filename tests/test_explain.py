@@ -75,7 +75,9 @@ def test_a_row_that_is_not_published_has_its_reason_also_where_it_was_merged_fir
 def test_the_missing_end_of_a_dangling_pair_is_found(out: Path) -> None:
     frame = pl.read_parquet(out / "work/toy/dropped.parquet")
     more = pl.DataFrame(
-        [("pairs", "q1 → d77", "dangling"), ("pairs", "q77 → d1", "dangling")], frame.schema, orient="row"
+        [("pairs", pair, "upstream pair", "dangling") for pair in ("q1 → d77", "q77 → d1")],
+        frame.schema,
+        orient="row",
     )
     pl.concat([frame, more]).write_parquet(out / "work/toy/dropped.parquet")
     (passage,), (query,) = explain(out, "d77"), explain(out, "q77")

@@ -53,8 +53,8 @@ _LOOSE_DOMAIN = re.compile(
 _BELIEVED = re.compile(rf"(?:[\])}}>]|[\])}}> .]{_COMMON})\Z")
 """How a loosely spelled domain behind a plain sign ends."""
 _WRAPPED_DOMAIN = re.compile(
-    rf"(?:[ ]?\n[ ]?(?:[\w-]{{1,63}}\.){{1,4}}|(?:[\w-]{{1,63}}\.){{1,4}}\n[ ]?"
-    rf"|[\w-]{{1,62}}-\n(?:[\w-]{{1,63}}\.){{1,4}})"
+    rf"(?:[ ]?[\n ][ ]?(?:[\w-]{{1,63}}\.){{1,4}}|(?:[\w-]{{1,63}}\.){{1,4}}[\n ][ ]?"
+    rf"|[\w-]{{1,62}}-[\n ](?:[\w-]{{1,63}}\.){{1,4}})"
     rf"{_COMMON}(?![\w-])"
 )
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
@@ -75,7 +75,9 @@ def find(scan: Scan) -> Iterator[Span]:
 def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
     text = scan.text
     before = text[at - 1 : at] if at else ""
-    domain = _DOMAIN.match(text, at + 1) or _WRAPPED_DOMAIN.match(text, at + 1)
+    domain = _DOMAIN.match(text, at + 1)
+    if not domain and before.strip():
+        domain = _WRAPPED_DOMAIN.match(text, at + 1)
     loose = _LOOSE_DOMAIN.match(text, at + 1)
     if loose and (not _BELIEVED.search(loose.group()) or (domain and domain.end() >= loose.end())):
         loose = None

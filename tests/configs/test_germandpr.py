@@ -133,7 +133,7 @@ def test_a_row_without_an_id_is_dropped_for_a_reason(
     ((where, row),) = records.nameless.rows()
     assert where == table and re.fullmatch(place, row)
     prepared = prepare(CONFIG, records)
-    assert (table, row, "no_id") in prepared.dropped.rows()
+    assert (table, row, "place", "no_id") in prepared.dropped.rows()
     for funnel in prepared.funnels:
         assert funnel.read == 5
         assert funnel.dropped.get("no_id", 0) == (funnel.table == table)

@@ -96,7 +96,7 @@ class TestRead:
         place = "train-00000-of-00001.parquet, row 2"
         assert records.nameless.rows() == [("rows", place)]
         prepared = prepare(CONFIG, records)
-        assert prepared.dropped.rows() == [("rows", place, "no_id")]
+        assert prepared.dropped.rows() == [("rows", place, "place", "no_id")]
         rows, queries, _, pairs = prepared.funnels
         assert (rows.read, rows.dropped, rows.out, queries.read) == (2, {"no_id": 1}, 1, 1)
         assert (pairs.read, pairs.dropped, pairs.out) == (2, {"no_id": 1}, 1)

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import StorageError, UsageError
-from builders.personal import ALL_KINDS, CONTACT, arrow, scrub
+from builders.personal import ALL_KINDS, CONTACT, arrow
+from builders.personal.engine import scrub_rows
 from builders.personal.files import FileReport, scrub_file
 from builders.personal.pieces import Task
 
@@ -264,7 +264,7 @@ def test_json_strings_below_a_named_key_are_looked_at_with_their_keys(tmp_path: 
 def test_json_of_any_form_is_scrubbed_as_its_strings_are(tmp_path: Path, value: Any) -> None:
     def clean(inner: Any) -> Any:
         if isinstance(inner, str):
-            return scrub(pl.Series([inner])).texts[0] if inner.isprintable() else inner
+            return scrub_rows([inner])[0][0]
         if isinstance(inner, list):
             return list(map(clean, inner))
         return {clean(k): clean(v) for k, v in inner.items()} if isinstance(inner, dict) else inner

@@ -66,7 +66,7 @@ def test_nouns_behind_cues_stay(text: str) -> None:
 )
 def test_a_surname_before_a_listed_first_name_goes(name: str) -> None:
     assert cleaned(name) == "<PERSON>"
-    assert cleaned(f"{name}\n{name}") == "<PERSON>\n<PERSON>"
+    assert cleaned(f"{name}; {name}") == "<PERSON>; <PERSON>"
 
 
 @pytest.mark.parametrize("text", ["Berlin, Hamburg", "Köln, Anna kommt", "Schrauben, Muttern", "Rat, Wolf"])
