@@ -18,7 +18,7 @@ from builders.lock.committed import committed_lock, lock_path, require_same_mode
 from builders.lock.model import Lock, MiningLock
 from builders.prepare import Prepared, limit, prepare
 from builders.sources import Fetched
-from builders.spec import RECIPES, Mining, Recipe, Retrieval
+from builders.spec import RECIPES, Mining, Retrieval
 from builders.splits import assign, read_splits, remembered
 from builders.steps import (
     SEED,
@@ -119,7 +119,7 @@ def _mine(
     mining: Mining, options: Options, prepared: Prepared, progress: Progress, locked: Lock | None
 ) -> tuple[Mined, MiningLock]:
     from builders.encoders import encode_cached, load_encoder
-    from builders.mining import blas_kernel, mine, other_line, side_by_side, summary_lines
+    from builders.mining import mine, summary_lines
     from builders.text.merge import encoded_text
 
     vectors = options.home and options.home / "vectors"
@@ -147,27 +147,20 @@ def _mine(
         "passage": encode("passage", encoded_text(prepared.corpus)).vectors,
     }
 
-    def mined_by(chosen: Recipe) -> Mined:
-        return mine(
-            prepared.queries.select("_id", "text"),
-            prepared.corpus,
-            prepared.relations.qrels,
-            prepared.relations.undecided,
-            vectors_of["query"],
-            vectors_of["passage"],
-            chosen,
-            classes=prepared.relations.classes,
-            progress=lambda done, total: progress.tick(f"mine {chosen.name}", done, total),
-        )
-
-    mined = mined_by(recipe)
-    others = {name: mined_by(other).report for name, other in RECIPES.items() if name != recipe.name}
-    report = mined.report | {"recipes": side_by_side({recipe.name: mined.report} | others)}
-    progress.step("mine", *summary_lines(mined.report), *map(other_line, others, others.values()))
-    if warning := blas_kernel().warning:
-        progress.step("", warning)
+    mined = mine(
+        prepared.queries.select("_id", "text"),
+        prepared.corpus,
+        prepared.relations.qrels,
+        prepared.relations.undecided,
+        vectors_of["query"],
+        vectors_of["passage"],
+        recipe,
+        classes=prepared.relations.classes,
+        progress=lambda done, total: progress.tick(f"mine {recipe.name}", done, total),
+    )
+    progress.step("mine", *summary_lines(mined.report))
     return mined, MiningLock(
-        recipe=asdict(recipe), encoder=encoder.identity, report=report, truncated=truncated
+        recipe=asdict(recipe), encoder=encoder.identity, report=mined.report, truncated=truncated
     )
 
 

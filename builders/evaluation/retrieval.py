@@ -13,7 +13,7 @@ from builders.evaluation.intervals import bootstrap
 from builders.evaluation.metrics import core_ndcg, measured, ranked
 from builders.evaluation.model import Band, EncoderFacts, RetrievalResult, Score
 from builders.evaluation.pairs import Judged
-from builders.mining.topk import Progress, TopK, exact_topk
+from builders.mining.scan import Progress, TopK, exact_topk
 
 DIGITS = 5
 """Scores are rounded to as many digits as mteb rounds them."""

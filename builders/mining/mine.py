@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from builders.errors import EncoderError, UsageError
 from builders.mining import recipe as rules
-from builders.mining.deep import choose_within
 from builders.mining.moments import score_moments
 from builders.mining.report import LOOK, Evidence, build_report
-from builders.mining.scores import Float32s, lengths, score_pairs
-from builders.mining.topk import Progress, exact_topk
+from builders.mining.scan import Masked, Progress, exact_topk, exact_window
+from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_pairs
 from builders.spec import RECIPES, Recipe
 
 _LENGTH_TOLERANCE = 1e-3
@@ -232,3 +231,97 @@ def _listed(positives: pl.DataFrame, suspicious: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(vectors: Float32s, rows: NDArray[Any]) -> Float32s:
     return vectors if len(rows) == len(vectors) else vectors[rows]
+
+
+def choose_within(
+    guarded: pl.DataFrame,
+    corpus: pl.DataFrame,
+    excluded: pl.DataFrame,
+    query_vectors: Float32s,
+    passage_vectors: Float32s,
+    recipe: Recipe,
+    *,
+    progress: Progress | None = None,
+) -> rules.Chosen:
+    """Choose each query's first negatives between its floor and its ceiling, at any depth.
+
+    Every passage at the floor or above it is looked at: it is excluded for a reason, above the ceiling
+    (`margin`), beyond what is kept, or a negative. Ranks count all passages. Method: `exact_window`.
+
+    Args:
+        guarded: ``query-id``, ``positive_score``, ``mean``, ``deviation``: the queries to serve.
+        corpus: ``_id``, sorted.
+        excluded: From `builders.mining.recipe.exclusions`; pairs of other queries are left aside.
+        query_vectors: float32 (queries, d), in the row order of `guarded`.
+        passage_vectors: float32 (passages, d), in the row order of `corpus`.
+        recipe: The rules, of unbounded depth.
+        progress: Called with steps done and steps in all.
+    """
+    masked, reasons = _masked(guarded, corpus, excluded)
+    limits = guarded.select(
+        floor=rules.floor(recipe) + 0 * pl.col("positive_score"), ceiling=rules.ceiling(recipe)
+    )
+    window = exact_window(
+        query_vectors,
+        passage_vectors,
+        limits["floor"].to_numpy(),
+        limits["ceiling"].to_numpy(),
+        masked,
+        recipe.keep + 1,  # one more tells whether the id decided
+        progress=progress,
+    )
+    rows, places, indices, scores = window.found.flat()
+    ranks = window.above[rows] + places + _masked_ahead(masked, window.masked_scores, rows, indices, scores)
+    kept = places <= recipe.keep
+    at_floor = window.masked_scores > -np.inf
+    by_reason = np.bincount(reasons[at_floor], minlength=len(rules.EXCLUSIONS)).tolist()
+    counts = dict(zip(rules.EXCLUSIONS, by_reason, strict=True)) | {
+        "margin": int(window.above.sum()),
+        "beyond_keep": int(np.maximum(window.within - recipe.keep, 0).sum()),
+    }
+    after = np.flatnonzero(~kept)
+    return rules.Chosen(
+        kept=pl.DataFrame({
+            "query-id": guarded["query-id"].gather(pl.Series(rows[kept])),
+            "corpus-id": corpus["_id"].gather(pl.Series(indices[kept])),
+            "rank": ranks[kept],
+            "score": scores[kept],
+            "positive_score": guarded["positive_score"].gather(pl.Series(rows[kept])),
+        }),
+        looked_at=int(window.above.sum() + window.within.sum() + at_floor.sum()),
+        dropped={reason: counts[reason] for reason in rules.reasons_of(recipe)},
+        ties={"depth": 0, "keep": int((scores[after] == scores[after - 1]).sum())},
+    )
+
+
+def _masked(
+    guarded: pl.DataFrame, corpus: pl.DataFrame, excluded: pl.DataFrame
+) -> tuple[Masked, NDArray[np.uint8]]:
+    """Return the excluded pairs as rows of queries and passages, and the place of each one's reason."""
+    numbered = (
+        excluded
+        .join(guarded.select("query-id").with_row_index("row"), on="query-id")
+        .join(corpus.select(pl.col("_id").alias("corpus-id")).with_row_index("index"), on="corpus-id")
+        .select("row", "index", reason=pl.col("reason").cast(pl.Enum(rules.EXCLUSIONS)).to_physical())
+        .sort("row", "index")
+    )
+    masked = Masked(numbered["row"].to_numpy(), numbered["index"].to_numpy())
+    return masked, numbered["reason"].cast(pl.UInt8).to_numpy()
+
+
+def _masked_ahead(
+    masked: Masked, masked_scores: Float64s, rows: Int64s, indices: Int64s, scores: Float64s
+) -> Int64s:
+    """Count the masked pairs of a query that rank before each of its hits."""
+    near = np.flatnonzero(masked_scores > -np.inf)
+    row = np.concatenate([masked.row[near], rows]).astype(np.int64)
+    index = np.concatenate([masked.index[near], indices]).astype(np.int64)
+    score = np.concatenate([masked_scores[near], scores])
+    order = np.lexsort((index, -score, row))
+    is_masked = order < near.size
+    before = np.cumsum(is_masked)
+    first_of_row = np.searchsorted(row[order], row[order])
+    ahead = before - np.concatenate([[0], before])[first_of_row]
+    found = np.empty(rows.size, np.int64)
+    found[order[~is_masked] - near.size] = ahead[~is_masked]
+    return found

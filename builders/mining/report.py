@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +16,6 @@ MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1)
 LOOK = max(DEPTHS)
 """The deepest rank that the report looks at."""
 _SPREAD_RANK = 10
-_COMPARED = (
-    "negatives",
-    "yield",
-    "by_count",
-    "by_positives",
-    "scores",
-    "distance_from_mean",
-    "others_positives",
-)
 _DIGITS = 6  # far coarser than float64's error, so that threads and kernels leave the bytes alone
 _POSITIVES = {"0": 0, "1": 1, "2": 2, "3-5": 5, "6-10": 10, "11-20": 20}
 _MORE_POSITIVES = "21+"
@@ -109,20 +99,6 @@ def build_report(evidence: Evidence, recipe: Recipe) -> Report:
         "ties": chosen.ties,
         "what_if": _what_if(evidence),
     }
-
-
-def side_by_side(reports: Mapping[str, Report]) -> Report:
-    """Return what several recipes came to on the same vectors, by name of the recipe.
-
-    Args:
-        reports: From `build_report`.
-    """
-    return {name: {part: report[part] for part in _COMPARED} for name, report in reports.items()}
-
-
-def other_line(name: str, report: Report) -> str:
-    """Return in one line what a recipe that was not chosen would have kept."""
-    return f"recipe {name} would give {report['yield']['any']:,} of {report['queries']:,} queries a negative"
 
 
 def summary_lines(report: Report) -> list[str]:

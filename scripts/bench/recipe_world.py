@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from builders.configs import germandpr, jobs
 from builders.encoders import encode_cached, load_encoder
 from builders.mining import recipe as rules
-from builders.mining.deep import choose_within
+from builders.mining.mine import choose_within
 from builders.mining.moments import score_moments
 from builders.mining.scores import score_pairs
 from builders.prepare import Prepared, prepare

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.mining import mine, other_line, side_by_side, summary_lines
+from builders.mining import mine, summary_lines
 from builders.mining.report import Report
 from builders.spec import Recipe
 from tests.mining.samples import corpus, pairs, queries, unit, vectors
@@ -140,12 +140,3 @@ def test_the_summary_names_a_better_variant_of_a_starving_recipe() -> None:
     assert lines[0].startswith("0 of 3 queries")
     assert lines[-1].startswith("best of the variants looked at: 2 queries (guard lowest, depth 3, margin 0")
     assert summary_lines(report(Recipe(), QRELS.clear()))[0].startswith("0 of 3 queries")
-
-
-def test_recipes_stand_side_by_side() -> None:
-    narrow, wide = report(Recipe(depth=3, keep=1)), report(Recipe(depth=7, keep=5, margin=0.0))
-    both = side_by_side({"narrow": narrow, "wide": wide})
-    assert list(both) == ["narrow", "wide"]
-    assert both["narrow"]["by_count"] == {"0": 1, "1": 2}
-    assert both["wide"]["negatives"] == wide["negatives"] > narrow["negatives"]
-    assert other_line("wide", wide) == "recipe wide would give 2 of 3 queries a negative"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from builders.errors import EncoderError, UsageError
-from builders.mining.topk import TopK, exact_topk, merge_topk
+from builders.mining.scan import TopK, exact_topk, merge_topk
 from tests.mining.samples import Float32s, random_units
 
 Whole = NDArray[np.int64]
@@ -249,8 +249,8 @@ def digest_of_a_search() -> str:
 
 def test_blas_kernels_agree() -> None:
     code = (
-        "from builders.mining import blas_kernel; from tests.mining.test_topk import digest_of_a_search;"
-        "print(blas_kernel().name, digest_of_a_search(), sep='\\n')"
+        "from tests.mining.blas import kernel; from tests.mining.test_topk import digest_of_a_search;"
+        "print(kernel(), digest_of_a_search(), sep='\\n')"
     )
     kernels, digests = set(), {digest_of_a_search()}
     for core in ("Prescott", "Haswell"):

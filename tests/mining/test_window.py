@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from builders.errors import UsageError
-from builders.mining.window import Masked, Window, exact_window
+from builders.mining.scan import Masked, Window, exact_window
 from tests.mining.samples import Float32s, random_units
 from tests.mining.test_topk import near_ties
 

@@ -1,0 +1,441 @@
+"""Exact top-k and window scan: float32 finds candidates, float64 orders them, an error bound proves the rest.
+
+One scan serves both: a top-k is a window without floor and ceiling. Pairs that can never be taken are masked
+before the scan, so that a query's k best are k that count, however many are masked. Whatever lies within
+float32's error of a ceiling, a floor or the k-th score is decided in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from builders.errors import EncoderError, UsageError
+from builders.mining.scores import Float32s, Float64s, Int64s, float32_error, lengths, score_pairs
+
+Progress = Callable[[int, int], None]
+_SPARE = 32  # fetched beyond k: float32 may misplace neighbours, and a query that needs more is scanned twice
+_NONE = -1
+_BEYOND = 1e38  # more than any score (`float32_error` sees to it), and a float32
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The first passages of each query, by (score descending, index ascending).
+
+    Attributes:
+        indices: int64 (q, k); -1 where a query has fewer.
+        scores: float64 (q, k); minus infinity where a query has fewer.
+    """
+
+    indices: Int64s
+    scores: Float64s
+
+    def flat(self) -> tuple[Int64s, Int64s, Int64s, Float64s]:
+        """Return query row, 1-based rank, passage index and score of every entry, without the gaps."""
+        rows, places = np.nonzero(self.indices != _NONE)
+        return rows, places + 1, self.indices[rows, places], self.scores[rows, places]
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Pairs that are never taken.
+
+    Attributes:
+        row: Integers (m,), rows of queries, ascending.
+        index: Integers (m,), rows of passages; no pair twice.
+    """
+
+    row: NDArray[Any]
+    index: NDArray[Any]
+
+    def of_tile(self, start: int, stop: int) -> tuple[slice, Masked]:
+        """Return where the pairs of queries start to stop lie, and these, counted from start."""
+        part = slice(*np.searchsorted(self.row, [start, stop]).tolist())
+        return part, Masked(self.row[part] - start, self.index[part])
+
+
+_NO_PAIR = Masked(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What lies between floor and ceiling.
+
+    Attributes:
+        found: The first passages of each query that are not masked, not above its ceiling, and not below its
+            floor.
+        above: int64 (q,): passages that are not masked, above the ceiling, and not below the floor.
+        within: int64 (q,): passages that are not masked, and neither above the ceiling nor below the floor.
+        masked_scores: float64 (m,): the scores of the masked pairs; minus infinity for those below the floor.
+    """
+
+    found: TopK
+    above: Int64s
+    within: Int64s
+    masked_scores: Float64s
+
+
+def exact_topk(
+    queries: Float32s,
+    passages: Float32s,
+    k: int | NDArray[Any],
+    *,
+    block: int = 2048,
+    tile: int = 2048,
+    first: int = 0,
+    progress: Progress | None = None,
+) -> TopK:
+    """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
+
+    Ties are broken by index. Blocks, tiles, threads and the BLAS kernel change the time only. Method:
+    `exact_window` without floor and ceiling. Memory beside input and output: at worst about 40 bytes per cell
+    of (tile × block), 170 MB as it is set. `passages` may be a memory map: it is read in order, once for its
+    lengths, once per tile, and once more for a tile with queries that are scanned again.
+
+    Args:
+        queries: float32 (q, d), finite.
+        passages: float32 (n, d), finite, sorted by id, so that the order of indices is that of ids.
+        k: At least 1; or integers (q,), one per query. Never more than n are returned.
+        block: Passages per product.
+        tile: Queries per product.
+        first: Index of the first passage, where `passages` is a shard: an engine gives each shard one call,
+            and joins the results by `merge_topk`.
+        progress: Called with products done and products in all.
+
+    Returns:
+        The top-k: (q, largest k).
+
+    Raises:
+        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
+        UsageError: k, block or tile is smaller than 1.
+    """
+    wanted = np.minimum(_per_query(k, len(queries)), len(passages))
+    edge = np.full(len(queries), np.inf)
+    found = _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
+    return TopK(np.where(found.indices == _NONE, _NONE, found.indices + first), found.scores)
+
+
+def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
+    """Join the top-k of shards of the passages: associative, and independent of the order of `parts`.
+
+    Args:
+        parts: One result per shard, for the same queries in the same order; at least one. Each passage
+            belongs to one shard.
+        k: As for `exact_topk`.
+
+    Returns:
+        What `exact_topk` finds in all passages together.
+
+    Raises:
+        UsageError: There are no parts, they have different numbers of queries, or k is smaller than 1.
+    """
+    if len({len(part.indices) for part in parts}) != 1:
+        raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
+    flat = [part.flat() for part in parts]
+    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
+    queries = len(parts[0].indices)
+    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
+    return _table(hits.best(wanted), wanted)
+
+
+def exact_window(
+    queries: Float32s,
+    passages: Float32s,
+    floor: Float64s,
+    ceiling: Float64s,
+    masked: Masked,
+    k: int,
+    *,
+    block: int = 2048,
+    tile: int = 2048,
+    progress: Progress | None = None,
+) -> Window:
+    """Find the first k passages of each query whose score is at least its floor and at most its ceiling.
+
+    Scores are those of `score_pairs`, ties are broken by index; blocks, tiles, threads and the BLAS kernel
+    change the time only. Method: float32 products, block by block, against a running threshold; the best k
+    and some spare ones are scored again in float64; where the k-th does not beat all that was not fetched by
+    more than float32's error bound (`float32_error`), the query is scanned again for everything within that
+    bound.
+
+    Args:
+        queries: float32 (q, d), finite.
+        passages: float32 (n, d), finite, sorted by id, so that the order of indices is that of ids.
+        floor: float64 (q,), minus infinity for none.
+        ceiling: float64 (q,); below the floor, nothing is found.
+        masked: Pairs that are counted apart and never found.
+        k: How many, at least 1.
+        block: Passages per product.
+        tile: Queries per product.
+        progress: Called with products done and products in all.
+
+    Raises:
+        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
+        UsageError: k, block or tile is smaller than 1.
+    """
+    wanted = _per_query(k, len(queries))
+    _require_positive(k=k)
+    return _scanned(queries, passages, floor, ceiling, masked, wanted, block, tile, progress)
+
+
+def _scanned(
+    queries: Float32s,
+    passages: Float32s,
+    floor: Float64s,
+    ceiling: Float64s,
+    masked: Masked,
+    wanted: Int64s,
+    block: int,
+    tile: int,
+    progress: Progress | None,
+) -> Window:
+    query_lengths, longest = _measured(queries, passages)
+    _require_positive(block=block, tile=tile)
+    error = float32_error(queries.shape[1], query_lengths, longest)
+    tiles = range(0, len(queries), tile)
+    tick = _ticker(progress, len(tiles) * -(-len(passages) // block))
+    above, within = np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64)
+    masked_scores = np.full(len(masked.row), -np.inf)
+    parts = []
+    for start in tiles:
+        part = slice(start, start + tile)
+        pairs, of_tile = masked.of_tile(start, start + tile)
+        scan = _Scan(queries[part], passages, floor[part], ceiling[part], error[part], of_tile, block)
+        near, unseen = scan.shortlist(np.minimum(wanted[part] + _SPARE, len(passages)), tick)
+        hits = scan.certified(near, unseen, wanted[part])
+        parts.append(_Hits(hits.row + start, hits.index, hits.score))
+        above[part], within[part] = scan.above, scan.within
+        masked_scores[pairs] = scan.masked_scores
+    return Window(_table(_joined(parts), wanted), above, within, masked_scores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """Pairs of a tile's row and a passage, with a score in float32 or float64; each (m,)."""
+
+    row: Int64s
+    index: Int64s
+    score: NDArray[np.floating[Any]]
+
+    def best(self, k: Int64s) -> _Hits:
+        """Keep the first ``k[row]`` of each row by (score descending, index ascending), in that order."""
+        order = np.lexsort((self.index, -self.score, self.row))
+        rows = self.row[order]
+        place = np.arange(rows.size) - np.searchsorted(rows, np.arange(k.size))[rows]
+        return self.at(order[place < k[rows]])
+
+    def at(self, chosen: NDArray[Any]) -> _Hits:
+        """Keep the pairs at positions, or where a mask is true."""
+        return _Hits(self.row[chosen], self.index[chosen], self.score[chosen])
+
+
+def _joined(parts: Sequence[_Hits]) -> _Hits:
+    """Put hits one after the other."""
+    if not parts:
+        return _Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+    return _Hits(
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.index for part in parts]),
+        np.concatenate([part.score for part in parts]),
+    )
+
+
+def _rescored(queries: Float32s, passages: Float32s, row: Int64s, index: Int64s) -> _Hits:
+    """Score pairs in float64."""
+    return _Hits(row, index, score_pairs(queries, passages, row, index))
+
+
+def _cells_above(scores: Float32s, threshold: Float32s, width: int) -> tuple[Int64s, Int64s]:
+    """Find the cells above their row's threshold; of each row only the best `width` where they are many."""
+    above = scores > threshold[:, None]
+    if width >= scores.shape[1] or np.count_nonzero(above) <= 4 * width * len(scores):
+        rows, columns = np.nonzero(above)
+        return rows, columns
+    columns = np.argpartition(scores, -width, axis=1)[:, -width:].ravel()
+    rows = np.repeat(np.arange(len(scores)), width)
+    chosen = above[rows, columns]
+    return rows[chosen], columns[chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """A score per query, and the float32 scores beyond which there is no doubt on which side one is."""
+
+    exact: Float64s
+    below: Float32s
+    above: Float32s
+
+    @classmethod
+    def of(cls, edge: Float64s, error: Float64s) -> _Edge:
+        least = np.clip(edge - error, -_BEYOND, _BEYOND).astype(np.float32)
+        most = np.clip(edge + error, -_BEYOND, _BEYOND).astype(np.float32)
+        return cls(edge, np.nextafter(least, np.float32(-np.inf)), np.nextafter(most, np.float32(np.inf)))
+
+    def doubtful(self, scores: Float32s) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows, columns = np.nonzero((scores >= self.below[:, None]) & (scores <= self.above[:, None]))
+        return rows, columns
+
+
+class _Scan:
+    """One tile of queries against all passages."""
+
+    def __init__(
+        self,
+        queries: Float32s,
+        passages: Float32s,
+        floor: Float64s,
+        ceiling: Float64s,
+        error: Float64s,
+        masked: Masked,
+        block: int,
+    ) -> None:
+        self.queries, self.passages, self.error, self.block = queries, passages, error, block
+        self.floor, self.ceiling = _Edge.of(floor, error), _Edge.of(ceiling, error)
+        self._bounded = bool(np.isfinite(floor).any() or np.isfinite(ceiling).any())
+        order = np.argsort(masked.index, kind="stable")
+        self._order, self._row, self._index = order, masked.row[order], masked.index[order]
+        self.above = np.zeros(len(queries), np.int64)
+        self.within = np.zeros(len(queries), np.int64)
+        self.masked_scores = np.full(len(order), -np.inf)
+
+    def _scores(self, start: int, rows: Int64s | slice = slice(None)) -> tuple[Float32s, slice]:
+        """Return float32 scores of a block, and which of the masked pairs, by index, belong to it."""
+        part = slice(*np.searchsorted(self._index, [start, start + self.block]).tolist())
+        return self.queries[rows] @ np.asarray(self.passages[start : start + self.block]).T, part
+
+    def shortlist(self, widths: Int64s, tick: Callable[[], None]) -> tuple[_Hits, Float64s]:
+        """Count, and find the best `widths` that may lie within; nothing else there exceeds the second."""
+        threshold = np.nextafter(self.floor.below, np.float32(-np.inf))
+        width, room = int(widths.max(initial=0)), int(widths.sum())
+        full = np.zeros(len(self.queries), np.bool_)
+        kept, waiting, held = _joined([]), list[_Hits](), 0
+        for start in range(0, len(self.passages), self.block):
+            scores, part = self._scores(start)
+            rows, columns = self._row[part], self._index[part] - start
+            self._score_masked(scores[rows, columns], part)
+            scores[rows, columns] = -np.inf
+            if self._bounded:
+                self._count(scores, start)
+                scores[scores > self.ceiling.above[:, None]] = -np.inf
+            rows, columns = _cells_above(scores, threshold, width)
+            waiting.append(_Hits(rows, columns + start, scores[rows, columns]))
+            held += rows.size
+            # Sorting waits until it at least halves what is held: cheap, and bounded all the same.
+            if held >= room or start + self.block >= len(self.passages):
+                kept, waiting, held = _joined([kept, *waiting]).best(widths), [], 0
+                counts = np.bincount(kept.row, minlength=len(widths))
+                full = counts == widths
+                threshold[full] = kept.score[np.cumsum(counts)[full] - 1]
+            tick()
+        doubted = full & (widths < len(self.passages))
+        return kept, np.where(doubted, threshold.astype(np.float64), -np.inf)
+
+    def _score_masked(self, scores: Float32s, part: slice) -> None:
+        rows, index = self._row[part], self._index[part]
+        near = np.flatnonzero(scores >= self.floor.below[rows])
+        exact = score_pairs(self.queries, self.passages, rows[near], index[near])
+        exact[exact < self.floor.exact[rows[near]]] = -np.inf
+        self.masked_scores[self._order[part][near]] = exact
+
+    def _count(self, scores: Float32s, start: int) -> None:
+        """Count what is at the floor or above it, and of that what is above the ceiling."""
+        size = len(self.queries)
+        at_floor = np.count_nonzero(scores > self.floor.above[:, None], axis=1)
+        over = np.count_nonzero(scores > self.ceiling.above[:, None], axis=1)
+        rows, columns = self.floor.doubtful(scores)
+        exact = score_pairs(self.queries, self.passages, rows, columns + start)
+        at_floor += np.bincount(rows[exact >= self.floor.exact[rows]], minlength=size)
+        rows, columns = self.ceiling.doubtful(scores)
+        exact = score_pairs(self.queries, self.passages, rows, columns + start)
+        over += np.bincount(rows[exact > self.ceiling.exact[rows]], minlength=size)
+        over = np.where(self.ceiling.exact < self.floor.exact, at_floor, over)
+        self.above += over
+        self.within += at_floor - over
+
+    def certified(self, near: _Hits, unseen: Float64s, k: Int64s) -> _Hits:
+        """Score again in float64, and scan again where something unseen could belong to the first k."""
+        exact = self._within(_rescored(self.queries, self.passages, near.row, near.index)).best(k)
+        counts = np.bincount(exact.row, minlength=len(k))
+        last = self.floor.exact.copy()
+        whole = (counts == k) & (k > 0)
+        last[whole] = exact.score[np.cumsum(counts)[whole] - 1]
+        doubtful = np.flatnonzero(np.isfinite(unseen) & (last <= unseen + self.error))
+        if not doubtful.size:
+            return exact
+        again = self._scan_between(doubtful, last, k)
+        return _joined([exact.at(~np.isin(exact.row, doubtful)), again])
+
+    def _scan_between(self, doubtful: Int64s, last: Float64s, k: Int64s) -> _Hits:
+        low = _Edge.of(last, self.error).below[doubtful, None]
+        high = self.ceiling.above[doubtful, None]
+        place = np.full(len(self.queries), -1)
+        place[doubtful] = np.arange(doubtful.size)
+        kept = _joined([])
+        for start in range(0, len(self.passages), self.block):
+            scores, part = self._scores(start, doubtful)
+            rows, columns = place[self._row[part]], self._index[part] - start
+            scores[rows[rows >= 0], columns[rows >= 0]] = -np.inf
+            rows, columns = np.nonzero((scores >= low) & (scores <= high))
+            found = _rescored(self.queries, self.passages, doubtful[rows], columns + start)
+            kept = _joined([kept, self._within(found)]).best(k)
+        return kept
+
+    def _within(self, hits: _Hits) -> _Hits:
+        low, high = self.floor.exact[hits.row], self.ceiling.exact[hits.row]
+        return hits.at((hits.score >= low) & (hits.score <= high))
+
+
+def _table(hits: _Hits, k: Int64s) -> TopK:
+    """Lay hits out as a table, each row in the order of `TopK`."""
+    shape = (k.size, int(k.max(initial=0)))
+    indices, scores = np.full(shape, _NONE, np.int64), np.full(shape, -np.inf)
+    order = np.argsort(hits.row, kind="stable")
+    rows = hits.row[order]
+    place = np.arange(rows.size) - np.searchsorted(rows, np.arange(k.size))[rows]
+    indices[rows, place] = hits.index[order]
+    scores[rows, place] = hits.score[order]
+    return TopK(indices, scores)
+
+
+def _measured(queries: Float32s, passages: Float32s) -> tuple[Float64s, float]:
+    """Check vectors; return the queries' lengths and the longest passage's."""
+    query_lengths, passage_lengths = lengths(queries, "queries"), lengths(passages, "passages")
+    if queries.shape[1] != passages.shape[1]:
+        raise EncoderError(
+            f"queries have {queries.shape[1]} dimensions, passages {passages.shape[1]}",
+            hint="Encode both with one encoder.",
+        )
+    return query_lengths, float(passage_lengths.max(initial=0.0))
+
+
+def _per_query(k: int | NDArray[Any], queries: int) -> Int64s:
+    """Return how many each query wants, at least 1."""
+    wanted = np.broadcast_to(np.asarray(k, np.int64), (queries,))
+    if wanted.size:
+        _require_positive(k=int(wanted.min()))
+    return wanted
+
+
+def _require_positive(**values: int) -> None:
+    """Refuse numbers below 1."""
+    for name, value in values.items():
+        if value < 1:
+            raise UsageError(f"{name} is {value}", hint=f"Give a {name} of at least 1.")
+
+
+def _ticker(progress: Progress | None, total: int) -> Callable[[], None]:
+    """Return a function that counts products done."""
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    return tick
