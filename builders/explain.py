@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 
 from builders.errors import StorageError, UsageError
-from builders.funnels import PAIR_SEPARATOR
 from builders.lock.manifest import work_folder
 from builders.lock.model import Lock, read_lock
 from builders.parquet import read_frame
-from builders.reasons import ROWS, Space
+from builders.prepare.funnels import PAIR_SEPARATOR
+from builders.prepare.reasons import ROWS, Space
 from builders.tables import SPLITS, Kind, published_path
 
 _SHOWN = 10

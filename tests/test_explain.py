@@ -12,9 +12,9 @@ from builders.errors import UsageError
 from builders.explain import Dropped, Published, explain
 from builders.files import write_json
 from builders.lock.model import Lock
-from builders.prepare import prepare
+from builders.prepare.retrieval import prepare
 from builders.tables import Kind, published_path
-from tests.test_prepare import TABLES, replace_queries, strings
+from tests.prepare.test_prepare import TABLES, replace_queries, strings
 
 
 @pytest.fixture

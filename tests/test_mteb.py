@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_clustering import lay_out
 from builders.describe import render

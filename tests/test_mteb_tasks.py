@@ -15,13 +15,11 @@ import polars as pl
 import pytest
 
 from builders import mteb_tasks, registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_clustering import lay_out
 from builders.describe import render
 from builders.files import write_bytes, write_json
-from builders.hydration.folder import NAME as HYDRATED
-from builders.hydration.shares import SetShare
 from builders.lock.manifest import locks_of
 from builders.mteb_tasks import (
     PUBLISHED,
@@ -33,6 +31,8 @@ from builders.mteb_tasks import (
     SubredditClusteringP2P,
     tasks,
 )
+from builders.reddit.folder import NAME as HYDRATED
+from builders.reddit.shares import SetShare
 from builders.rehearsal import Store, serve
 from builders.spec import RELEASES, Ids, Retrieval
 from builders.tables import CLUSTERING, Kind, config_name, published_path, splits_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import requests
 
+from tests.reddit import kit
 from tests.reddit_server import CLIENT_ID, CLIENT_SECRET
-from tests.sources.reddit import kit
 
 
 def test_the_server_runs_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_upstream import lay_out
 from builders.parquet import encode

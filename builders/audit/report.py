@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from builders.audit.decisions import Decision
 from builders.audit.model import Judgement, PairKind, Sample, Verdict, standing
 from builders.audit.rates import Group, Rate, Scores, agreements, score
 from builders.audit.verdicts import counting
 from builders.describe.markdown import Markdown, code, counted, escape, table
+from builders.prepare.decisions import Decision
 
 HEADER = """# Audit of hard negatives and positives
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from builders import files
 from builders.audit import store
 from builders.audit.citation import audit_path, write_audit
-from builders.audit.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
 from builders.audit.model import standing
 from builders.audit.plot import gap_plot
 from builders.audit.rates import Rate
@@ -18,6 +17,7 @@ from builders.audit.verdicts import counting
 from builders.describe.markdown import counted
 from builders.lock.committed import FOLDER
 from builders.lock.model import AuditLock, ShareLock
+from builders.prepare.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
 from builders.spec import Retrieval
 
 NAME = "hard-negative-audit.md"

@@ -9,7 +9,10 @@ from typing import Any
 
 from builders import registry
 from builders.audit import store
-from builders.audit.decisions import (
+from builders.audit.tree import Tree, read_tree
+from builders.audit.verdicts import Imported, import_verdicts
+from builders.lock.committed import FOLDER
+from builders.prepare.decisions import (
     decide,
     decisions_path,
     merged,
@@ -17,9 +20,6 @@ from builders.audit.decisions import (
     read_decisions,
     write_decisions,
 )
-from builders.audit.tree import Tree, read_tree
-from builders.audit.verdicts import Imported, import_verdicts
-from builders.lock.committed import FOLDER
 from builders.spec import Retrieval
 
 

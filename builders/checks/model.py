@@ -59,7 +59,7 @@ class Subject:
         scale: ``query-id``, ``mean``, ``deviation`` of each query's scores; None where it is not known.
         classes: ``corpus-id``, ``class``: equivalent passages; None where it is not known.
         provenance: ``table``, ``_id``, ``upstream_id``: what upstream rows became; None where not known.
-        scrub_merges: ``query-id``, ``titles``, ``cue``: see `builders.scrub_merges`; None where not known.
+        scrub_merges: ``query-id``, ``titles``, ``cue``, from `scrub_merges`; None where not known.
         decisions: What decisions of audits did, counted; empty where there are none.
     """
 

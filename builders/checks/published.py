@@ -8,7 +8,7 @@ import polars as pl
 
 from builders.checks.findings import Code
 from builders.checks.model import ClusteringSubject, Finding, Severity
-from builders.sets import Sampled
+from builders.prepare.sets import Sampled
 from builders.spec import PublishedSets, TextFigures
 from builders.tables import CLUSTERING, Kind
 

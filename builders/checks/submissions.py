@@ -12,7 +12,7 @@ from builders.checks import clustering, funnel, schema
 from builders.checks.findings import Code, line, ordered
 from builders.checks.model import Finding, IdsSubject, Severity
 from builders.lock.model import ClusteringLock, SetLock
-from builders.sources.reddit.model import SUBREDDIT
+from builders.reddit.submission import SUBREDDIT
 from builders.tables import Kind
 
 SMALL = 100

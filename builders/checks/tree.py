@@ -21,7 +21,7 @@ from builders.lock.committed import whole_upstream
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
 from builders.parquet import read_frame
-from builders.scrub_merges import SCRUB_MERGES
+from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import Kind
 
@@ -66,7 +66,7 @@ def check_tree(
 
 
 def _committed(path: Path) -> pl.DataFrame | None:
-    from builders.splits import read_splits
+    from builders.prepare.splits import read_splits
 
     return read_splits(path) if path.exists() else None
 

@@ -96,7 +96,7 @@ def command(
     Exit codes: 0 built; 1 a check found an error, a source changed, or --check found a difference (the
     other configs are built all the same); 2 could not run.
     """
-    from builders.build import Options, build
+    from builders.build.order import Options, build
     from builders.demo.sample_upstream import lay_out
     from builders.files import exclusive
     from builders.lock import committed

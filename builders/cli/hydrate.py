@@ -75,7 +75,7 @@ def command(
 
     Exit codes: 0 written; 2 could not run: no credentials, bad input, Reddit not reachable.
     """
-    from builders.hydration import Options, hydrate
+    from builders.reddit.run import Options, hydrate
 
     spec = registry.load_ids(config)
     if origin and new_sets:

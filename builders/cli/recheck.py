@@ -32,8 +32,9 @@ def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
 
     Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
     """
-    from builders.hydration import Options, recheck
-    from builders.hydration.folder import TAKEDOWN
+    from builders.reddit.folder import TAKEDOWN
+    from builders.reddit.recheck import recheck
+    from builders.reddit.run import Options
 
     spec = registry.load_ids(config)
     today = datetime.datetime.now(datetime.UTC).date()

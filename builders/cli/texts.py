@@ -7,10 +7,10 @@ from pathlib import Path
 
 from builders.errors import StorageError
 from builders.evaluation.places import TextFolder, has_texts
-from builders.hydration.folder import Hydrated, read_record
-from builders.hydration.shares import COMPARABLE
 from builders.lock.committed import stand_ins
 from builders.lock.model import Lock
+from builders.reddit.folder import Hydrated, read_record
+from builders.reddit.shares import COMPARABLE
 
 
 def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, TextFolder]:

@@ -9,7 +9,7 @@ import polars as pl
 from builders.configs._books import Book, books
 from builders.configs._published import BLURBS
 from builders.personal.kinds import CONTACT
-from builders.sets import Sampled, Within
+from builders.prepare.sets import Sampled, Within
 from builders.sources.archive import zip_lines
 from builders.sources.model import RecordedFile
 from builders.spec import Clustering, Documents, Files

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from builders.personal.kinds import ALL_KINDS
-from builders.sets import Grouped
+from builders.prepare.sets import Grouped
+from builders.reddit.clean import clean
+from builders.reddit.dated_ledger import is_stand_in
+from builders.reddit.id_list import IdsFile
+from builders.reddit.id_list import read as read_file
 from builders.sources.model import HttpSource, LocalFile
-from builders.sources.reddit.ids import IdsFile
-from builders.sources.reddit.ids import read as read_file
-from builders.sources.reddit.statuses import is_stand_in
 from builders.spec import Files, Ids
-from builders.text.reddit import clean
 
 LIST = "submission_ids.txt"
 LEDGER = "subreddit.ledger.tsv"

@@ -6,7 +6,7 @@ import polars as pl
 
 from builders.configs._published import TENKGNAD
 from builders.personal.kinds import CONTACT
-from builders.sets import Sampled
+from builders.prepare.sets import Sampled
 from builders.sources.database import read_table
 from builders.sources.model import RecordedFile
 from builders.spec import Clustering, Documents, Files

@@ -13,10 +13,10 @@ from typing import Any
 
 from builders import files
 from builders.configs.subreddit import LEDGER, LIST
-from builders.sources.reddit.dump import archive_of
-from builders.sources.reddit.model import Status, Submission
-from builders.sources.reddit.reading import submission
-from builders.sources.reddit.statuses import statuses, write_statuses
+from builders.reddit.dated_ledger import statuses, write_statuses
+from builders.reddit.dump import archive_of
+from builders.reddit.reading import submission
+from builders.reddit.submission import Status, Submission
 
 DUMP = "RS_sample.zst"
 CHECKED = datetime.date(2026, 1, 1)

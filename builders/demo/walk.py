@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builders import registry
-from builders.build import Options, Progress, build
+from builders.build.order import Options, Progress, build
 from builders.demo.sample_reddit import CHECKED, DUMP
 from builders.demo.sample_upstream import lacking, lay_out
 from builders.describe.target import Target
-from builders.hydration import Options as Hydration
-from builders.hydration import hydrate
-from builders.hydration.folder import Hydrated
 from builders.lock.model import Lock
+from builders.reddit.folder import Hydrated
+from builders.reddit.run import Options as Hydration
+from builders.reddit.run import hydrate
 from builders.release.model import Plan, Receipt
 from builders.release.plan import make_plan
 from builders.release.rehearse import rehearse

@@ -15,7 +15,7 @@ from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
 from builders.personal.kinds import PersonalKind
-from builders.reasons import ROWS
+from builders.prepare.reasons import ROWS
 from builders.spec import Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
 

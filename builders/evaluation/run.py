@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from builders.build.options import Progress
 from builders.encoders import Encoder
 from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError, UsageError
 from builders.evaluation import clustered
@@ -29,7 +30,6 @@ from builders.evaluation.work import SEARCHED, Options, Table
 from builders.lock.model import EncoderLock, Lock
 from builders.plots.svg import label
 from builders.spec import ConfigSpec, Retrieval
-from builders.steps import Progress
 from builders.tables import CLUSTERING, SPLITS, kind_of
 
 __all__ = ["Evaluation", "Failure", "Options", "builder_of", "evaluate", "failed"]

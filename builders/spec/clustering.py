@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.personal.kinds import PersonalKind
-from builders.sets import SetRule
+from builders.prepare.sets import SetRule
 from builders.sources.model import RecordedFile
 from builders.spec.common import Files, Waiver
 

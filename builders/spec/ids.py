@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from builders.personal.kinds import PersonalKind
-from builders.sets import Grouped
+from builders.prepare.sets import Grouped
+from builders.reddit.id_list import IdsFile
 from builders.sources.model import HttpSource, LocalFile
-from builders.sources.reddit.ids import IdsFile
 from builders.spec.common import Files, Waiver
 
 

@@ -14,7 +14,7 @@ from builders import registry
 from builders.files import write_bytes
 from builders.lock.model import FileLock
 from builders.parquet import encode
-from builders.sets import DrawnSet, draw, fill
+from builders.prepare.sets import DrawnSet, draw, fill
 from builders.spec import Clustering
 from builders.tables import CLUSTERING, Table, config_name
 

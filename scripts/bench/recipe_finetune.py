@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from builders.files import write_json
 from builders.mining import mine
+from builders.prepare.splits import assign
 from builders.spec import RECIPES
-from builders.splits import assign
 from scripts.bench.recipe_world import SEED, World, load
 
 STEPS, BATCH, RATE, TEMPERATURE = 400, 32, 1e-4, 0.02

@@ -17,7 +17,7 @@ from builders.mining import recipe as rules
 from builders.mining.mine import choose_within
 from builders.mining.moments import score_moments
 from builders.mining.scores import score_pairs
-from builders.prepare import Prepared, prepare
+from builders.prepare.retrieval import Prepared, prepare
 from builders.sources import fetch
 from builders.spec import Recipe
 from builders.text.digest import digest

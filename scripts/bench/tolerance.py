@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from builders.evaluation.clustering import v_measure
 from builders.evaluation.pipelines import cluster
 from builders.files import write_bytes, write_json
-from builders.sets import WITHIN, DrawnSet
+from builders.prepare.sets import WITHIN, DrawnSet
 from scripts.bench.evaluation import machine
 from scripts.bench.evaluation_world import SEED, drawn_sets, labelled, shape_of
 

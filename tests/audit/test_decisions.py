@@ -7,7 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.decisions import (
+from builders.audit.draw import Wanted, draw
+from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict
+from builders.audit.summary import write_report
+from builders.audit.take import take
+from builders.configs import jobs as jobs_config
+from builders.errors import UsageError
+from builders.prepare.decisions import (
     PAIR,
     Decision,
     apply,
@@ -17,13 +23,7 @@ from builders.audit.decisions import (
     resolve,
     write_decisions,
 )
-from builders.audit.draw import Wanted, draw
-from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict
-from builders.audit.summary import write_report
-from builders.audit.take import take
-from builders.configs import jobs as jobs_config
-from builders.errors import UsageError
-from builders.prepare import Prepared, prepare
+from builders.prepare.retrieval import Prepared, prepare
 from builders.spec import Audit, Records, Relations, Retrieval, observed
 from tests.audit.kit import build, jobs, judgement, verdict_file
 

@@ -14,7 +14,7 @@ from builders.audit.model import Sample, Verdict
 from builders.audit.summary import write_report
 from builders.audit.take import take
 from builders.audit.tree import build_id, read_tree
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.demo.sample_upstream import lay_out
 from builders.describe import Target, render

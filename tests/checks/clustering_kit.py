@@ -12,7 +12,7 @@ from builders.checks.clustering import figures
 from builders.checks.model import ClusteringSubject, Finding, Severity
 from builders.lock.model import Funnel
 from builders.personal.kinds import CONTACT
-from builders.sets import Sampled, Within
+from builders.prepare.sets import Sampled, Within
 from builders.spec import Clustering, Documents, Files, PublishedSets, TextFigures
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 

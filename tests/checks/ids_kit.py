@@ -12,9 +12,9 @@ from builders.checks.model import Finding, IdsSubject, Severity
 from builders.checks.submissions import SMALL, figures
 from builders.lock.model import Funnel
 from builders.personal.kinds import ALL_KINDS
-from builders.sets import Grouped
+from builders.prepare.sets import Grouped
+from builders.reddit.id_list import IdsFile
 from builders.sources.model import HttpSource, LocalFile
-from builders.sources.reddit.ids import IdsFile
 from builders.spec import Files, Ids
 from builders.tables import SCHEMAS, Kind
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders.checks import splits
 from builders.checks.model import Severity, Subject
-from builders.splits import assign
+from builders.prepare.splits import assign
 from builders.tables import SPLITS
 from builders.text.digest import digest
 from tests.checks.kit import (

@@ -11,8 +11,8 @@ from builders.checks import check_tree, read_built, read_subject
 from builders.checks.model import Severity
 from builders.errors import StorageError, UsageError
 from builders.lock.manifest import work_folder
+from builders.prepare.splits import assign, write_splits
 from builders.spec import Retrieval, Waiver
-from builders.splits import assign, write_splits
 from tests.checks.kit import SPEC, chain, healthy, remove, respec, write_tree
 
 POOR = chain(*(remove("hard_negatives/train", f"q{n:02}") for n in (1, 2, 3, 4)))

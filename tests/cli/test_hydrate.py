@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.kit import call
 from tests.fixtures.submissions import posts
-from tests.hydration import kit
+from tests.reddit.hydration import kit
 from tests.reddit_server import CLIENT_SECRET
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from builders import registry
 from builders.configs.blurbs import CONFIG, compose, read
-from builders.documents import prepare_documents
 from builders.errors import SourceError, SourceMissing
+from builders.prepare.documents import prepare_documents
 from builders.spec import Waiver
 from tests.fixtures.clustering import book, write_books
 

@@ -10,8 +10,8 @@ import pytest
 
 from builders import registry
 from builders.configs.tenkgnad import CONFIG, DATABASE, compose, read
-from builders.documents import prepare_documents
 from builders.errors import SourceError, SourceSchema
+from builders.prepare.documents import prepare_documents
 from builders.spec import Waiver
 from builders.text.normalise import normalise_frame
 from tests.fixtures.clustering import Article, page, write_articles

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build import Built, Options, build
+from builders.build.order import Built, Options, build
 from builders.cli.output import Lines
 from builders.configs import jobs
 from builders.demo.walk import walk

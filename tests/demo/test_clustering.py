@@ -13,7 +13,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs import blurbs, tenkgnad
 from builders.demo.sample_clustering import archive, articles, books, database, lay_out

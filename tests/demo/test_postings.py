@@ -14,7 +14,7 @@ import pytest
 from builders.configs import jobs
 from builders.demo.postings import occupations
 from builders.personal import counts, scrub
-from builders.prepare import Prepared, prepare
+from builders.prepare.retrieval import Prepared, prepare
 from builders.text.places import without_trailing_place
 from builders.text.titles import merge_key, relevance_key
 from tests.demo.conftest import POSTINGS

@@ -12,16 +12,16 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG, LEDGER, LIST
 from builders.demo.sample_reddit import CHECKED, DUMP, MISSING, PER_SUBREDDIT, dump, ids, posts
 from builders.demo.walk import walk
-from builders.hydration import Options as Hydration
-from builders.hydration import hydrate
-from builders.hydration.ledgers import dated_ledger
 from builders.lock.model import Lock
-from builders.sources.reddit.ids import read
+from builders.reddit.id_list import read
+from builders.reddit.ledgers import dated_ledger
+from builders.reddit.run import Options as Hydration
+from builders.reddit.run import hydrate
 from builders.tables import Kind, published_path
 from tests.cli.kit import call
 

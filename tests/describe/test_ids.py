@@ -13,7 +13,7 @@ import pytest
 from huggingface_hub import DatasetCard
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo import sample_clustering, sample_reddit
 from builders.describe import render

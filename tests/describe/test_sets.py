@@ -17,7 +17,7 @@ from huggingface_hub import DatasetCard
 from markdown_it import MarkdownIt
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs import blurbs
 from builders.demo.sample_clustering import lay_out

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.demo.sample_upstream import lay_out
 from builders.encoders.offline import OfflineE5
 from builders.lock.committed import stand_ins

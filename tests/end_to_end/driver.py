@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 _LONGEST = 300  # seconds after which a run that hangs is ended
 IMPORTED = (
     "pandas",
-    "builders.build",
+    "builders.build.order",
     "builders.checks",
     "builders.cli.build",
     "builders.configs.germandpr",

@@ -15,7 +15,7 @@ from builders.lock.manifest import read_manifest
 from builders.lock.model import Lock, read_lock
 from builders.personal import scrub
 from builders.personal.kinds import ALL_KINDS
-from builders.prepare import prepare
+from builders.prepare.retrieval import prepare
 from builders.rehearsal import Hub, serve
 from builders.spec import Recipe
 from builders.tables import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from builders import registry
-from builders.build import Built, Options, build
+from builders.build.order import Built, Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_upstream import lay_out
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.hydration.folder import Hydrated, write_folder
-from builders.hydration.shares import Filled, SetShare
 from builders.lock.model import PersonalReport
+from builders.reddit.folder import Hydrated, write_folder
+from builders.reddit.shares import Filled, SetShare
 from builders.tables import CLUSTERING, SCHEMAS
 
 WORDS = {"Beete": "Tomate Gurke Kohl Beet", "Züge": "Gleis Bahnhof Weiche Lok", "Brot": "Teig Ofen Hefe Mehl"}

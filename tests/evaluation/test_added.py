@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.checks.model import Severity
 from builders.checks.tree import check_tree
 from builders.cli.output import Lines

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build import Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.encoders import encode_cached
 from builders.encoders.hashing import Hashing

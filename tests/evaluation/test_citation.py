@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from builders import registry
-from builders.build import Options as BuildOptions
-from builders.build import build
+from builders.build.order import Options as BuildOptions
+from builders.build.order import build
 from builders.demo.sample_upstream import lay_out
 from builders.errors import StorageError, UsageError
 from builders.evaluation.candidates import candidate

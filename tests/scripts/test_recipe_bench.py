@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from builders.mining.moments import score_moments
-from builders.prepare import Prepared
+from builders.prepare.retrieval import Prepared
 from builders.spec import RECIPES, Relations
 from scripts.bench import recipe_finetune, recipe_judge, recipe_note
 from scripts.bench.recipe_world import World

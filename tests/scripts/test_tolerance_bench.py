@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builders.evaluation.compare import TWO_DRAWS
-from builders.sets import WITHIN
+from builders.prepare.sets import WITHIN
 from scripts.bench import tolerance as bench
 from scripts.bench.evaluation_world import drawn_sets, labelled, shape_of
 

@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from builders.reddit.clean import clean
 from builders.text.normalise import normalise
-from builders.text.reddit import clean
 
 
 @pytest.mark.parametrize(

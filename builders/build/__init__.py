@@ -1,0 +1,1 @@
+"""The order of the steps of a build, from fetched sources to the lock."""

@@ -1,0 +1,1 @@
+"""Rows between reading and checking: normalised, scrubbed, merged, related, dealt, drawn, counted."""

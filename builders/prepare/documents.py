@@ -1,0 +1,115 @@
+"""From the rows of a clustering upstream to documents: normalise, compose, scrub, drop. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from builders.errors import SourceError
+from builders.lock.model import Funnel, PersonalReport
+from builders.prepare.reasons import Space
+from builders.prepare.retrieval import in_space, scrubbed
+from builders.spec import Clustering, Documents
+from builders.text.digest import digest
+from builders.text.normalise import normalise_frame
+
+MALFORMED = "malformed"
+WAIVER = "row-malformed"
+"""The code of the finding whose waiver lets a build pass over what could not be read."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocuments:
+    """The documents that sets are drawn from, and what became of the others.
+
+    Attributes:
+        documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of
+            labels; ordered as the spec says.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.reasons.Space`.
+        funnel: The way of the rows.
+        personal: What was replaced, by table.
+    """
+
+    documents: pl.DataFrame
+    dropped: pl.DataFrame
+    funnel: Funnel
+    personal: dict[str, PersonalReport]
+
+
+def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
+    """Turn upstream rows into documents, and account for every row on the way.
+
+    Raises:
+        SourceError: An id is null or stands there twice, or more places could not be read than the spec
+            waives.
+    """
+    _refuse_malformed(spec, read.malformed)
+    _refuse_bad_ids(spec, read.rows)
+    composed = spec.compose(normalise_frame(read.rows, keep=["upstream_id", *spec.order]))
+    clean, personal = scrubbed(composed, spec.personal)
+    reason = (
+        pl
+        .when(pl.col("reason").is_not_null())
+        .then("reason")
+        .when(pl.col("title").is_null())
+        .then(pl.lit("no_title"))
+        .when(pl.col("text").is_null())
+        .then(pl.lit("no_text"))
+    )
+    judged = clean.with_columns(reason.alias("reason"))
+    kept = judged.filter(pl.col("reason").is_null()).drop("reason")
+    dropped = pl.concat([
+        in_space(_as_dropped(judged.drop_nulls("reason"), "upstream_id", pl.col("reason")), Space.UPSTREAM),
+        in_space(_as_dropped(read.malformed, "id", pl.lit(MALFORMED)), Space.PLACE),
+    ])
+    reasons = dropped.group_by("reason").len().sort("reason")
+    funnel = Funnel(
+        table="documents",
+        read=read.rows.height + read.malformed.height,
+        dropped=dict(reasons.iter_rows()),
+        out=kept.height,
+    )
+    texts = kept.with_columns(s2s="title", p2p=pl.concat_str("title", "text", separator=" "))
+    return PreparedDocuments(
+        documents=texts.drop("title", "text").sort(spec.order),
+        dropped=dropped.sort("table", "reason", "id"),
+        funnel=funnel,
+        personal={"documents": personal},
+    )
+
+
+def limit_documents(read: Documents, rows: int) -> Documents:
+    """Keep `rows` documents, chosen by the hash of their id and so whatever their order."""
+    hashes = pl.Series([digest(upstream_id) for upstream_id in read.rows["upstream_id"].to_list()])
+    return Documents(read.rows.sort(hashes).head(rows), read.malformed)
+
+
+def _as_dropped(rows: pl.DataFrame, key: str, reason: pl.Expr) -> pl.DataFrame:
+    return rows.select(table=pl.lit("documents"), id=pl.col(key), reason=reason).cast(pl.String)
+
+
+def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:
+    allowed = max((waiver.at_most for waiver in spec.waivers if waiver.code == WAIVER), default=0)
+    if malformed.height <= allowed:
+        return
+    shown = malformed.head(_SHOWN)
+    lines = [f"  {where}: {problem}" for where, problem in shown.select("id", "problem").iter_rows()]
+    if malformed.height > _SHOWN:
+        lines.append(f"  … and {malformed.height - _SHOWN} more")
+    message = f"{spec.name}: places of the upstream that cannot be read: {malformed.height}, waived {allowed}"
+    raise SourceError(
+        "\n".join([message, *lines]),
+        hint=f"Look at them; a waiver of {WAIVER} with reason and largest count passes them over.",
+    )
+
+
+def _refuse_bad_ids(spec: Clustering, rows: pl.DataFrame) -> None:
+    ids = rows["upstream_id"]
+    bad = ids.filter(ids.is_null() | ids.is_duplicated() | (ids == ""))
+    if len(bad):
+        raise SourceError(
+            f"{spec.name}: {len(bad)} documents have no id of their own, such as {bad[0]!r}",
+            hint="Ids must be unique upstream; look whether a file was read twice.",
+        )

@@ -1,0 +1,148 @@
+"""The funnel of each table: where rows went, counted where it happened. Pure.
+
+No figure is the rest of the others, so that the check that they add up can fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from builders.lock.model import Funnel
+from builders.prepare.decisions import Resolved
+from builders.spec import Records, Relations, Retrieval
+from builders.text.merge import Merged
+
+PAIR_SEPARATOR = " → "
+"""Between the two upstream ids of a pair in `dropped.parquet`."""
+_KEYS = ["query-id", "corpus-id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Rows that are not published, each ``table``, ``id``, ``reason``.
+
+    Attributes:
+        rows: Upstream rows without text.
+        queries: Published ids of queries without a positive.
+        pairs: What `pair_losses` found.
+    """
+
+    rows: pl.DataFrame
+    queries: pl.DataFrame
+    pairs: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left.
+
+    Attributes:
+        queries: The published queries.
+        pairs: Observed pairs with published ids, one row per upstream pair.
+        resolved: What auditors decided.
+        relations: The published relations.
+    """
+
+    queries: pl.DataFrame
+    pairs: pl.DataFrame
+    resolved: Resolved
+    relations: Relations
+
+
+def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
+    """Find the upstream pairs that lost an end.
+
+    Args:
+        records: Upstream rows.
+        dropped: ``table``, ``id``, ``reason`` of upstream rows; the table "rows" stands for both others.
+
+    Returns:
+        ``table`` "pairs", ``id`` "query → passage" in upstream ids, ``reason``: "dangling" where an end is no
+        upstream row, else "row_dropped".
+    """
+    gone = {
+        table: dropped.filter(pl.col("table").is_in([table, "rows"]))["id"].implode()
+        for table in ("queries", "passages")
+    }
+    dangling = ~(
+        pl.col("query").is_in(records.queries["upstream_id"].implode())
+        & pl.col("passage").is_in(records.passages["upstream_id"].implode())
+    )
+    lost = pl.col("query").is_in(gone["queries"]) | pl.col("passage").is_in(gone["passages"])
+    reason = pl.when(dangling).then(pl.lit("dangling")).when(lost).then(pl.lit("row_dropped"))
+    name = pl.concat_str("query", "passage", separator=PAIR_SEPARATOR)
+    return records.pairs.select(table=pl.lit("pairs"), id=name, reason=reason).drop_nulls("reason")
+
+
+def without_id(records: Records) -> pl.DataFrame:
+    """Return the upstream rows that came without an id: ``table``, ``id`` (file and row), ``reason``."""
+    return records.nameless.select("table", "id", reason=pl.lit("no_id"))
+
+
+def funnels(
+    spec: Retrieval, records: Records, losses: Losses, queries: Merged, passages: Merged, kept: Kept
+) -> tuple[Funnel, ...]:
+    """Count the way of the rows of every table."""
+    whole = spec.rows == "pair"
+    nameless = dict(records.nameless.group_by("table").len().iter_rows())
+    lost = pl.concat([losses.rows, without_id(records)])
+    rows = Funnel(
+        table="rows",
+        read=records.queries.height + nameless.get("rows", 0),
+        dropped=_by_reason(lost),
+        out=records.queries.join(queries.ids, on="upstream_id", how="semi").height,
+    )
+    in_queries, in_passages = (lost.filter(pl.col("table") == name) for name in ("queries", "passages"))
+    return (
+        *((rows,) if whole else ()),
+        Funnel(
+            table="queries",
+            read=rows.out if whole else records.queries.height + nameless.get("queries", 0),
+            dropped=_by_reason(pl.concat([in_queries, losses.queries])),
+            merged=_merged(queries),
+            out=kept.queries.height,
+        ),
+        Funnel(
+            table="passages",
+            read=rows.out if whole else records.passages.height + nameless.get("passages", 0),
+            dropped=_by_reason(in_passages),
+            merged=_merged(passages),
+            out=passages.rows.height,
+        ),
+        _pairs(records, losses.pairs, kept, nameless.get("rows" if whole else "pairs", 0)),
+    )
+
+
+def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> Funnel:
+    """Follow every pair to the qrels, to the undecided pairs, or to the reason why it is in neither.
+
+    Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped.
+    """
+    relevant, excluded = kept.resolved.relevant, kept.resolved.excluded
+    pairs = pl.concat([kept.pairs.select(_KEYS), relevant.select(_KEYS)])
+    distinct = pairs.unique()
+    left = distinct.join(excluded, on=_KEYS, how="anti")
+    reasons = {
+        "no_id": nameless,
+        "excluded": distinct.join(excluded, on=_KEYS, how="semi").height,
+        "no_positive": left.join(kept.queries, left_on="query-id", right_on="_id", how="anti").height,
+    }
+    return Funnel(
+        table="pairs",
+        read=records.pairs.height + relevant.height + nameless,
+        dropped=_by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
+        merged=pairs.select(pl.struct(_KEYS).is_first_distinct().not_().sum()).item(),
+        undecided=left.join(kept.relations.undecided, on=_KEYS, how="semi").height,
+        out=left.join(kept.relations.qrels, on=_KEYS, how="semi").height,
+    )
+
+
+def _merged(result: Merged) -> int:
+    return result.ids.height - result.ids["_id"].n_unique()
+
+
+def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:
+    counted = dropped.group_by("reason").len().sort("reason")
+    return dict(zip(counted["reason"].to_list(), counted["len"].to_list(), strict=True))

@@ -1,0 +1,283 @@
+"""From upstream rows to queries, passages and relations: normalise, scrub, drop, merge, relate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from builders.errors import SourceSchema
+from builders.lock.model import Funnel, PersonalReport
+from builders.personal import scrub
+from builders.personal.kinds import PersonalKind
+from builders.personal.report import report, together
+from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
+from builders.prepare.funnels import Kept, Losses, funnels, pair_losses, without_id
+from builders.prepare.reasons import Space
+from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
+from builders.spec import Records, Relations, Retrieval
+from builders.text.merge import content_id, merge_passages, merge_queries
+from builders.text.normalise import normalise_frame
+
+_REASONS = {"table": pl.String, "id": pl.String, "reason": pl.String}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A dataset before it is split.
+
+    Attributes:
+        queries: ``_id``, ``text``, ``group`` and ``leak`` (the relevance and the leak key); sorted by id.
+        corpus: ``_id``, ``title``, ``text``; sorted by id.
+        relations: Published ids; see `Relations`.
+        dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
+            see `builders.prepare.reasons.Space`.
+        provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
+        funnels: The way of the rows, table by table.
+        personal: What was replaced in the rows read, by table.
+        decisions: What decisions of audits did, counted; empty where there are none.
+        scrub_merges: Queries that scrubbing made of titles of different occupations; see `scrub_merges`.
+    """
+
+    queries: pl.DataFrame
+    corpus: pl.DataFrame
+    relations: Relations
+    dropped: pl.DataFrame
+    provenance: pl.DataFrame
+    funnels: tuple[Funnel, ...]
+    personal: dict[str, PersonalReport]
+    decisions: dict[str, int] = field(default_factory=dict)
+    scrub_merges: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCRUB_MERGES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Usable:
+    """Rows that have text, and those that have none."""
+
+    queries: pl.DataFrame
+    passages: pl.DataFrame
+    dropped: pl.DataFrame
+    personal: dict[str, PersonalReport]
+
+
+def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = ()) -> Prepared:
+    """Turn upstream rows into what is published, and account for every row on the way.
+
+    Args:
+        spec: The config.
+        records: Upstream rows.
+        decisions: What audits decided about published pairs.
+
+    Raises:
+        SourceSchema: An upstream id is null or used twice.
+    """
+    _require_unique(spec, "queries", records.queries)
+    _require_unique(spec, "passages", records.passages)
+    usable = _usable(spec, records)
+    queries = merge_queries(usable.queries.select("upstream_id", "text", "key"), spec.ids)
+    passages = merge_passages(usable.passages.select("upstream_id", "title", "text"), spec.ids)
+    grouped = queries.rows.with_columns(group=each(queries.rows["key"], spec.relevance_key))
+    grouped = grouped.with_columns(leak=each(grouped["group"], spec.leak_key))
+    pairs = _observed_pairs(records.pairs, queries.ids, passages.ids, grouped, usable.passages)
+    resolved = resolve(decisions, grouped, passages.rows)
+    observed, relations = _related(spec, pairs, resolved, passages.ids, usable.passages)
+
+    answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
+    unanswered = grouped.join(answered, on="_id", how="anti")
+    lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
+    lost_pairs = pair_losses(records, usable.dropped)
+    told = [
+        in_space(usable.dropped, Space.UPSTREAM),
+        in_space(lost, Space.PUBLISHED),
+        in_space(without_id(records), Space.PLACE),
+    ]
+    if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
+        told.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
+    undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
+    keys = ["query-id", "corpus-id"]
+    published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
+    return Prepared(
+        queries=answered.select("_id", "text", "group", "leak").sort("_id"),
+        corpus=passages.rows.select("_id", "title", "text").sort("_id"),
+        relations=published,
+        dropped=pl.concat(told).sort("table", "reason", "id"),
+        provenance=_provenance(queries.ids, passages.ids),
+        funnels=funnels(
+            spec,
+            records,
+            Losses(usable.dropped, lost, lost_pairs),
+            queries,
+            passages,
+            Kept(answered, pairs, resolved, published),
+        ),
+        scrub_merges=scrub_merges(
+            usable.queries.join(queries.ids, on="upstream_id").join(answered, on="_id", how="semi"),
+            records.pairs,
+            usable.passages,
+        ),
+        personal=usable.personal,
+        decisions=effects(observed, relations, resolved, decisions),
+    )
+
+
+def in_space(dropped: pl.DataFrame, space: Space) -> pl.DataFrame:
+    """Say of dropped rows (``table``, ``id``, ``reason``) what their ids name."""
+    return dropped.select("table", "id", pl.lit(space.value).alias("space"), "reason")
+
+
+def limit(records: Records, rows: int, *, whole: bool) -> Records:
+    """Keep `rows` queries, chosen by hash of their upstream id and so whatever the order, with their pairs.
+
+    Args:
+        records: Upstream rows.
+        rows: How many queries.
+        whole: True where an upstream row is query and passage: the other rows' passages go too. Elsewhere all
+            passages stay, as distractors.
+    """
+    order = each(records.queries["upstream_id"], lambda upstream_id: content_id("", upstream_id))
+    chosen = records.queries.sort(order).head(rows)
+    pairs = records.pairs.join(chosen, left_on="query", right_on="upstream_id", how="semi")
+    passages = records.passages
+    if whole:
+        passages = passages.join(chosen, on="upstream_id", how="semi")
+    return replace(records, queries=chosen, passages=passages, pairs=pairs)
+
+
+def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
+    """Apply a function of one text to a column, once per distinct text; nulls stay null."""
+    distinct = texts.drop_nulls().unique()
+    results = [function(text) for text in distinct.to_list()]
+    return texts.replace_strict(
+        distinct, pl.Series(results, dtype=pl.String), default=None, return_dtype=pl.String
+    )
+
+
+def _require_unique(spec: Retrieval, table: str, rows: pl.DataFrame) -> None:
+    ids = rows["upstream_id"]
+    if missing := ids.null_count():
+        first = ids.is_null().arg_max()
+        raise SourceSchema(
+            f"{spec.name}: {missing} of the {table} have no id, the first in row {first}",
+            hint="The upstream is damaged, or its id column has another name now.",
+        )
+    twice = ids.filter(ids.is_duplicated())
+    if len(twice):
+        raise SourceSchema(
+            f"{spec.name}: id {twice[0]!r} stands in {int((ids == twice[0]).sum())} rows of the {table}",
+            hint="Ids must be unique upstream; look whether a file was read twice.",
+        )
+
+
+def _usable(spec: Retrieval, records: Records) -> _Usable:
+    """Normalise, compose, scrub, and part the rows that have text from those that have none."""
+    queries = normalise_frame(records.queries, keep=["upstream_id"])
+    passages = spec.compose(normalise_frame(records.passages, keep=["upstream_id"]))
+    came = queries.select("upstream_id", came="text")
+    queries, in_queries = scrubbed(queries, spec.personal, titles=spec.titles)
+    passages, in_passages = scrubbed(passages, spec.personal)
+    queries = queries.join(came, on="upstream_id", maintain_order="left")
+    queries = queries.with_columns(
+        key=each(queries["text"], spec.query_key), unscrubbed=each(queries["came"], spec.query_key)
+    ).drop("came")
+    dropped = _unusable(spec, queries, passages)
+    return _Usable(
+        queries=_without(queries, dropped, spec.rows, "queries"),
+        passages=_without(passages, dropped, spec.rows, "passages"),
+        dropped=dropped,
+        personal={"queries": in_queries, "corpus": in_passages},
+    )
+
+
+def scrubbed(
+    frame: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool = False
+) -> tuple[pl.DataFrame, PersonalReport]:
+    """Replace personal data in ``title`` and ``text``, each by itself, and say what was replaced.
+
+    The rows are taken in the order of their ids, so that the examples do not depend on the upstream's order.
+    """
+    frame = frame.sort("upstream_id")
+    reports = []
+    for column in ("title", "text"):
+        if column in frame.columns:
+            result = scrub(frame[column], kinds, titles=titles)
+            reports.append(report(frame[column], result.spans))
+            frame = frame.with_columns(result.texts.alias(column))
+    return frame, together(reports)
+
+
+def _unusable(spec: Retrieval, queries: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:
+    """Rows without text, with the table and the reason; the first reason wins where a row is both."""
+    empty_query = (
+        pl
+        .when(pl.col("text").is_null())
+        .then(pl.lit("empty_query"))
+        .when(pl.col("key") == "")
+        .then(pl.lit("no_query_words"))
+    )
+    bad_queries = queries.select(table=pl.lit("queries"), id="upstream_id", reason=empty_query)
+    bad_passages = passages.select(
+        table=pl.lit("passages"),
+        id="upstream_id",
+        reason=pl.when(pl.col("text").is_null()).then(pl.lit(spec.empty_passage)),
+    )
+    bad = pl.concat([bad_queries, bad_passages]).drop_nulls("reason").cast(pl.Schema(_REASONS))
+    if spec.rows == "pair":
+        return bad.unique("id", keep="first", maintain_order=True).with_columns(table=pl.lit("rows"))
+    return bad
+
+
+def _without(frame: pl.DataFrame, dropped: pl.DataFrame, rows: str, table: str) -> pl.DataFrame:
+    gone = dropped if rows == "pair" else dropped.filter(pl.col("table") == table)
+    return frame.join(gone, left_on="upstream_id", right_on="id", how="anti")
+
+
+def _observed_pairs(
+    pairs: pl.DataFrame,
+    query_ids: pl.DataFrame,
+    passage_ids: pl.DataFrame,
+    grouped: pl.DataFrame,
+    passages: pl.DataFrame,
+) -> pl.DataFrame:
+    """One row per upstream pair whose both ends are left, with its group and what `compose` added."""
+    extra = passages.drop("title", "text")
+    return (
+        pairs
+        .join(query_ids.rename({"_id": "query-id"}), left_on="query", right_on="upstream_id")
+        .join(passage_ids.rename({"_id": "corpus-id"}), left_on="passage", right_on="upstream_id")
+        .join(grouped.select("group", **{"query-id": "_id"}), on="query-id")
+        .join(extra, left_on="passage", right_on="upstream_id")
+        .drop("query", "passage")
+    )
+
+
+def _related(
+    spec: Retrieval,
+    pairs: pl.DataFrame,
+    resolved: Resolved,
+    passage_ids: pl.DataFrame,
+    passages: pl.DataFrame,
+) -> tuple[Relations, Relations]:
+    """Relate by the config's rule: without the decisions of audits, and with them."""
+    observed = spec.relate(pairs)
+    if resolved.relevant.is_empty() and resolved.excluded.is_empty():
+        return observed, observed
+    confirmed = (
+        resolved.relevant
+        .join(passage_ids.rename({"_id": "corpus-id"}), on="corpus-id")
+        .join(passages.drop("title", "text"), on="upstream_id")
+        .drop("upstream_id")
+        .with_columns(confirmed=pl.lit(value=True))
+    )
+    both = pl.concat([pairs.with_columns(confirmed=pl.lit(value=False)), confirmed], how="diagonal")
+    return observed, apply(spec.relate(both), resolved)
+
+
+def _provenance(query_ids: pl.DataFrame, passage_ids: pl.DataFrame) -> pl.DataFrame:
+    tables = [("queries", query_ids), ("corpus", passage_ids)]
+    return (
+        pl
+        .concat([ids.select("_id", "upstream_id").with_columns(table=pl.lit(name)) for name, ids in tables])
+        .select("table", "_id", "upstream_id")
+        .sort("table", "_id", "upstream_id")
+    )

@@ -1,0 +1,1 @@
+"""Submissions of Reddit: ids to texts on the user's own machine, and ledgers of their states."""

@@ -1,0 +1,321 @@
+"""Asking Reddit for submissions by id, through the real PRAW, with patience.
+
+prawcore itself keeps to the rate limit that Reddit's headers tell, refreshes tokens, and repeats a request
+twice after a failure of the server or the network. What it does not do is done here: waiting after 429,
+longer patience, and checking that an answer is one. Credentials are PRAW's own settings (praw.ini, or the
+variables praw_client_id, praw_client_secret, praw_user_agent, praw_site); no message holds one of them.
+"""
+
+from __future__ import annotations
+
+import configparser
+import datetime
+import ipaddress
+import time
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from builders.errors import RemoteError, UsageError
+from builders.reddit.headers import Pace, repaired
+from builders.sources.patterns import shown
+
+if TYPE_CHECKING:
+    import praw
+    import requests
+
+MOST_IDS = 100
+"""As many ids as Reddit answers in one request."""
+_ATTEMPTS = 6
+_LONGEST_PAUSE = 900.0
+"""Seconds; who is told to wait longer is told when to come back."""
+_LONGEST_IN_ALL = 3600.0
+_LONG_PAUSE = 10.0
+"""From so many seconds on, a pause is told."""
+_UNTOLD_PAUSE = 60.0
+"""Seconds to wait after a 429 that does not say how long."""
+_WORTH_ANOTHER = frozenset({408, 500, 502, 503, 504, 520, 522})
+_CREDENTIALS = (
+    "Create an app at https://www.reddit.com/prefs/apps and set praw_client_id, praw_client_secret and "
+    "praw_user_agent (such as `linux:mteb-de:1.0 (by u/NAME)`), or write them into praw.ini."
+)
+_RESUME = "Run the same command again later; what has been answered is kept."
+_SENT = ("client_id", "client_secret", "user_agent")
+"""Settings that travel in headers, which hold no line break and nothing outside Latin-1."""
+
+
+class ComeBackLater(RemoteError):
+    """Reddit asks to wait for longer than a run waits; another request now would be against its word."""
+
+
+def _silent(line: str) -> None:
+    """Tell nobody."""
+
+
+class RedditClient:
+    """A connection to Reddit; use it as a context manager, or close it.
+
+    Args:
+        reddit: PRAW's client.
+        session: Its connections.
+        pace: What its last answer told.
+        sleep: Waits the given seconds before a request is repeated.
+        say: Told of each pause that takes long.
+    """
+
+    def __init__(
+        self,
+        reddit: praw.Reddit,
+        session: requests.Session,
+        pace: Pace,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        say: Callable[[str], None] = _silent,
+    ) -> None:
+        self._reddit = reddit
+        self._session = session
+        self._pace = pace
+        self._sleep = sleep
+        self._say = say
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+    def info(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Ask for submissions.
+
+        Args:
+            ids: At most `MOST_IDS`, without the prefix "t3_".
+
+        Returns:
+            The fields of each submission that Reddit knows, in its order. The others are not in the answer;
+            an answer that holds none at all is for the caller to judge.
+
+        Raises:
+            UsageError: The credentials are wrong, or may not be used for this.
+            ComeBackLater: Reddit asks to wait for longer than 15 minutes, or an hour in all.
+            RemoteError: Reddit could not be reached, failed several times, or answered something else.
+        """
+        if not 0 < len(ids) <= MOST_IDS:
+            raise UsageError(f"{len(ids)} ids asked for at once, not 1 to {MOST_IDS}")
+        waited = 0.0
+        for attempt in range(_ATTEMPTS):
+            self._mind("no request is left in this window", self._pace.left(), 0.0)  # prawcore waits for it
+            try:
+                return _children(self._ask(ids), frozenset(ids))
+            except _Again as failure:
+                reason = failure.reason
+                pause = float(2**attempt) if failure.pause is None else failure.pause
+            if attempt < _ATTEMPTS - 1:
+                self._mind(reason, pause, waited)
+                self._sleep(pause)
+                waited += pause
+        raise RemoteError(f"Reddit: gave up after {_ATTEMPTS} attempts ({reason})", hint=_RESUME)
+
+    def _mind(self, reason: str, pause: float, waited: float) -> None:
+        """Tell of a long pause, or end the run where it would be too long."""
+        if pause < _LONG_PAUSE:
+            return
+        then = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=pause + 1)
+        if pause > _LONGEST_PAUSE or waited + pause > _LONGEST_IN_ALL:
+            problem = f"Reddit asks to wait until {then:%Y-%m-%d %H:%M:%S} UTC ({reason})"
+            hint = "Run the same command again then; what has been answered is kept."
+            raise ComeBackLater(problem, hint=hint)
+        self._say(f"waiting {pause:,.0f} seconds, until {then:%H:%M:%S} UTC: {reason}")
+
+    def _ask(self, ids: Sequence[str]) -> object:
+        import praw.exceptions
+        import prawcore
+
+        params: dict[str, str | int] = {"id": ",".join(f"t3_{name}" for name in ids)}
+        try:
+            return self._reddit.request(method="GET", path="api/info/", params=params)
+        except prawcore.OAuthException:
+            raise UsageError("Reddit refused the credentials", hint=_CREDENTIALS) from None
+        except prawcore.RequestException as error:
+            raise _Again(_network(error.original_exception)) from None
+        except prawcore.ResponseException as error:
+            raise _meaning(error.response) from None
+        except (prawcore.PrawcoreException, praw.exceptions.PRAWException) as error:
+            raise RemoteError(f"Reddit's client failed: {type(error).__name__}", hint=_RESUME) from None
+        except (KeyError, TypeError, ValueError, AttributeError, AssertionError):  # PRAW trusts what it reads
+            raise _Again("the answer is not one of Reddit's") from None
+
+
+class _Again(Exception):
+    """A request failed in a way that may pass."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.pause = pause
+
+
+def connect(
+    *,
+    url: str | None = None,
+    timeout: float | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    say: Callable[[str], None] = _silent,
+) -> RedditClient:
+    """Return a client; nothing is asked yet.
+
+    Args:
+        url: What stands in for both of Reddit's addresses; https, or http on this machine.
+        timeout: Seconds without an answer that count as a failure; None for PRAWCORE_TIMEOUT, or 16.
+        sleep: Waits the given seconds before a request is repeated.
+        say: Told of each pause of 10 seconds and more.
+
+    Raises:
+        UsageError: PRAW has no credentials, one holds a character that cannot be sent, its settings cannot be
+            read, or `url` is no address for them.
+    """
+    import praw
+    import praw.exceptions
+    import prawcore
+
+    if url is not None:
+        _refuse_foreign(url)
+    # Both are always given, so that a praw.ini in the current folder cannot lead the credentials elsewhere.
+    addresses = {
+        "oauth_url": "https://oauth.reddit.com" if url is None else url.rstrip("/"),
+        "reddit_url": "https://www.reddit.com" if url is None else url.rstrip("/"),
+    }
+    pace = Pace()
+    session = _session(pace, direct=url is not None)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The praw.ini in the current working directory")
+            reddit = praw.Reddit(
+                check_for_updates=False,
+                requestor_class=_requestor(timeout),
+                requestor_kwargs={"session": session},
+                **addresses,
+            )
+    except praw.exceptions.MissingRequiredAttributeException as error:
+        names = ("client_id", "client_secret", "user_agent")
+        missing = next((name for name in names if repr(name) in str(error)), "a setting")
+        raise UsageError(f"no credentials for Reddit: {missing} is missing", hint=_CREDENTIALS) from None
+    except configparser.NoSectionError:
+        hint = "Correct the variable praw_site, or unset it."
+        raise UsageError("praw.ini has no section of the name that praw_site gives", hint=hint) from None
+    except (configparser.Error, UnicodeDecodeError, OSError) as error:  # their texts may hold a secret
+        problem = f"praw.ini cannot be read ({type(error).__name__})"
+        raise UsageError(problem, hint=_CREDENTIALS) from None
+    except (prawcore.InvalidInvocation, ValueError):
+        raise UsageError("PRAW does not accept a setting of praw.ini", hint=_CREDENTIALS) from None
+    _refuse_unsendable(reddit)
+    return RedditClient(reddit, session, pace, sleep=sleep, say=say)
+
+
+def _refuse_unsendable(reddit: praw.Reddit) -> None:
+    for name in _SENT:
+        value = str(getattr(reddit.config, name) or "")
+        latin = value.encode("latin-1", "ignore").decode("latin-1") == value
+        if not (latin and value.isprintable() and value == value.strip()):
+            problem = f"{name}: a line break, a blank at an end, or a character that cannot be sent"
+            raise UsageError(problem, hint=_CREDENTIALS)
+
+
+def _requestor(timeout: float | None) -> Any:  # noqa: ANN401  prawcore is imported late
+    """PRAW passes its own time-out to every request, which only PRAWCORE_TIMEOUT at its import can change."""
+    import prawcore
+
+    if timeout is None:
+        return prawcore.Requestor
+
+    class Impatient(prawcore.Requestor):
+        def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401
+            return super().request(*args, **(kwargs | {"timeout": timeout}))
+
+    return Impatient
+
+
+def _session(pace: Pace, *, direct: bool) -> requests.Session:
+    import requests
+
+    session = requests.Session()
+    session.trust_env = not direct  # a stand-in is reached without a proxy
+    session.hooks["response"] += [repaired, pace.note]
+    return session
+
+
+def _refuse_foreign(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise UsageError(f"{shown(url)}: not an address for Reddit's stand-in") from None
+    if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))):
+        return
+    hint = "Give an https address, or an http one on this machine: the credentials are sent there."
+    raise UsageError(f"{shown(url)}: not an address for Reddit's stand-in", hint=hint)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _network(error: BaseException) -> str:
+    import requests
+
+    match error:
+        case requests.Timeout():
+            return "no answer in time"
+        case requests.ConnectionError():
+            return "no connection, or it was cut"
+    return f"the request failed: {type(error).__name__}"
+
+
+def _meaning(response: requests.Response) -> Exception:
+    """What a refusal means: worth another attempt, wrong credentials, or final."""
+    status = response.status_code
+    if status == 429:
+        told = response.headers.get("retry-after") or response.headers.get("x-ratelimit-reset")
+        return _Again("too many requests (429)", _UNTOLD_PAUSE if told is None else float(told))
+    if status in _WORTH_ANOTHER:
+        return _Again(f"the server failed ({status})")
+    if status in {200, 201, 202}:
+        return _Again("the answer is not JSON")
+    if status in {401, 403}:
+        return UsageError(f"Reddit refused the credentials ({status})", hint=_CREDENTIALS)
+    return RemoteError(
+        f"Reddit answered {status}", hint="Check the address and the proxy; then run it again."
+    )
+
+
+def _children(body: object, asked: Collection[str]) -> list[dict[str, Any]]:
+    """Return the submissions in a Listing.
+
+    Raises:
+        _Again: It is none, or holds what was not asked for. Never is that "all missing".
+    """
+    match body:
+        case {"kind": "Listing", "data": {"children": list(children)}}:
+            pass
+        case _:
+            raise _Again("the answer is not a Listing")
+    found = []
+    for child in children:
+        match child:
+            case {"kind": "t3", "data": {"id": str(name), **_fields} as data} if name in asked:
+                found.append(data)
+            case _:
+                raise _Again("the answer holds what was not asked for")
+    return found

@@ -1,0 +1,170 @@
+"""The dated ledger: which submissions there were on a day, under which label, and not a word of them.
+
+It is the pinned source of labels and sets, since ids alone carry no label. Each line tells where its answer
+comes from, so that a ledger which did not come from Reddit, or from archives of it, can never be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from pathlib import Path
+
+import polars as pl
+
+from builders.errors import SourceMissing, SourceSchema, StorageError
+from builders.files import write_bytes
+from builders.reddit.submission import ARCHIVE, SUBMISSION_ID, SUBREDDIT, Status, Submission
+from builders.text_files import text_lines
+
+COLUMNS = ("id", "status", "subreddit", "checked", "origin", "archive")
+SCHEMA = pl.Schema(dict.fromkeys(COLUMNS, pl.String))
+
+
+class Origin(StrEnum):
+    """Where an answer comes from: Reddit, a known archive of submissions, or what stood in for either."""
+
+    API = "api"
+    DUMP = "dump"
+    STAND_IN = "stand-in"
+
+
+_HEADER = "\t".join(COLUMNS)
+_EXPECTED = f"The file has the columns {', '.join(COLUMNS)}, separated by tabs, and one submission a line."
+_RULES = {
+    "not the id of a submission": ("id", rf"\A(?:{SUBMISSION_ID.pattern})\z"),
+    "not a status": ("status", rf"\A(?:{'|'.join(Status)})\z"),
+    "not the name of a subreddit": ("subreddit", rf"\A(?:{SUBREDDIT.pattern})?\z"),
+    "not a date": ("checked", r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"),
+    "not an origin": ("origin", rf"\A(?:{'|'.join(Origin)})\z"),
+    "not the name of a dump with its sha256": ("archive", rf"\A(?:{ARCHIVE.pattern})?\z"),
+}
+
+
+def statuses(
+    entries: Iterable[Submission], *, archives: Collection[str] = (), stand_in: bool = False
+) -> pl.DataFrame:
+    """Return the dated ledger of submissions.
+
+    Args:
+        entries: One for each id.
+        archives: The sha256 of dumps that are known to be archives of Reddit; any other dump is a stand-in.
+        stand_in: Whether they come from a stand-in for Reddit, or are made up.
+
+    Returns:
+        `id`, `status`, `subreddit` (empty where it is not known), `checked` (an ISO date: of the answer, or
+        the day on which an archive was read), `origin` and `archive` (name and sha256 of a dump), all String,
+        sorted by id.
+    """
+    rows = [
+        (
+            entry.id,
+            entry.status.value,
+            entry.subreddit,
+            entry.checked.isoformat(),
+            (Origin.STAND_IN if stand_in or is_made_up(entry, archives) else Origin(entry.origin)).value,
+            entry.archive,
+        )
+        for entry in entries
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("id")
+
+
+def write_statuses(path: Path, frame: pl.DataFrame) -> None:
+    """Write the dated ledger, atomically; equal rows are equal bytes.
+
+    Raises:
+        SourceSchema: A value has a wrong form, so that it could not be read again; nothing is written.
+        StorageError: `path` cannot be written.
+    """
+    _refuse_wrong(path, frame.select(COLUMNS).sort("id").with_row_index("number", offset=2))
+    text = (
+        frame.select(COLUMNS).sort("id").write_csv(separator="\t", quote_style="never", line_terminator="\n")
+    )
+    write_bytes(path, text.encode())
+
+
+def read_statuses(path: Path) -> pl.DataFrame:
+    """Read a dated ledger, strictly but for a byte order mark, CRLF and blank lines.
+
+    Returns:
+        As `statuses`.
+
+    Raises:
+        SourceMissing: There is no such file.
+        SourceSchema: Its header is another one, a line has more or fewer fields, a field has a wrong form, or
+            an id stands there twice.
+        StorageError: It cannot be read.
+    """
+    lines = _lines(path)
+    first, header = lines[0] if lines else (1, "")
+    if header != _HEADER:
+        raise SourceSchema(
+            f"{path}, line {first}: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
+        )
+    parts = pl.col("line").str.split("\t")
+    frame = pl.DataFrame(lines[1:], schema={"number": pl.UInt32, "line": pl.String}, orient="row")
+    _refuse(path, frame.filter(parts.list.len() != len(COLUMNS)), "line", f"not {len(COLUMNS)} fields")
+    fields = frame.select(
+        "number", *(parts.list.get(i, null_on_oob=True).alias(c) for i, c in enumerate(COLUMNS))
+    )
+    _refuse_wrong(path, fields)
+    return fields.select(COLUMNS).sort("id")
+
+
+def is_made_up(entry: Submission, archives: Collection[str]) -> bool:
+    """Say whether an answer comes from a dump that nobody knows as an archive of Reddit.
+
+    Args:
+        entry: The answer.
+        archives: As in `statuses`.
+    """
+    return entry.origin == "dump" and entry.archive.rpartition("@")[2] not in archives
+
+
+def is_stand_in(path: Path, archives: Collection[str] = ()) -> bool:
+    """Say whether an answer of a dated ledger comes from a stand-in: such a ledger may be rehearsed only.
+
+    Args:
+        path: The dated ledger.
+        archives: As in `statuses`.
+
+    Raises:
+        As `read_statuses`.
+    """
+    told = read_statuses(path)
+    unknown = ~pl.col("archive").str.split("@").list.last().is_in(list(archives))
+    made_up = (pl.col("origin") == Origin.STAND_IN) | ((pl.col("origin") == Origin.DUMP) & unknown)
+    return not told.filter(made_up).is_empty()
+
+
+def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:
+    for problem, (column, pattern) in _RULES.items():
+        _refuse(path, fields.filter(~pl.col(column).str.contains(pattern)), column, problem)
+    date = pl.col("checked").str.to_date("%Y-%m-%d", strict=False)
+    _refuse(path, fields.filter(date.is_null()), "checked", "not a date")
+    _refuse(path, fields.filter(~pl.col("id").is_first_distinct()), "id", "stands there twice")
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    try:
+        data = path.read_bytes()
+        lines = text_lines(data)
+    except FileNotFoundError as error:
+        hint = "Run `mteb-de hydrate subreddit` first, or name the ledger."
+        raise SourceMissing(f"{path}: no such file", hint=hint) from error
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=_EXPECTED) from error
+    if data and not data.endswith(b"\n"):
+        raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
+    return lines
+
+
+def _refuse(path: Path, wrong: pl.DataFrame, column: str, problem: str) -> None:
+    if wrong.height:
+        first = wrong.row(0, named=True)
+        raise SourceSchema(
+            f"{path}, line {first['number']}: {first[column][:40]!r} ({column}): {problem}", hint=_EXPECTED
+        )

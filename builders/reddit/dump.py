@@ -1,0 +1,184 @@
+"""Dumps of submissions: Pushshift and Arctic Shift, `RS_*.zst`, one submission a line."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from builders.errors import SourceError, SourceMissing
+from builders.files import sha256
+from builders.reddit.reading import submission
+from builders.reddit.submission import Submission
+from builders.text_files import numbered, parse_json
+
+MOST_BAD = 0.01
+"""Share of the lines of a dump that may be no submissions: one of 2011 has a line that begins with NULs."""
+_LONGEST_WINDOW = 1 << 31
+_CHUNK = 1 << 10
+"""Small, since a hostile file unpacks each chunk to up to 32,000 times its size at once."""
+_LONGEST_LINE = 1 << 26
+_EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
+"""Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME = 80
+_FETCH = "Fetch it again; nothing of an incomplete dump is used."
+_LOOK = "Fetching it again will not help if it was published so: look at the file."
+_WAIVE = f"{_LOOK} To read what is whole nevertheless, pass --bad-lines."
+_SHOWN = 5
+
+
+def _silent(message: str) -> None:
+    """Tell nobody."""
+
+
+def read_dumps(
+    paths: Sequence[Path],
+    wanted: Collection[str],
+    *,
+    checked: datetime.date,
+    say: Callable[[str], None] = _silent,
+    most_bad: float = MOST_BAD,
+) -> Iterator[Submission]:
+    """Read the wanted submissions out of dumps, in their order.
+
+    The memory needed does not grow with the dumps. Every line is looked at, also of what is not wanted. What
+    was deleted after a dump was made cannot be seen in it. Lines that are no submission are counted and
+    passed over, since dumps were published with such lines; blank ones do not count.
+
+    Args:
+        paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
+        wanted: Ids without the prefix "t3_".
+        checked: The day of reading, which the answers get where a dump does not tell when it was made.
+        say: Told of the lines of a dump that were passed over: how many, and which.
+        most_bad: Share of the lines that may be passed over.
+
+    Yields:
+        The wanted ones that are there; one may come several times.
+
+    Raises:
+        SourceMissing: There is no such file.
+        SourceError: It is no Zstandard file, is cut off, holds nothing, or more of its lines than `most_bad`
+            are no objects of JSON with an id.
+    """
+    names = frozenset(wanted)
+    for path in paths:
+        lines = 0
+        bad = _Bad()
+        for number, line in numbered(_lines(path)):
+            lines += 1
+            data = _parsed(line)
+            if isinstance(data, str):
+                bad.add(number, data)
+            elif data["id"] in names:
+                yield submission(data, origin="dump", checked=_day(data, checked))
+        if not lines:
+            raise SourceError(f"{path}: holds no submission", hint=_FETCH)
+        if bad.count:
+            told = f"{path}: {bad.count:,} of {lines:,} lines are no submissions: {bad}"
+            if bad.count > most_bad * lines:
+                raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
+            say(f"{told}; passed over")
+
+
+@dataclass(slots=True)
+class _Bad:
+    """Lines that are no submissions: how many, and the first of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, number: int, problem: str) -> None:
+        self.count += 1
+        if len(self.first) < _SHOWN:
+            self.first.append(f"line {number:,} ({problem})")
+
+    def __str__(self) -> str:
+        return ", ".join([*self.first, *["…"] * (self.count > len(self.first))])
+
+
+def archive_of(path: Path) -> str:
+    """Return the name and sha256 of a dump, as `Submission` keeps them.
+
+    Raises:
+        SourceMissing: There is no such file.
+        StorageError: It cannot be read.
+    """
+    if not path.is_file():
+        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.")
+    return f"{_NO_NAME.sub('_', path.name)[-_LONGEST_NAME:]}@{sha256(path)}"
+
+
+def _day(data: Mapping[str, Any], read: datetime.date) -> datetime.date:
+    """Return the day on which a submission was fetched for a dump, which was before the dump is read."""
+    meta = data.get("_meta")
+    later = meta.get("retrieved_2nd_on") if isinstance(meta, Mapping) else None
+    for seconds in (later, data.get("retrieved_on"), data.get("retrieved_utc")):
+        if isinstance(seconds, int | float) and _EARLIEST <= seconds <= _LATEST:
+            return min(read, datetime.datetime.fromtimestamp(seconds, datetime.UTC).date())
+    return read
+
+
+def _parsed(line: bytes) -> dict[str, Any] | str:
+    """Return the object of a line, or what is wrong with it."""
+    try:
+        data = parse_json(line)
+    except ValueError:
+        return "not JSON in UTF-8"
+    if not isinstance(data, dict):
+        return "not an object"
+    return data if isinstance(data.get("id"), str) else "without an id"
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Split at line breaks of bytes, so that no character is torn where a chunk ends."""
+    pending: list[bytes] = []
+    size = 0
+    for piece in _unpacked(path):
+        first, *others = piece.split(b"\n")
+        pending.append(first)
+        size += len(first)
+        if size > _LONGEST_LINE:
+            raise SourceError(f"{path}: a line has more than {_LONGEST_LINE:,} bytes", hint=_LOOK)
+        if others:
+            yield b"".join(pending)
+            yield from others[:-1]
+            pending, size = [others[-1]], len(others[-1])
+    if size:
+        yield b"".join(pending)
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    import zstandard
+
+    try:
+        with path.open("rb") as file:
+            yield from _frames(file, path)
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.") from error
+    except zstandard.ZstdError as error:
+        raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def _frames(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """Unpack frame by frame: the library's own reader ends a file that is cut off without a word."""
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+    frame = None
+    empty = True
+    while chunk := file.read(_CHUNK):
+        empty = False
+        while chunk:
+            frame = frame or unpacker.decompressobj()
+            yield frame.decompress(chunk)
+            chunk = frame.unused_data if frame.eof else b""
+            if frame.eof:
+                frame = None
+    if frame is not None or empty:
+        raise SourceError(f"{path}: the file is cut off", hint=_FETCH)

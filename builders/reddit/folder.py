@@ -1,0 +1,269 @@
+"""The folder of hydrated texts: tables in the published layout, a card, and what is left of each set."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+import yaml
+from pydantic import ValidationError
+
+from builders import files
+from builders.errors import StorageError, UsageError
+from builders.lock import manifest
+from builders.lock.model import Frozen, PersonalReport
+from builders.parquet import encode, read_frame
+from builders.reddit.shares import Filled, SetShare
+from builders.reddit.submission import SUBMISSION_ID
+from builders.spec import RELEASES
+from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, published_path
+
+NAME = "hydrated.json"
+TAKEDOWN = "takedown.txt"
+LOCK = ".lock"
+_README = "README.md"
+_KINDS = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
+_OWNER_ONLY = 0o700
+_OF_A_RELEASE = frozenset({"release", "locks", "files"})
+_SPLIT = "test"
+_BODY = """
+# Hydrated texts of {name}
+
+Posts of users of Reddit, fetched on this machine. They belong to those who wrote them: do not publish them,
+and do not pass them on. Run `mteb-de recheck {name}` from time to time; it takes out what has been deleted.
+
+`{record}` says which share of each set is left.
+"""
+_MADE_UP = """
+A stand-in for Reddit, or a dump that is not known as an archive of it, gave texts: they tell nothing of
+Reddit.
+"""
+
+
+class Hydrated(Frozen):
+    """What a folder of hydrated texts holds.
+
+    Attributes:
+        schema_version: Of this document.
+        config: The builder's name.
+        origin: Where the sets come from: a repository, tag and commit, "a release folder", or "the upstream's
+            list".
+        date: The day on which the texts were written.
+        compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
+            there, say nothing.
+        stand_in: Whether a stand-in for Reddit, or a dump that is not known as an archive of it, gave texts.
+        sets: What is left of each published set.
+        gone: How many published ids have no text, by reason.
+        personal: What was replaced in the texts.
+    """
+
+    schema_version: int = 1
+    config: str
+    origin: str
+    date: datetime.date
+    compared: bool = True
+    stand_in: bool = False
+    sets: tuple[SetShare, ...]
+    gone: dict[str, int]
+    personal: PersonalReport
+
+
+def refuse_release(out: Path) -> None:
+    """Keep texts out of what is published, also where a link leads there.
+
+    Raises:
+        UsageError: A folder is, lies in, or is called like, the folder of a release.
+    """
+    real = Path(os.path.realpath(out))
+    lies_in = [
+        folder
+        for place in (real, out.absolute())
+        for folder in (place, *place.parents)
+        if _is_release(folder / manifest.NAME)
+    ]
+    if lies_in or real.name in RELEASES:
+        raise UsageError(
+            f"{out} lies in the release {lies_in[0] if lies_in else real}, and texts must never be published",
+            hint="Choose another folder with --out.",
+        )
+
+
+def _is_release(path: Path) -> bool:
+    """Say whether a file is the manifest of a release, of any version; others have files of that name too.
+
+    One that cannot be opened counts: rather no texts than texts in a release.
+    """
+    try:
+        told = json.loads(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, ValueError, RecursionError):
+        return False
+    except OSError:
+        return True
+    return isinstance(told, dict) and _OF_A_RELEASE <= told.keys()
+
+
+def refuse_foreign(out: Path, config: str) -> None:
+    """Keep other people's files from being overwritten, and texts from lying among them.
+
+    Raises:
+        UsageError: The folder holds something, and nothing that hydrating left there.
+        StorageError: It cannot be read.
+    """
+    if any((out / name).exists() for name in (NAME, TAKEDOWN, *_tables(config))):
+        return
+    foreign = {*_names(out) - {LOCK, config}, *_names(out / config) - set(_KINDS)}
+    if foreign:
+        raise UsageError(
+            f"{out} holds {min(foreign)!r}, and no hydrated texts: it is not a folder for them",
+            hint="Choose another folder with --out: a new one, an empty one, or that of an earlier run.",
+        )
+
+
+def make_ready(out: Path, config: str) -> None:
+    """Close a folder to others, and take away the parts of texts that a killed run has left.
+
+    Only for who holds it.
+
+    Raises:
+        StorageError: It cannot be changed.
+    """
+    try:
+        out.chmod(_OWNER_ONLY)
+    except OSError as error:
+        raise files.unwritable(out, error) from error
+    files.sweep(out)
+    for table in _tables(config):
+        files.sweep((out / table).parent)
+
+
+def remove_texts(out: Path, config: str) -> bool:
+    """Remove text tables, and what a killed run has left of them; say whether there were any.
+
+    Raises:
+        StorageError: One cannot be removed.
+    """
+    tables = [out / published_path(config, kind, _SPLIT) for kind in CLUSTERING.values()]
+    found = [table for table in tables if table.exists()]
+    for table in tables:
+        files.sweep(table.parent)
+    for table in found:
+        files.remove(table)
+    return bool(found)
+
+
+def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: Filled) -> None:
+    """Write the tables of a config, the card, and what is left; the record goes first and comes last.
+
+    The ids come before the texts: where there are texts, a later run can say of which posts they are.
+
+    Args:
+        out: The folder.
+        record: What the tables hold.
+        published: ``submission_ids``, ``labels``: the published sets, kept beside the texts for `recheck`.
+        filled: The text tables.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    files.remove(out / NAME)
+    make_ready(out, record.config)
+    texts = {kind: filled.tables[variant] for variant, kind in CLUSTERING.items()}
+    for kind, frame in ({Kind.CLUSTERING_IDS: published} | texts).items():
+        data, _ = encode(Table(record.config, kind, _SPLIT, frame))
+        files.write_bytes(out / published_path(record.config, kind, _SPLIT), data)
+    files.write_bytes(out / _README, _card(record).encode())
+    files.write_json(out / NAME, record.model_dump(mode="json"))
+
+
+def read_record(out: Path) -> Hydrated | None:
+    """Return what a folder says of itself, or None where nothing was hydrated, or the writing was cut.
+
+    Raises:
+        StorageError: It is no such record.
+    """
+    try:
+        return Hydrated.model_validate_json((out / NAME).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        hint = "Hydrate again."
+        raise StorageError(f"{out / NAME}: not the record of hydrated texts", hint=hint) from error
+
+
+def sets_in(folder: Path, config: str) -> pl.DataFrame | None:
+    """Return the published sets of ids that a folder holds, or None.
+
+    Raises:
+        StorageError: The table is damaged.
+    """
+    path = folder / published_path(config, Kind.CLUSTERING_IDS, _SPLIT)
+    return checked_sets(path) if path.is_file() else None
+
+
+def checked_sets(path: Path) -> pl.DataFrame:
+    """Read a table of published ids.
+
+    Raises:
+        StorageError: It is damaged, or another table.
+    """
+    frame = read_frame(path)
+    if frame.schema != pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]):
+        columns = ", ".join(SCHEMAS[Kind.CLUSTERING_IDS].names)
+        raise StorageError(f"{path}: not a table of {columns}", hint="Look whether it is the right file.")
+    return frame
+
+
+def read_takedown(out: Path) -> set[str]:
+    """Return the ids that were listed to be taken down; there may be none.
+
+    Raises:
+        StorageError: The list cannot be read.
+    """
+    try:
+        text = (out / TAKEDOWN).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise StorageError(f"{out / TAKEDOWN}: cannot be read ({error.strerror or error})") from error
+    return set(filter(SUBMISSION_ID.fullmatch, re.split(r"\s", text)))
+
+
+def write_takedown(out: Path, ids: Iterable[str]) -> None:
+    """Write the published ids whose submissions are gone, one a line.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    files.write_bytes(out / TAKEDOWN, "".join(f"{one}\n" for one in ids).encode())
+
+
+def _tables(config: str) -> list[str]:
+    return [published_path(config, kind, _SPLIT) for kind in _KINDS]
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir()}
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        hint = "Choose another folder with --out."
+        raise StorageError(f"{folder}: cannot be read ({error.strerror or error})", hint=hint) from error
+
+
+def _card(record: Hydrated) -> str:
+    name = record.config
+    configs = [
+        {
+            "config_name": config_name(name, kind),
+            "data_files": [{"split": _SPLIT, "path": published_path(name, kind, _SPLIT)}],
+        }
+        for kind in _KINDS
+    ]
+    head = yaml.safe_dump({"configs": configs}, sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}{_MADE_UP if record.stand_in else ''}"

@@ -1,0 +1,127 @@
+"""Reading published ids: from the folder of a release, or from the Hub by its tag."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from builders.errors import SourceMissing, UsageError
+from builders.reddit.folder import checked_sets, sets_in
+from builders.reddit.submission import SUBMISSION_ID, SUBREDDIT
+from builders.sources import client
+from builders.spec import Ids
+from builders.tables import Kind, published_path
+
+_TAG = re.compile(r"v[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}", re.ASCII)
+_SHOWN = 80
+_LOOK = "Look whether it is a release of this command."
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Published sets of ids.
+
+    Attributes:
+        sets: ``submission_ids``, ``labels``: lists of str, one row per set.
+        origin: "a release folder", or a repository with its tag and commit.
+    """
+
+    sets: pl.DataFrame
+    origin: str
+
+    def ids(self) -> list[str]:
+        """Return every id once, in order."""
+        return sorted(set(self.sets["submission_ids"].explode().to_list()))
+
+
+def read_published(spec: Ids, place: str, *, offline: bool = False) -> Published:
+    """Return the published sets of a config.
+
+    Args:
+        spec: The config.
+        place: A folder that holds its table, or OWNER/NAME@TAG on the Hub.
+        offline: Read folders only.
+
+    Raises:
+        UsageError: It is neither; or the table holds what is no id or label, or an id twice in a set.
+        SourceMissing: The folder, repository, tag or table is not there; or it is on the Hub, offline.
+        StorageError: The table is damaged.
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    folder = Path(place)
+    if _is_folder(folder):
+        found = _in_folder(spec, folder)
+    else:
+        found = _from_hub(spec, place, offline=offline)
+    problem = next(_problems(found.sets), None)
+    if problem is not None:
+        raise UsageError(f"{place[:_SHOWN]}: {problem}", hint=_LOOK)
+    return found
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _in_folder(spec: Ids, folder: Path) -> Published:
+    for place in (folder, folder / spec.release):
+        found = sets_in(place, spec.name)
+        if found is not None:
+            return Published(found, "a release folder")
+    path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
+    raise SourceMissing(f"{folder}: no {path} there", hint="Name the folder of a release.")
+
+
+def _from_hub(spec: Ids, place: str, *, offline: bool) -> Published:
+    from huggingface_hub import HfApi
+
+    repo, _, tag = place.partition("@")
+    named = repo.count("/") == 1 and all(repo.split("/"))
+    if not (named and _TAG.fullmatch(tag)):
+        hint = "Name a folder that exists, or a repository with the tag of a release: OWNER/NAME@v1.0.0."
+        raise UsageError(f"{place[:_SHOWN]!r} is neither a folder nor OWNER/NAME@TAG", hint=hint)
+    if offline:
+        hint = "Leave out --offline, or name a folder that holds the release."
+        raise SourceMissing(f"{place[:_SHOWN]}: on the Hub, which --offline does not ask", hint=hint)
+    api = HfApi()
+    commit = client.resolve(api, repo, tag)
+    path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
+    with tempfile.TemporaryDirectory(prefix="mteb-de-ids-") as folder:
+        sets = checked_sets(client.download(api, repo, commit, path, Path(folder)))
+    return Published(sets, f"{repo}@{tag} ({commit})")
+
+
+def _problems(sets: pl.DataFrame) -> Iterator[str]:
+    """Say what is wrong with sets: what they hold becomes columns of other tables, and is asked of Reddit."""
+    if sets.is_empty() or any(sets.null_count().row(0)):
+        yield "there is no set, or one is null"
+        return
+    lengths = sets.select(ids=pl.col("submission_ids").list.len(), labels=pl.col("labels").list.len())
+    if lengths.filter((pl.col("ids") != pl.col("labels")) | (pl.col("ids") == 0)).height:
+        yield "ids and labels do not agree"
+        return
+    each = sets.with_row_index("set", offset=1).rename({"submission_ids": "id", "labels": "label"})
+    each = each.explode("id", "label")
+    profile = pl.col("label").str.to_lowercase().str.starts_with("u_")
+    label = _is_like(each["label"], SUBREDDIT.pattern) & ~each.select(profile).to_series()
+    for name, right, what in (
+        ("id", _is_like(each["id"], SUBMISSION_ID.pattern), "the id of a submission"),
+        ("label", label.fill_null(value=False), "the name of a subreddit"),
+    ):
+        for value in each[name].filter(~right).head(1):
+            shown = "null" if value is None else f"{value[:_SHOWN]!a}"
+            yield f"{shown} is not {what}"
+    for number, twice in each.filter(pl.struct("set", "id").is_duplicated()).select("set", "id").iter_rows():
+        yield f"{twice} stands in set {number} more than once"
+
+
+def _is_like(values: pl.Series, pattern: str) -> pl.Series:
+    return values.str.contains(rf"\A(?:{pattern})\z").fill_null(value=False)

@@ -1,1 +1,0 @@
-"""Reddit submissions by id: the client, the ledger, dumps."""
