@@ -15,7 +15,8 @@ from builders.audit import store
 from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict, standing
 from builders.audit.sheet import read_csv, sample_of
 from builders.errors import Refused, UsageError
-from builders.personal import CONTACT, scrub
+from builders.personal import scrub
+from builders.spec import CONTACT
 
 Votes = Mapping[str, Mapping[str, Verdict]]
 """The verdict that counts, by item and auditor (case-folded)."""

@@ -11,10 +11,8 @@ import polars as pl
 
 from builders import checks
 from builders.build.options import (
-    SEED,
     Built,
     Options,
-    Progress,
     by_kind,
     finding_lines,
     funnel_line,
@@ -29,8 +27,9 @@ from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextL
 from builders.personal import gold_set
 from builders.prepare.documents import PreparedDocuments, limit_documents, prepare_documents
 from builders.prepare.sets import DrawnSet, draw, fill, provenance
+from builders.progress import Progress
 from builders.sources import Fetched
-from builders.spec import Clustering
+from builders.spec import SEED, Clustering
 from builders.tables import CLUSTERING, Table
 
 

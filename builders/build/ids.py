@@ -10,10 +10,8 @@ import polars as pl
 
 from builders import checks
 from builders.build.options import (
-    SEED,
     Built,
     Options,
-    Progress,
     by_kind,
     finding_lines,
     funnel_line,
@@ -28,10 +26,10 @@ from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLoc
 from builders.prepare.reasons import Space
 from builders.prepare.retrieval import in_space
 from builders.prepare.sets import DrawnSet, draw, provenance
+from builders.progress import Progress
 from builders.reddit.dated_ledger import read_statuses
-from builders.reddit.id_list import IdsFile
 from builders.sources import Fetched
-from builders.spec import Ids
+from builders.spec import SEED, Ids, IdsFile
 from builders.tables import SCHEMAS, Kind, Table
 from builders.text.digest import digest
 

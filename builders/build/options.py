@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import polars as pl
 
@@ -15,21 +15,6 @@ from builders.lock.committed import FOLDER
 from builders.lock.model import Funnel, Lock
 from builders.spec import ConfigSpec
 from builders.tables import SPLITS, Kind, Table
-
-SEED = 42
-
-
-class Progress(Protocol):
-    """Where a build says what it does."""
-
-    def title(self, text: str) -> None:
-        """Tell what the next steps belong to."""
-
-    def step(self, name: str, *lines: str) -> None:
-        """Tell that a step is done, and what came of it."""
-
-    def tick(self, name: str, done: int, total: int) -> None:
-        """Tell how far a long step is."""
 
 
 @dataclass(frozen=True, slots=True)

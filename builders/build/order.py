@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from builders.build.clustering import build_sets
 from builders.build.ids import build_ids
-from builders.build.options import Built, Options, Progress
+from builders.build.options import Built, Options
 from builders.build.retrieval import build_pairs
 from builders.errors import Refused, UsageError
 from builders.files import exclusive
 from builders.lock.committed import committed_lock, from_upstream
+from builders.progress import Progress
 from builders.sources import Fetched, fetch, is_stand_in, verify_against
 from builders.spec import RELEASES, Clustering, ConfigSpec, Ids
 

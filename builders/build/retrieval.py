@@ -11,10 +11,8 @@ import polars as pl
 from builders import checks
 from builders.audit.citation import audit_path, read_audit
 from builders.build.options import (
-    SEED,
     Built,
     Options,
-    Progress,
     by_kind,
     decisions_line,
     finding_lines,
@@ -32,8 +30,9 @@ from builders.lock.model import Lock, MiningLock
 from builders.prepare.decisions import decisions_path, read_decisions
 from builders.prepare.retrieval import Prepared, limit, prepare
 from builders.prepare.splits import assign, read_splits, remembered
+from builders.progress import Progress
 from builders.sources import Fetched
-from builders.spec import RECIPES, Mining, Retrieval
+from builders.spec import RECIPES, SEED, Mining, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind, Table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from builders.checks.findings import Code, line, ordered
 from builders.checks.frames import kinds_of
 from builders.checks.model import ClusteringSubject, Finding, Severity
 from builders.lock.model import ClusteringLock, SetLock, TextLock
-from builders.prepare.sets import Sampled, SetRule, Within
+from builders.spec import Sampled, SetRule, Within
 from builders.tables import CLUSTERING, Kind
 
 _DRAW = "The build draws these itself: look at the config's `sets` and `compose`."

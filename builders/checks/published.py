@@ -8,8 +8,7 @@ import polars as pl
 
 from builders.checks.findings import Code
 from builders.checks.model import ClusteringSubject, Finding, Severity
-from builders.prepare.sets import Sampled
-from builders.spec import PublishedSets, TextFigures
+from builders.spec import PublishedSets, Sampled, TextFigures
 from builders.tables import CLUSTERING, Kind
 
 TOLERANCE = 0.02

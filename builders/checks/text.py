@@ -9,7 +9,7 @@ import polars as pl
 from builders.checks.findings import Code, line
 from builders.checks.frames import encoded, keyed, stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
-from builders.personal.kinds import PersonalKind
+from builders.spec import PersonalKind
 from builders.tables import Kind
 
 LONG = 10_000

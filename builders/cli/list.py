@@ -10,8 +10,7 @@ import click
 
 from builders import registry
 from builders.cli.output import emit, say_table
-from builders.sources.model import HttpSource, LocalFile, RecordedFile
-from builders.spec import HubSource
+from builders.spec import HttpSource, HubSource, LocalFile, RecordedFile
 
 
 @click.command("list")

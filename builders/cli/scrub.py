@@ -64,7 +64,7 @@ def command(
     column is not there, or is broken.
     """
     from builders.personal.files import scrub_file
-    from builders.personal.kinds import ALL_KINDS, CONTACT
+    from builders.spec import ALL_KINDS, CONTACT
 
     _require_dialect(separator, quote)
     target = out or file.with_name(f"{file.stem}.scrubbed{file.suffix}")

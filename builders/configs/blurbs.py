@@ -8,11 +8,8 @@ import polars as pl
 
 from builders.configs._books import Book, books
 from builders.configs._published import BLURBS
-from builders.personal.kinds import CONTACT
-from builders.prepare.sets import Sampled, Within
 from builders.sources.archive import zip_lines
-from builders.sources.model import RecordedFile
-from builders.spec import Clustering, Documents, Files
+from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, Sampled, Within
 
 ARCHIVE = "germeval2019t1-public-data-final.zip"
 MEMBERS = ("blurbs_train.txt", "blurbs_dev.txt", "blurbs_test.txt")

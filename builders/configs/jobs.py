@@ -6,8 +6,17 @@ import polars as pl
 import pyarrow as pa
 
 from builders.configs._rows import read_rows, refuse_repeated_ids, with_ids
-from builders.personal.kinds import ALL_KINDS
-from builders.spec import EncoderSpec, Files, HubSource, Mining, Part, Records, Relations, Retrieval
+from builders.spec import (
+    ALL_KINDS,
+    EncoderSpec,
+    Files,
+    HubSource,
+    Mining,
+    Part,
+    Records,
+    Relations,
+    Retrieval,
+)
 from builders.text.titles import leak_key, merge_key, relevance_key
 
 RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided

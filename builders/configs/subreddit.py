@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from builders.personal.kinds import ALL_KINDS
-from builders.prepare.sets import Grouped
 from builders.reddit.clean import clean
 from builders.reddit.dated_ledger import is_stand_in
-from builders.reddit.id_list import IdsFile
 from builders.reddit.id_list import read as read_file
-from builders.sources.model import HttpSource, LocalFile
-from builders.spec import Files, Ids
+from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
 
 LIST = "submission_ids.txt"
 LEDGER = "subreddit.ledger.tsv"

@@ -5,11 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from builders.configs._published import TENKGNAD
-from builders.personal.kinds import CONTACT
-from builders.prepare.sets import Sampled
 from builders.sources.database import read_table
-from builders.sources.model import RecordedFile
-from builders.spec import Clustering, Documents, Files
+from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, Sampled
 from builders.text.markup import element_text, paragraphs
 
 DATABASE = "corpus.sqlite3"

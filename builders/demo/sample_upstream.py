@@ -14,8 +14,7 @@ from builders.demo import sample_clustering, sample_reddit
 from builders.demo.postings import postings
 from builders.parquet import to_bytes
 from builders.sources.folder import dataset_folder
-from builders.sources.model import LocalFile
-from builders.spec import ConfigSpec, HubSource
+from builders.spec import ConfigSpec, HubSource, LocalFile
 
 POSTINGS = 600
 _SEED = 1

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builders import registry
-from builders.build.order import Options, Progress, build
+from builders.build.order import Options, build
 from builders.demo.sample_reddit import CHECKED, DUMP
 from builders.demo.sample_upstream import lacking, lay_out
 from builders.describe.target import Target
 from builders.lock.model import Lock
+from builders.progress import Progress
 from builders.reddit.folder import Hydrated
 from builders.reddit.run import Options as Hydration
 from builders.reddit.run import hydrate

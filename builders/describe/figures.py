@@ -14,9 +14,8 @@ from builders.describe.markdown import Markdown, code, link, share, table
 from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
-from builders.personal.kinds import PersonalKind
 from builders.prepare.reasons import ROWS
-from builders.spec import Retrieval
+from builders.spec import PersonalKind, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 LOW_YIELD = 0.5

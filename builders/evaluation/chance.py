@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from builders.build.options import SEED, Progress
 from builders.evaluation import pipelines as ways
 from builders.evaluation.clustering import NumberedSet, numbered, summed_up, unique_texts, v_measure
 from builders.evaluation.model import ClusteringResult, EncoderFacts, SetScore
+from builders.progress import Progress
+from builders.spec import SEED
 
 DIMENSIONS = 16
 """Of random vectors. In more dimensions k-means makes more uneven clusters of them, and chance is smaller:

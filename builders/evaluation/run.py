@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders.build.options import Progress
 from builders.encoders import Encoder
 from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError, UsageError
 from builders.evaluation import clustered
@@ -29,6 +28,7 @@ from builders.evaluation.store import SearchChance, read_chance, read_result
 from builders.evaluation.work import SEARCHED, Options, Table
 from builders.lock.model import EncoderLock, Lock
 from builders.plots.svg import label
+from builders.progress import Progress
 from builders.spec import ConfigSpec, Retrieval
 from builders.tables import CLUSTERING, SPLITS, kind_of
 

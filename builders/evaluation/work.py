@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders.build.options import SEED, Progress
 from builders.encoders import Encoder, Role, encode_cached
 from builders.evaluation.candidates import Candidate
 from builders.evaluation.clustering import read_sets_at
@@ -30,7 +29,8 @@ from builders.evaluation.store import (
 )
 from builders.lock.model import Lock
 from builders.plots.svg import label
-from builders.spec import Retrieval
+from builders.progress import Progress
+from builders.spec import SEED, Retrieval
 from builders.tables import CLUSTERING, Kind, config_name
 
 SEARCHED = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS)

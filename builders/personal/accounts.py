@@ -8,9 +8,9 @@ from itertools import chain
 
 from builders.personal.checks import SEPARATORS
 from builders.personal.iban import IBAN_LENGTHS
-from builders.personal.kinds import PersonalKind
 from builders.personal.quantities import counted
 from builders.personal.scan import LEFT_OF_ZONE, OTHER_WORDS, Scan, Span
+from builders.spec import PersonalKind
 
 _IBAN = re.compile(
     r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"

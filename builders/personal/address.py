@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.quantities import UNIT, counted_noun
 from builders.personal.scan import Scan, Span
 from builders.personal.words import LOWER, UPPER
+from builders.spec import PersonalKind
 
 _WIDTH = 64
 _BLANK = " \u00a0\t"

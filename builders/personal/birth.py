@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 _S = r"[ \u00a0]?"
 _MONTH = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from builders.personal import accounts, address, birth, ip, mail, names, numbers, phone, plates, urls
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 DETECTORS: Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]] = {
     PersonalKind.URL: urls.find,

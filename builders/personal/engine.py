@@ -16,9 +16,9 @@ from itertools import accumulate, groupby
 
 import polars as pl
 
-from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.personal.scan import OPAQUE, ROW_END, Scan, Span
 from builders.personal.view import View, is_plain
+from builders.spec import ALL_KINDS, PersonalKind
 
 SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
 _BATCH = 1 << 20

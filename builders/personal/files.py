@@ -19,9 +19,9 @@ from builders import files
 from builders.errors import UsageError
 from builders.lock.model import Frozen, PersonalReport
 from builders.personal import arrow, json_lines, parquet, pieces
-from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.personal.pieces import Done, Task
 from builders.personal.report import together
+from builders.spec import ALL_KINDS, PersonalKind
 
 _ALONE_BELOW = 16 << 20
 """Bytes of a file below which starting other processes takes longer than the work."""

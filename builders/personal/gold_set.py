@@ -21,7 +21,7 @@ from typing import Literal
 import polars as pl
 
 from builders.personal.engine import scrub
-from builders.personal.kinds import PersonalKind
+from builders.spec import PersonalKind
 
 SetName = Literal["gold", "heldout", "names"]
 _FILE = {name: re.compile(rf"{name}(?:_[a-z]{{1,20}})?\.jsonl") for name in ("gold", "heldout", "names")}

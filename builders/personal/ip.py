@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _V4 = re.compile(rf"\.(?<=[0-9]\.){_OCTET}\.{_OCTET}\.{_OCTET}(?![\w-]|[./][0-9])")

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 _COMMON = "(?:de|com|org|net|at|ch|eu|info|li|lu|biz|uk|fr|nl|it)"
 """Domains that are believed where the rest is spelled loosely."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from itertools import chain
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.name_cues import ANY_CUE, CUE, FIRST_CUE, ROLE_ENDS, ROLE_TAILS
 from builders.personal.scan import Scan, Span
 from builders.personal.word_lists import FIRST_NAMES_BY_CUE
@@ -30,6 +29,7 @@ from builders.personal.words import (
     is_surname_like,
     person_in,
 )
+from builders.spec import PersonalKind
 
 Range = tuple[int, int]
 

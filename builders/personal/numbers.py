@@ -18,8 +18,8 @@ from builders.personal.checks import (
     id_document,
     pension_insurance,
 )
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import OTHER_WORDS, Scan, Span
+from builders.spec import PersonalKind
 
 _NEAR = 60
 _FREE = r"(?<![^\WrR].)(?<!-.)"

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Literal
 
 from builders.personal.dates import only_dates
-from builders.personal.kinds import PersonalKind
 from builders.personal.phone_lists import numbers_in
 from builders.personal.quantities import counted
 from builders.personal.scan import NOT_INSIDE, Scan, Span
+from builders.spec import PersonalKind
 
 _REGIONS = ("DE", "AT", "CH")
 _GAP = r"[ \u00a0\u2009\u202f\u00ad\u200b()\[\]/.·\-–—‐‑−]{0,3}+"

@@ -15,8 +15,8 @@ from typing import IO, Any
 from builders.errors import StorageError, UsageError
 from builders.lock.model import PersonalReport
 from builders.personal.engine import scrub_rows
-from builders.personal.kinds import PersonalKind
 from builders.personal.report import report
+from builders.spec import PersonalKind
 
 _ROWS = 4096
 

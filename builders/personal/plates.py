@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.plate_codes import PLATE_CODES
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 _PLATE = re.compile(
     r"[A-ZÄÖÜ](?<![\w-].)(?<![^0-9]/.)(?<![\s.]\..)[A-ZÄÖÜ]{0,2}(?:"

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from builders.personal.kinds import PersonalKind
+from builders.spec import PersonalKind
 
 ROW_END = "\0"
 """Stands between two rows of a working text; no pattern matches it."""

@@ -10,8 +10,8 @@ import heapq
 import re
 from collections.abc import Iterator
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import Scan, Span
+from builders.spec import PersonalKind
 
 _TLD = (
     "de|at|ch|li|lu|eu|com|org|net|info|biz|uk|fr|nl|pl|cz|berlin|hamburg|koeln|cologne|bayern|nrw|ruhr|saarland|"

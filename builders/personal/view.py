@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import regex
 
-from builders.personal.kinds import PersonalKind
 from builders.personal.scan import OPAQUE, ROW_END
+from builders.spec import PersonalKind
 from builders.text.normalise import ENTITY, INVISIBLE, JOINER, character
 
 Edit = tuple[int, int, str]

@@ -10,13 +10,12 @@ import polars as pl
 from builders.errors import SourceSchema
 from builders.lock.model import Funnel, PersonalReport
 from builders.personal import scrub
-from builders.personal.kinds import PersonalKind
 from builders.personal.report import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
 from builders.prepare.funnels import Kept, Losses, funnels, pair_losses, without_id
 from builders.prepare.reasons import Space
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
-from builders.spec import Records, Relations, Retrieval
+from builders.spec import PersonalKind, Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 

@@ -14,60 +14,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.errors import FindingsError
+from builders.spec import Grouped, Sampled, SetRule, Within
 
 WITHIN = "within:"
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """Clustering sets of random size, drawn from all documents.
-
-    Attributes:
-        level: Of the published rows, "coarse".
-        label: The column that holds the label, as `Clustering.compose` names it.
-        count: How many sets.
-        smallest: Least share of the documents that a set holds.
-    """
-
-    level: str
-    label: str
-    count: int = 10
-    smallest: float = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """One clustering set of all documents for each value of a column; its level is "within:" and the value.
-
-    Attributes:
-        by: The column whose values divide the documents.
-        label: The column that holds the label.
-    """
-
-    by: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """Clustering sets of all documents that have one of some randomly chosen labels.
-
-    Attributes:
-        level: Of the sets, as the lock names it.
-        label: The column that holds the label.
-        count: How many sets.
-        fewest: Least number of labels that is asked for.
-        most: Largest number of labels that is asked for. Where there are fewer labels, a set holds all.
-    """
-
-    level: str
-    label: str
-    count: int = 10
-    fewest: int = 10
-    most: int = 50
-
-
-SetRule = Sampled | Within | Grouped
 
 
 @dataclass(frozen=True, slots=True)

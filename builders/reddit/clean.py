@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from builders.personal.kinds import PersonalKind
+from builders.spec import PersonalKind
 
 _MOST_PASSES = 8
 _LONGEST_TITLE = 300

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from builders.errors import SourceMissing, SourceSchema
 from builders.reddit.submission import SUBMISSION_ID
+from builders.spec import IdsFile
 from builders.text_files import text_lines
 
 HEADER = "id"
-
-
-@dataclass(frozen=True, slots=True)
-class IdsFile:
-    """What a file of ids holds.
-
-    Attributes:
-        ids: Each id once, in the order in which it is first seen.
-        lines: How many lines name an id.
-    """
-
-    ids: tuple[str, ...]
-    lines: int
-
-    @property
-    def unique(self) -> int:
-        """How many ids there are."""
-        return len(self.ids)
-
-    @property
-    def repeated(self) -> int:
-        """How many lines name an id that an earlier line has named."""
-        return self.lines - self.unique
 
 
 def read_ids(path: Path) -> list[str]:

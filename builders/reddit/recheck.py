@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from builders.build.options import Progress
 from builders.errors import StorageError, UsageError
 from builders.files import exclusive
+from builders.progress import Progress
 from builders.reddit.folder import Hydrated, refuse_release, remove_texts
 from builders.reddit.ledgers import counted, dated_ledger, keep_apart, rewrite_dated
 from builders.reddit.run import Options, fill, held_sets, list_takedown, open_ledger, ticking

@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from builders.build.ids import draw_ids, id_table, prepare_ids
-from builders.build.options import Progress
 from builders.errors import StorageError
 from builders.files import exclusive
+from builders.progress import Progress
 from builders.reddit.dated_ledger import Origin, is_made_up, read_statuses, statuses, write_statuses
 from builders.reddit.folder import (
     TAKEDOWN,
@@ -27,7 +27,6 @@ from builders.reddit.folder import (
     write_folder,
     write_takedown,
 )
-from builders.reddit.id_list import IdsFile
 from builders.reddit.ledger import Ledger
 from builders.reddit.ledgers import (
     counted,
@@ -42,7 +41,7 @@ from builders.reddit.shares import fill_sets
 from builders.reddit.submission import Status, Submission
 from builders.reddit.texts import texts_of
 from builders.sources import Fetched, fetch
-from builders.spec import Ids
+from builders.spec import Ids, IdsFile
 
 UPSTREAM = "the upstream's list"
 
@@ -274,7 +273,7 @@ def _fetched(spec: Ids, options: Options, progress: Progress) -> Fetched:
 
 def _listed(spec: Ids, fetched: Fetched, progress: Progress) -> IdsFile:
     read = spec.read(fetched.files)
-    progress.step("ids", f"{read.lines:,} lines − {read.repeated:,} repeated = {read.unique:,} ids")
+    progress.step("ids", f"{read.lines:,} lines − {read.repeated:,} repeated = {len(read.ids):,} ids")
     return read
 
 

@@ -1,10 +1,7 @@
-"""The way in: pinned upstreams become local files whose hashes are known.
-
-Nothing here imports `builders.spec` at run time: a spec names its sources.
-"""
+"""The way in: pinned upstreams become local files whose hashes are known."""
 
 from builders.sources.fetching import fetch, verify_against
 from builders.sources.hub import is_stand_in
-from builders.sources.model import Fetched, HttpSource, RecordedFile
+from builders.sources.model import Fetched
 
-__all__ = ["Fetched", "HttpSource", "RecordedFile", "fetch", "is_stand_in", "verify_against"]
+__all__ = ["Fetched", "fetch", "is_stand_in", "verify_against"]

@@ -18,8 +18,9 @@ from builders.sources.cache import Cache, Say, Stored
 from builders.sources.folder import dataset_folder, fetch_folder
 from builders.sources.http import download, fetch_http, record_http, safe_name
 from builders.sources.hub import fetch_hub
-from builders.sources.model import Fetched, HttpSource, LocalFile, RecordedFile
+from builders.sources.model import Fetched
 from builders.sources.patterns import shown
+from builders.spec import HttpSource, LocalFile, RecordedFile
 
 if TYPE_CHECKING:
     from builders.spec import HubSource

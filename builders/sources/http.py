@@ -21,7 +21,7 @@ from builders.sources.patterns import safe_path, shown
 if TYPE_CHECKING:
     import httpx2
 
-    from builders.sources.model import HttpSource, RecordedFile
+    from builders.spec import HttpSource, RecordedFile
 
 Pause = Callable[[float], None]
 _ATTEMPTS = 6

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from itertools import permutations
 
-from builders.personal.kinds import ALL_KINDS
-from builders.spec import plain
+from builders.spec import ALL_KINDS, plain
 from builders.text.gender import with_slash, without_feminine_forms, without_paired_forms
 from builders.text.places import without_trailing_place
 

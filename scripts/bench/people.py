@@ -23,7 +23,7 @@ import polars as pl
 from builders.files import write_json
 from builders.personal import scrub
 from builders.personal.gold_set import PEOPLE, Marked, compare
-from builders.personal.kinds import PersonalKind
+from builders.spec import PersonalKind
 
 SetName = Literal["development", "heldout"]
 GROUPS = {"full": "full", "list": "full", "plain": "plain", "first": "first"}

@@ -27,9 +27,10 @@ from typing import Any
 import polars as pl
 
 from builders.files import write_json
-from builders.personal import ALL_KINDS, scrub
+from builders.personal import scrub
 from builders.personal.gold_set import compare, read_set
 from builders.personal.report import masked
+from builders.spec import ALL_KINDS
 from scripts.bench import scrub_note, scrub_texts
 
 HERE = Path(__file__).parent

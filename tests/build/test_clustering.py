@@ -24,9 +24,7 @@ from builders.demo.sample_clustering import lay_out
 from builders.errors import Drift, FindingsError, MtebDeError, Refused, SourceChanged, SourceMissing
 from builders.lock import committed
 from builders.lock.model import Lock, read_lock
-from builders.prepare.sets import Sampled
-from builders.sources import RecordedFile
-from builders.spec import Clustering, PublishedSets, Waiver
+from builders.spec import Clustering, PublishedSets, RecordedFile, Sampled, Waiver
 from tests.cli.kit import call
 from tests.fixtures import upstream
 from tests.fixtures.clustering import book, page, write_articles, write_books

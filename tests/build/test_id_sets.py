@@ -21,8 +21,8 @@ from builders.lock.committed import commit, lock_path, stand_ins
 from builders.lock.model import Lock
 from builders.parquet import read_frame
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
-from builders.reddit.id_list import IdsFile
 from builders.reddit.submission import Status
+from builders.spec import IdsFile
 from tests.fixtures.submissions import (
     DAY,
     EACH,

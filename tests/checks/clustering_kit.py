@@ -11,9 +11,7 @@ from builders.checks import run_clustering
 from builders.checks.clustering import figures
 from builders.checks.model import ClusteringSubject, Finding, Severity
 from builders.lock.model import Funnel
-from builders.personal.kinds import CONTACT
-from builders.prepare.sets import Sampled, Within
-from builders.spec import Clustering, Documents, Files, PublishedSets, TextFigures
+from builders.spec import CONTACT, Clustering, Documents, Files, PublishedSets, Sampled, TextFigures, Within
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 
 Change = Callable[[ClusteringSubject], ClusteringSubject]

@@ -11,11 +11,7 @@ from builders.checks import run_ids
 from builders.checks.model import Finding, IdsSubject, Severity
 from builders.checks.submissions import SMALL, figures
 from builders.lock.model import Funnel
-from builders.personal.kinds import ALL_KINDS
-from builders.prepare.sets import Grouped
-from builders.reddit.id_list import IdsFile
-from builders.sources.model import HttpSource, LocalFile
-from builders.spec import Files, Ids
+from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
 from builders.tables import SCHEMAS, Kind
 
 Change = Callable[[IdsSubject], IdsSubject]

@@ -17,8 +17,7 @@ from builders.checks.model import Finding, Severity, Subject
 from builders.lock.manifest import work_folder, write_manifest
 from builders.lock.model import EncoderLock, Funnel, Lock, MiningLock
 from builders.parquet import encode, frame_bytes
-from builders.personal.kinds import CONTACT
-from builders.spec import EncoderSpec, Files, Mining, Recipe, Records, Retrieval
+from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, Table
 
 unhurried = settings(deadline=None, max_examples=40)

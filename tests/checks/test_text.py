@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from builders.checks.model import Severity
 from builders.checks.text import LONG
-from builders.personal.kinds import ALL_KINDS, PersonalKind
 from builders.prepare.scrub_merges import SCRUB_MERGES
+from builders.spec import ALL_KINDS, PersonalKind
 from builders.text.normalise import normalise
 from tests.checks.kit import (
     Change,

@@ -11,11 +11,10 @@ import pytest
 
 from builders.configs.germandpr import CONFIG, read
 from builders.errors import SourceError, SourceSchema
-from builders.personal.kinds import PersonalKind
 from builders.prepare.retrieval import each, prepare
 from builders.prepare.splits import assign
 from builders.registry import load
-from builders.spec import Files, Records
+from builders.spec import Files, PersonalKind, Records
 from builders.text.merge import merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 from tests.fixtures import hub, upstream

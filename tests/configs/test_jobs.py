@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from builders.checks.text import unscrubbed
 from builders.configs.jobs import CONFIG, compose, read, relate
 from builders.errors import SourceError, SourceSchema
-from builders.personal.kinds import ALL_KINDS
 from builders.prepare.retrieval import prepare
 from builders.registry import load
-from builders.spec import Files
+from builders.spec import ALL_KINDS, Files
 from builders.text.normalise import normalise_frame
 from tests.fixtures import hub, upstream
 

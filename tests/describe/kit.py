@@ -16,8 +16,19 @@ from builders.describe import Target
 from builders.lock.model import EncoderLock, FindingLock, Funnel, Lock, MiningLock, SourceFile, SourceLock
 from builders.mining import mine
 from builders.parquet import encode
-from builders.personal.kinds import ALL_KINDS, CONTACT
-from builders.spec import RELEASES, EncoderSpec, Files, HubSource, Mining, Part, Recipe, Records, Retrieval
+from builders.spec import (
+    ALL_KINDS,
+    CONTACT,
+    RELEASES,
+    EncoderSpec,
+    Files,
+    HubSource,
+    Mining,
+    Part,
+    Recipe,
+    Records,
+    Retrieval,
+)
 from builders.tables import SCHEMAS, Kind, Table
 
 RELEASE = RELEASES["mteb-de"]

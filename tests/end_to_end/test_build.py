@@ -14,10 +14,9 @@ from builders.encoders import encode_cached, load_encoder
 from builders.lock.manifest import read_manifest
 from builders.lock.model import Lock, read_lock
 from builders.personal import scrub
-from builders.personal.kinds import ALL_KINDS
 from builders.prepare.retrieval import prepare
 from builders.rehearsal import Hub, serve
-from builders.spec import Recipe
+from builders.spec import ALL_KINDS, Recipe
 from builders.tables import Kind
 from builders.text.merge import encoded_text
 from tests.end_to_end.kit import ROWS, Tree, build, run, with_upstreams, without_network

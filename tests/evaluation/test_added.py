@@ -25,9 +25,8 @@ from builders.evaluation.run import evaluate
 from builders.lock.manifest import locks_of
 from builders.lock.model import EncoderLock
 from builders.mining import mine
-from builders.personal.kinds import CONTACT
 from builders.rehearsal.metadata import card_errors
-from builders.spec import RELEASES, Files, HubSource, Part, Recipe, Records, Retrieval
+from builders.spec import CONTACT, RELEASES, Files, HubSource, Part, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, published_path
 from tests.mteb_kit import Vectors
 

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 from stdnum import luhn
 
-from builders.personal import ALL_KINDS, CONTACT, PersonalKind, scrub
+from builders.personal import scrub
+from builders.spec import ALL_KINDS, CONTACT, PersonalKind
 
 
 def cleaned(text: str, *, titles: bool = False) -> str:

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import StorageError, UsageError
-from builders.personal import ALL_KINDS, CONTACT, arrow
+from builders.personal import arrow
 from builders.personal.engine import scrub_rows
 from builders.personal.files import FileReport, scrub_file
 from builders.personal.pieces import Task
+from builders.spec import ALL_KINDS, CONTACT
 
 _ROWS = [
     {"id": "1", "text": "Frau Weber, Tel. 0221/4710-123", "note": 'mit "Anführung", Komma\nund Zeile'},

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builders.personal.gold_set import Marked, Score, compare, read_set, score
-from builders.personal.kinds import ALL_KINDS, PersonalKind
+from builders.spec import ALL_KINDS, PersonalKind
 
 _NAMES = {PersonalKind.PERSON, PersonalKind.FULL_NAME}
 

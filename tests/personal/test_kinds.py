@@ -3,9 +3,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from builders.personal import ALL_KINDS, CONTACT, PersonalKind, scrub
+from builders.personal import scrub
 from builders.personal.checks import health_insurance, id_document, pension_insurance
 from builders.personal.plate_codes import PLATE_CODES
+from builders.spec import ALL_KINDS, CONTACT, PersonalKind
 
 
 def cleaned(text: str, kinds: tuple[PersonalKind, ...] = ALL_KINDS) -> str:

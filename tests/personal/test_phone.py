@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.personal import ALL_KINDS, CONTACT, scrub
+from builders.personal import scrub
+from builders.spec import ALL_KINDS, CONTACT
 
 _DATA = Path(os.environ.get("MTEB_DE_DATA", Path(__file__).parents[2] / "../shared/data"))
 _SPELLINGS = (

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.errors import SourceError
-from builders.personal.kinds import CONTACT
 from builders.prepare.documents import limit_documents, prepare_documents
-from builders.prepare.sets import Sampled
-from builders.spec import Clustering, Documents, Files, Waiver
+from builders.spec import CONTACT, Clustering, Documents, Files, Sampled, Waiver
 
 NONE = pl.DataFrame(schema={"id": pl.String, "problem": pl.String})
 

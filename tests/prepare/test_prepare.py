@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from builders import registry
 from builders.errors import SourceSchema
 from builders.lock.model import Funnel
-from builders.personal.kinds import CONTACT
 from builders.prepare.decisions import Decision
 from builders.prepare.retrieval import Prepared, each, limit, prepare
-from builders.spec import Files, Records, Relations, Retrieval
+from builders.spec import CONTACT, Files, Records, Relations, Retrieval
 from tests.fixtures.hub import write_jobs
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from builders.configs.blurbs import CONFIG as BLURBS
 from builders.configs.tenkgnad import CONFIG as TENKGNAD
 from builders.errors import FindingsError
-from builders.prepare.sets import Grouped, Sampled, Within, draw, fill
-from builders.spec import Clustering
+from builders.prepare.sets import draw, fill
+from builders.spec import Clustering, Grouped, Sampled, Within
 
 RULES = (Sampled("grob", "art"), Within("art", "sorte"), Sampled("fein", "sorte", count=3))
 

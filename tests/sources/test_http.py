@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceMissing, StorageError, UsageError
-from builders.sources import Fetched, HttpSource, fetch
+from builders.sources import Fetched, fetch
 from builders.sources.cache import Cache
 from builders.sources.http import download, fetch_http
+from builders.spec import HttpSource
 from tests.sources.loopback import Answer, Loopback
 
 DATA = bytes(range(256)) * 4000

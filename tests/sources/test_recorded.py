@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders.errors import SourceChanged, SourceMissing
-from builders.sources import RecordedFile, fetch, verify_against
+from builders.sources import fetch, verify_against
+from builders.spec import RecordedFile
 from tests.sources.loopback import Loopback
 
 DATA = b"was heute dort liegt"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.personal.kinds import ALL_KINDS
+from builders.spec import ALL_KINDS
 from builders.text.titles import has_uncued, leak_key, merge_key, relevance_key
 
 
