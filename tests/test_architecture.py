@@ -13,7 +13,7 @@ ROOT = Path(builders.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors",
-    "home mteb_tasks progress",
+    "home mteb_tasks printable progress",
     "files deadlines text_files",
     "plots",
     "spec",

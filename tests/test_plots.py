@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from builders.plots import charts, style
 from builders.plots.layout import count_axis, figure_of, percent
 from builders.plots.style import is_plot, plot_path, style_sheet
-from builders.plots.svg import inline, label, svg
+from builders.plots.svg import inline, svg
+from builders.printable import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -181,13 +182,6 @@ def test_any_text_can_be_a_label(names: list[str]) -> None:
     values = [charts.Dot(name, "s", 0.5) for name in names]
     root = ET.fromstring(svg(partial(charts.dots, values, across="x"), name="x", title="t"))
     assert {label(name, 26) for name in names if label(name)} <= set(texts(root))
-
-
-@given(st.text(max_size=200), st.integers(10, 60))
-def test_a_label_is_one_short_printable_line(text: str, longest: int) -> None:
-    made = label(text, longest)
-    assert len(made) <= longest
-    assert made.isprintable()
 
 
 def test_dots_stand_where_their_values_are() -> None:

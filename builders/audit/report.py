@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from builders.audit.model import Judgement, PairKind, Sample, Verdict, standing
 from builders.audit.rates import Group, Rate, Scores, agreements, score
 from builders.audit.verdicts import counting
-from builders.describe.markdown import Markdown, code, counted, escape, table
+from builders.describe.markdown import Markdown, code, escape, table
 from builders.prepare.decisions import Decision
+from builders.printable import counted, interval, percent
 
 HEADER = """# Audit of hard negatives and positives
 
@@ -89,16 +90,6 @@ _SUSPECTS = (
 )
 
 
-def percent(value: float | None) -> str:
-    """Return a share as "5.0 %"."""
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
-def interval(found: Rate) -> str:
-    """Return an interval as "2.1 to 9.9 %"."""
-    return "–" if found.value is None else f"{100 * found.low:.1f} to {100 * found.high:.1f} %"
-
-
 def _random(audit: Audited, plot: str) -> list[str]:
     scores, head = audit.scores, audit.sample.head
     assert scores is not None
@@ -145,7 +136,13 @@ def _about(audit: Audited) -> str:
 
 
 def _row(name: str, found: Rate) -> tuple[object, ...]:
-    return name, percent(found.value), interval(found), found.pairs, f"{found.effective:.0f}"
+    return (
+        name,
+        percent(found.value),
+        interval(found.value, found.low, found.high),
+        found.pairs,
+        f"{found.effective:.0f}",
+    )
 
 
 def _groups(name: str, groups: Sequence[Group]) -> Markdown:

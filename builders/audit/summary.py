@@ -14,10 +14,10 @@ from builders.audit.plot import gap_plot
 from builders.audit.rates import Rate
 from builders.audit.report import HEADER, Audited, audited, section
 from builders.audit.verdicts import counting
-from builders.describe.markdown import counted
 from builders.lock.committed import FOLDER
 from builders.lock.model import AuditLock, ShareLock
 from builders.prepare.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
+from builders.printable import counted, interval, percent
 from builders.spec import Retrieval
 
 NAME = "hard-negative-audit.md"
@@ -111,8 +111,8 @@ def sentence(audit: AuditLock) -> str:
 def _told(share: ShareLock, what: str) -> str:
     if share.value is None:
         return ""
-    ends = f"{100 * share.low:.1f} to {100 * share.high:.1f} %"
-    return f"{100 * share.value:.1f} % {what} (95 % interval {ends}, {counted(share.pairs, 'pair')})"
+    ends = interval(share.value, share.low, share.high)
+    return f"{percent(share.value)} {what} (95 % interval {ends}, {counted(share.pairs, 'pair')})"
 
 
 def _share(found: Rate) -> ShareLock:

@@ -104,7 +104,7 @@ def sample(
     Exit codes: 0 written; 2 could not run.
     """
     from builders.audit.draw import Wanted, draw
-    from builders.describe.markdown import counted
+    from builders.printable import counted
 
     wanted = Wanted(
         negatives=negatives,
@@ -159,7 +159,7 @@ def import_(
     Exit codes: 0 taken in; 1 verdicts of another build, or one person's under two names; 2 could not run.
     """
     from builders.audit.take import take
-    from builders.describe.markdown import counted
+    from builders.printable import counted
 
     taken = take(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
     if as_json:

@@ -215,7 +215,7 @@ def _show(
 
 
 def _outside(one: Compared) -> str:
-    from builders.plots.svg import label
+    from builders.printable import label
 
     where = "/".join(filter(None, (one.config, one.split)))
     why = f"; {label(one.why, _WIDEST)}" if one.why else ""

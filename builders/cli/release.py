@@ -70,8 +70,8 @@ def diff(release: str, repo: str, revision: str | None, exit_code: bool, out: Pa
 
     Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
     """
+    from builders.printable import printable
     from builders.release.compare import diff as run
-    from builders.release.printable import printable
 
     found = run(out, release, repo, revision=revision)
     if as_json:
@@ -155,10 +155,10 @@ def plan(
     Exit codes: 0 planned; 1 refused (version too low, nothing changed, tree not as built); 2 could not run.
     """
     from builders.describe.target import Target
+    from builders.printable import printable, shortened
     from builders.release.commands import command as typed
     from builders.release.compare import REASONS, next_version
     from builders.release.plan import make_plan
-    from builders.release.printable import printable, shortened
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
     made = make_plan(out, release, Target(repo, version or next_version(out, release, repo), day, private))
@@ -308,7 +308,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 said; 2 could not run.
     """
-    from builders.release.printable import printable
+    from builders.printable import printable
     from builders.release.status import status as run
 
     found = run(out, release, repo)

@@ -9,6 +9,7 @@ import click
 
 from builders.cli.output import emit, say, say_table, tell
 from builders.errors import FindingsError, UsageError
+from builders.printable import printable
 
 if TYPE_CHECKING:
     from builders.personal.files import FileReport
@@ -87,7 +88,7 @@ def command(
         _tell(report, target)
     if report.unread:
         raise FindingsError(
-            f"not looked at, though it may hold text: {', '.join(map(_printed, report.unread))}",
+            f"not looked at, though it may hold text: {', '.join(map(printable, report.unread))}",
             hint="The copy holds it as it was: take it out, or name with --column what is to be looked at.",
         )
 
@@ -106,9 +107,5 @@ def _tell(report: FileReport, target: Path) -> None:
     if report.header:
         tell("names of columns or keys held personal data; if the first row is none of names: --no-header")
     if report.left:
-        tell(f"not looked at: {', '.join(map(_printed, report.left))}")
+        tell(f"not looked at: {', '.join(map(printable, report.left))}")
     say(f"{report.rows:,} rows, {sum(counts.values()):,} replacements; written to {target}")
-
-
-def _printed(name: str) -> str:
-    return name if name.isprintable() else repr(name)

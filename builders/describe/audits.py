@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from builders.audit.tree import build_id
 from builders.describe.dataset import Dataset
-from builders.describe.markdown import Markdown, code, counted, table
-from builders.lock.model import ShareLock
-
-_NOTHING = "–"
+from builders.describe.markdown import Markdown, code, table
+from builders.printable import counted, interval, percent
 
 
 def figures(dataset: Dataset) -> Markdown:
@@ -21,7 +19,7 @@ def figures(dataset: Dataset) -> Markdown:
         "Verdicts on pairs confirmed by hand that are right": audit.controls,
     }
     rows = [
-        (name, share.pairs, _percent(share.value), _interval(share))
+        (name, share.pairs, percent(share.value), interval(share.value, share.low, share.high))
         for name, share in shares.items()
         if share.pairs
     ]
@@ -51,11 +49,3 @@ def decisions(dataset: Dataset) -> Markdown:
     return table(
         ("Decisions of auditors", "Count"), [(text, counts.get(key, 0)) for key, text in names.items()]
     )
-
-
-def _percent(value: float | None) -> str:
-    return _NOTHING if value is None else f"{100 * value:.1f} %"
-
-
-def _interval(share: ShareLock) -> str:
-    return _NOTHING if share.value is None else f"{100 * share.low:.1f} to {100 * share.high:.1f} %"

@@ -9,10 +9,10 @@ from builders.describe.card import citation
 from builders.describe.dataset import Dataset
 from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
-from builders.describe.markdown import share
 from builders.describe.records import file_objects, record_sets
 from builders.describe.target import HUB, Target
 from builders.lock.model import Lock
+from builders.printable import share
 from builders.spec import Release
 
 CONTEXT: dict[str, Any] = {

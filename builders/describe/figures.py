@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from builders.describe.dataset import HUB_TYPES, Dataset
 from builders.describe.licences import LICENCES
-from builders.describe.markdown import Markdown, code, link, share, table
+from builders.describe.markdown import Markdown, code, link, table
 from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.model import Funnel, SourceLock
 from builders.prepare.reasons import ROWS
+from builders.printable import share
 from builders.spec import PersonalKind, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from builders.printable import NOTHING, one_line
+
 
 class Markdown(str):
     """Text that is Markdown already and stays as it is."""
@@ -24,7 +26,6 @@ _BREAK = "<!-- -->"
 """Parts a text for them: neither a backslash nor an entity does, since they search the text that is shown."""
 _LIST_MARK = re.compile(r"^(?:([-+=:])(?![0-9])|([0-9]{1,9})([.)])(?=\s|$))")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(?: %)?|[<>] [0-9.]+ %")
-_NOTHING = "–"
 _PLAIN_CODE = re.compile(r"""[\w ./:@=+,()*<>#"'-]+""")
 
 
@@ -38,13 +39,13 @@ def escape(value: object) -> Markdown:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Markdown(f"{value:,}")
-    text = _LIST_MARK.sub(_escape_mark, _one_line(value).translate(_ESCAPES))
+    text = _LIST_MARK.sub(_escape_mark, one_line(value).translate(_ESCAPES))
     return Markdown(_AUTOLINK.sub(_BREAK, text))
 
 
 def code(value: object) -> Markdown:
     """Return a value as code; one line, as in `escape`."""
-    text = _one_line(value)
+    text = one_line(value)
     if not text:
         return Markdown("")
     return Markdown(f"`{text}`" if _PLAIN_CODE.fullmatch(text) else f"<code>{escape(text)}</code>")
@@ -69,37 +70,15 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> Markdow
     return Markdown("\n".join(lines))
 
 
-def share(part: int, whole: int) -> str:
-    """Return a share in percent with one decimal; a share that is neither nothing nor all never looks so."""
-    if not whole:
-        return _NOTHING
-    percent = 100 * part / whole
-    if 0 < percent < 0.1:
-        return "< 0.1 %"
-    if 99.9 < percent < 100:
-        return "> 99.9 %"
-    return f"{percent:.1f} %"
-
-
 def _line(row: Sequence[object]) -> str:
     return "| " + " | ".join(escape(cell) for cell in row) + " |"
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
-    told = [value for value in values if value != _NOTHING]
+    told = [value for value in values if value != NOTHING]
     return bool(told) and all(isinstance(value, int) or _NUMBER.fullmatch(str(value)) for value in told)
-
-
-def _one_line(value: object) -> str:
-    kept = (mark for mark in str(value) if mark.isprintable() or mark.isspace())
-    return " ".join("".join(kept).split())
 
 
 def _escape_mark(match: re.Match[str]) -> str:
     mark, number, dot = match.groups()
     return f"\\{mark}" if mark else f"{number}\\{dot}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 pair", "1,200 pairs"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

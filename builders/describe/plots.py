@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from builders.describe.dataset import Dataset
 from builders.describe.figures import yield_of
-from builders.describe.markdown import Markdown, escape, share
+from builders.describe.markdown import Markdown, escape
 from builders.lock.model import ScoreLock, SetLock
 from builders.plots import charts
 from builders.plots.style import plot_path
 from builders.plots.svg import svg
+from builders.printable import share, span
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,12 +153,7 @@ def _dot(score: ScoreLock, several: bool) -> charts.Dot:
 
 def _range(sets: Sequence[SetLock]) -> str:
     rows, labels = [one.rows for one in sets], [one.labels for one in sets]
-    return f"{len(sets)} sets of {_span(rows)} documents with {_span(labels)} labels"
-
-
-def _span(values: Sequence[int]) -> str:
-    least, most = min(values), max(values)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{len(sets)} sets of {span(rows)} documents with {span(labels)} labels"
 
 
 def _words(told: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, code, table
 from builders.lock.committed import whole_upstream
 from builders.lock.model import ClusteringLock, SetLock
+from builders.printable import span
 from builders.spec import Clustering, TextFigures
 
 _VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
@@ -23,8 +24,8 @@ def sets(dataset: Dataset) -> Markdown:
         (
             code(level),
             len(group),
-            _range([one.rows for one in group]),
-            _range([one.labels for one in group]),
+            span([one.rows for one in group]),
+            span([one.labels for one in group]),
             *(sum(one.repeated.get(variant, 0) for one in group) for variant in variants),
         )
         for level, group in by_level.items()
@@ -79,8 +80,3 @@ def _figures(dataset: Dataset) -> dict[str, TextFigures]:
 
 def _cells(figures: TextFigures) -> tuple[object, ...]:
     return figures.unique, figures.shortest, f"{figures.mean:,.2f}", figures.longest
-
-
-def _range(values: list[int]) -> str:
-    least, most = min(values), max(values)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

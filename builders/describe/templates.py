@@ -15,9 +15,10 @@ import yaml
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from pydantic import ValidationError
 
-from builders.describe.markdown import Markdown, code, escape, link, share, table
+from builders.describe.markdown import Markdown, code, escape, link, table
 from builders.errors import UsageError
 from builders.lock.model import Frozen
+from builders.printable import share
 
 _MARK = "---\n"
 

@@ -96,12 +96,6 @@ def signed(value: float | None) -> str:
     return NOTHING if value is None else f"{value:+.4f}"
 
 
-def span(values: Sequence[int]) -> str:
-    """Return the least and the largest of whole numbers."""
-    least, most = min(values), max(values)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
 def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
     """Return a short name for each encoder: the last part of a path, and ten digits of a revision.
 

@@ -15,6 +15,7 @@ from builders.encoders.protocol import Encoder, Role
 from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
 from builders.evaluation.model import EncoderFacts
 from builders.lock.model import EncoderLock, Lock
+from builders.printable import printable
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
 BM25 = "bm25"
@@ -103,7 +104,7 @@ def naming(one: Candidate) -> Iterator[None]:
         RemoteError: A model cannot be fetched.
         SourceMissing: Offline, and a model is not cached.
     """
-    shown = one.name if one.name.isprintable() else repr(one.name)[1:-1]
+    shown = printable(one.name)
     if len(shown) > _LONGEST_NAME:
         shown = f"…{shown[1 - _LONGEST_NAME :]}"
     try:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from builders.evaluation.blocks import Block, Plot, Section, decimal, names, span, table
+from builders.evaluation.blocks import Block, Plot, Section, decimal, names, table
 from builders.evaluation.compare import Compared
 from builders.evaluation.model import ClusteringResult, Result, SetScore
 from builders.evaluation.order import by_level
 from builders.evaluation.score_blocks import comparable, dot_plot, grouped, reads
 from builders.plots import charts
+from builders.printable import span
 
 _USUAL = "minibatch-kmeans"
 

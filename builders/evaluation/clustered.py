@@ -21,7 +21,7 @@ from builders.evaluation.pipelines import check_rows
 from builders.evaluation.store import SetChance, read_chance, read_result, read_sets
 from builders.evaluation.work import Table
 from builders.lock.model import EncoderLock
-from builders.plots.svg import label
+from builders.printable import label
 from builders.tables import CLUSTERING
 
 Attempt = Callable[[Callable[[], Iterable[Result]]], object]

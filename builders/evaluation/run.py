@@ -27,7 +27,7 @@ from builders.evaluation.rules import chance, rule_parts
 from builders.evaluation.store import SearchChance, read_chance, read_result
 from builders.evaluation.work import SEARCHED, Options, Table
 from builders.lock.model import EncoderLock, Lock
-from builders.plots.svg import label
+from builders.printable import label
 from builders.progress import Progress
 from builders.spec import ConfigSpec, Retrieval
 from builders.tables import CLUSTERING, SPLITS, kind_of

@@ -8,7 +8,7 @@ from builders.checks.findings import Code, ordered
 from builders.checks.model import Finding, Severity
 from builders.evaluation.candidates import BM25
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult
-from builders.plots.svg import label
+from builders.printable import label
 
 ERRORS_WIDE = 6.0
 """Standard errors within which a random score may lie. Six, and not two or three: with few positives random

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from builders.evaluation.compare import Compared
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, Score
 from builders.evaluation.order import SCORES, by_level
-from builders.plots.svg import label
+from builders.printable import label
 
 _NOTHING = "–"
 _WIDEST = 100

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from statistics import median
 
-from builders.describe.markdown import share
-from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, filled, names, span, table
+from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, filled, names, table
 from builders.evaluation.figures import ConfigFigures, SetBalance
 from builders.evaluation.lengths import STEP, Lengths
 from builders.evaluation.model import EncoderFacts, Result
 from builders.evaluation.order import by_level
 from builders.evaluation.overlap import Overlap
 from builders.plots import charts
+from builders.printable import percent, share, span
 from builders.tables import SPLITS
 
 _NO_CHARACTER = 0.5
@@ -249,11 +249,11 @@ def _overlap_block(config: str, found: Overlap) -> Block:
         _TENTHS,
         {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()},
     )
-    told = f"on average {100 * found.positive:.1f} % stand in a positive, "
+    told = f"on average {percent(found.positive)} stand in a positive, "
     if found.random is None:
         told += "and no passage that was drawn at random is none"
     else:
-        told += f"{100 * found.random:.1f} % in a random passage"
+        told += f"{percent(found.random)} in a random passage"
     which = (
         f"{found.queries:,} queries"
         if found.queries == found.of

@@ -28,7 +28,7 @@ from builders.evaluation.store import (
     kept_path,
 )
 from builders.lock.model import Lock
-from builders.plots.svg import label
+from builders.printable import label
 from builders.progress import Progress
 from builders.spec import SEED, Retrieval
 from builders.tables import CLUSTERING, Kind, config_name

@@ -22,7 +22,7 @@ from builders.plots.layout import (
     percent,
 )
 from builders.plots.style import GROUND, INK, NONE, RAMP, SERIES, SOFT
-from builders.plots.svg import label
+from builders.printable import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from builders.plots.style import MARKERS, SERIES, WIDTH
-from builders.plots.svg import label
+from builders.printable import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

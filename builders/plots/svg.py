@@ -23,19 +23,8 @@ _REFERENCE = re.compile(r"url\(#([A-Za-z0-9_-]{1,60})\)")
 _SIZE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)px")
 _NUMERIC = {"d", "x", "y", "width", "height", "transform", "points", "viewBox"}
 _DEFAULTS = {"opacity": "1", "stroke-dasharray": "none", "stroke-dashoffset": "0"}
-_LONGEST = 46
 _ENLARGED = 1.35
 """A file is shown at its own size, where a page makes its plots as large as it likes."""
-
-
-def label(text: str, longest: int = _LONGEST) -> str:
-    """Return a text as a label: one line of printable characters, without the middle where it is long."""
-    kept = (mark for mark in text if mark.isprintable() or mark.isspace())
-    line = " ".join("".join(kept).split())
-    if len(line) <= longest:
-        return line
-    end = longest // 3
-    return f"{line[: longest - end - 1].rstrip()}…{line[-end:].lstrip()}"
 
 
 def svg(draw: Callable[[], Figure], *, name: str, title: str) -> bytes:

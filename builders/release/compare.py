@@ -12,11 +12,11 @@ from builders import describe
 from builders.describe.target import Target
 from builders.errors import Refused
 from builders.lock.manifest import locks_of
+from builders.printable import listed
 from builders.release import versions
 from builders.release.diff import Difference, Split, difference, uncertain
 from builders.release.local import check_tree
 from builders.release.model import Remote
-from builders.release.printable import listed
 from builders.release.published import By, Side, built, nothing, published, revision_of
 from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
 from builders.release.rows import row_changes

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from builders.lock.model import Frozen
+from builders.printable import printable
 from builders.release.model import Bytes, same_bytes
-from builders.release.printable import printable
 from builders.release.rows import RowChanges
 from builders.release.versions import BUMPS, Bump
 

@@ -15,8 +15,8 @@ from typing import IO
 from builders import checks
 from builders.checks.model import Severity
 from builders.errors import Refused, StorageError
+from builders.printable import listed, printable
 from builders.release.model import Plan, RemoteFile
-from builders.release.printable import listed, printable
 
 _CHUNK = 1 << 20
 _ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

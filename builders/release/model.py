@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from builders.errors import StorageError
 from builders.lock.model import Frozen
+from builders.printable import printable
 from builders.release.commands import command, plan_command
-from builders.release.printable import printable
 from builders.release.versions import Bump
 
 SCHEMA_VERSION = 1

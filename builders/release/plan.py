@@ -14,10 +14,10 @@ from builders.lock.committed import stand_ins
 from builders.lock.manifest import locks_of
 from builders.lock.model import Lock
 from builders.plots.style import is_plot
+from builders.printable import shortened
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
-from builders.release.printable import shortened
 from builders.release.remote import hub_client, read_remote
 from builders.spec import RELEASES
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from builders.deadlines import LONGEST_WAIT, wait_seconds
 from builders.errors import MtebDeError, Refused, RemoteError
+from builders.printable import listed
 from builders.release.commands import command
 from builders.release.model import Bytes, Remote, differences
-from builders.release.printable import listed
 from builders.release.remote import (
     explain,
     explained,

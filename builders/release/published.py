@@ -16,11 +16,11 @@ from builders.lock.manifest import NAME as MANIFEST
 from builders.lock.manifest import Manifest, read_manifest
 from builders.lock.model import SCHEMA_VERSION
 from builders.parquet import read_frame
+from builders.printable import printable
 from builders.release.diff import Listed, Listing, Split
 from builders.release.layout import card_layout
 from builders.release.local import digests, file_digests
 from builders.release.model import Bytes, Remote, RemoteFile, same_bytes
-from builders.release.printable import printable
 from builders.release.remote import download, read_tree
 
 if TYPE_CHECKING:

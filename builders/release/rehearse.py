@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from builders import files
 from builders.errors import Drift
+from builders.printable import shortened
 from builders.release import child
 from builders.release.local import check_bytes
 from builders.release.model import Plan, Receipt, read_plan, read_plan_and_digest, receipt_path
-from builders.release.printable import shortened
 from builders.release.verify import Verified, verify
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from builders.lock.model import Frozen
-from builders.release.printable import printable
+from builders.printable import printable
 
 KEYS = (("_id",), ("query-id", "corpus-id"))
 """What names a row, in the order in which it is looked for; a table with none is matched by row number."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from builders.errors import Refused, StorageError
+from builders.printable import listed
 from builders.release import versions
 from builders.release.apply import check_receipt
 from builders.release.commands import command, plan_command
 from builders.release.local import changes, check_bytes
 from builders.release.model import Plan, Remote, differences, plan_path, read_plan_and_digest
-from builders.release.printable import listed
 from builders.release.remote import check_repo, hub_client, is_loopback, read_remote, read_tree
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from builders import files
 from builders.errors import Drift
+from builders.printable import listed
 from builders.release import child
 from builders.release.consumer import ReadBack, loadable
 from builders.release.local import published_paths
-from builders.release.printable import listed
 
 _MOST = 20
 _CACHES = frozenset({

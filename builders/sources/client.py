@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from builders import deadlines
 from builders.errors import MtebDeError, RemoteError, SourceMissing, StorageError
+from builders.printable import one_line
 from builders.sources.patterns import safe_path, shown
 
 if TYPE_CHECKING:
@@ -163,15 +164,15 @@ def _translated(error: BaseException, where: str, repo: str, revision: str) -> M
             return RemoteError(f"{where}: {shown(endpoint())} did not answer in time", hint=_AGAIN)
         case httpx2.HTTPError() | httpx2.InvalidURL():
             return RemoteError(
-                f"{where}: {shown(endpoint())} cannot be reached ({_one_line(error)})",
+                f"{where}: {shown(endpoint())} cannot be reached ({one_line(error, 200)})",
                 hint="Check the network, HF_ENDPOINT and the proxy; `--offline` builds from the cache.",
             )
         case OSError() if error.errno is not None:
             return StorageError(f"{where}: cannot be written ({error.strerror})", hint="Free some space.")
         case OSError():  # the client's check of the size
-            return RemoteError(f"{where}: arrived incomplete ({_one_line(error)})", hint=_AGAIN)
+            return RemoteError(f"{where}: arrived incomplete ({one_line(error, 200)})", hint=_AGAIN)
         case _:
-            return _not_a_hub(repo, revision, f"{type(error).__name__}: {_one_line(error)}")
+            return _not_a_hub(repo, revision, f"{type(error).__name__}: {one_line(error, 200)}")
 
 
 def _refused(status: int, where: str) -> RemoteError:
@@ -187,7 +188,3 @@ def _not_a_hub(repo: str, revision: str, detail: str) -> RemoteError:
         f"{repo}@{revision[:12]}: {shown(endpoint())} does not answer as a Hub does ({detail})",
         hint="Check HF_ENDPOINT, and that no login page of the network stands between.",
     )
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.printable import one_line
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
 _CHANGED = "The upstream's layout is not the one this config reads: compare it with the config's `read`."
@@ -79,7 +80,7 @@ def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[s
             table = file.read(columns=list(wanted)).select(list(wanted))
         table.validate(full=True)  # hostile bytes: polars would trust the offsets and the UTF-8
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{path}: damaged parquet ({_one_line(error)})", hint=_DAMAGED) from error
+        raise SourceError(f"{path}: damaged parquet ({one_line(error, 200)})", hint=_DAMAGED) from error
     shapes = {name: _polars_type(dtype) for name, dtype in wanted.items()}
     shapes |= {name: _polars_type(_alternatives(columns[name])[0]) for name in absent}
     nulls = [pl.Series(name, [None]).new_from_index(0, table.num_rows) for name in absent]
@@ -92,7 +93,9 @@ def _schema(path: Path) -> pa.Schema:
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"{path}: not a whole parquet file ({_one_line(error)})", hint=_DAMAGED) from error
+        raise SourceError(
+            f"{path}: not a whole parquet file ({one_line(error, 200)})", hint=_DAMAGED
+        ) from error
 
 
 def _checked(path: Path, schema: pa.Schema, name: str, expected: Expected) -> pa.DataType:
@@ -142,7 +145,3 @@ def _polars_type(dtype: pa.DataType) -> pl.DataType:
 def _listed(names: Sequence[str], most: int = 20) -> str:
     shown = ", ".join(map(repr, names[:most]))
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "no column"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from builders.describe.markdown import Markdown, code, counted, escape, link, share, table
+from builders.describe.markdown import Markdown, code, escape, link, table
+from builders.printable import share
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 PIECES = st.text(
@@ -110,25 +111,9 @@ def test_columns_of_numbers_stand_on_the_right() -> None:
     ])
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 pairs"), (1, "1 pair"), (1200, "1,200 pairs")])
-def test_a_number_comes_with_its_noun(count: int, said: str) -> None:
-    assert counted(count, "pair") == said
-
-
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError):
         table(("Was", "Zahl"), [("a", 1), ("b", 2, 3)])
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "expected"),
-    [
-        (2, 300, "0.7 %"), (0, 300, "0.0 %"), (1, 300_000, "< 0.1 %"), (300, 300, "100.0 %"),
-        (299_999, 300_000, "> 99.9 %"), (0, 0, "–"),
-    ],
-)  # fmt: skip
-def test_share(part: int, whole: int, expected: str) -> None:
-    assert share(part, whole) == expected
 
 
 @pytest.mark.parametrize(
