@@ -9,6 +9,8 @@ import polars as pl
 import pyarrow as pa
 
 SPLITS = ("train", "dev", "test")
+PAIR = ["query-id", "corpus-id"]
+"""The columns that name a pair of a query and a passage."""
 
 
 class Kind(StrEnum):

@@ -27,6 +27,7 @@ LAYERS = (
     "prepare",
     "reddit",
     "encoders mining",
+    "built",
     "checks",
     "explain triplets",
     "build",

@@ -16,9 +16,9 @@ import polars as pl
 
 from builders.audit.model import NAME_LENGTH, NOTE_LENGTH, Item, Sample, Verdict
 from builders.audit.tree import Tree
-from builders.checks.frames import PAIR
 from builders.errors import UsageError
 from builders.spec import Retrieval
+from builders.tables import PAIR
 
 LARGEST_PAGE = 10_000_000
 _FOLD = 600  # characters of a passage that are shown at first

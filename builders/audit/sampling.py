@@ -17,8 +17,8 @@ import polars as pl
 from builders.audit.controls import Control
 from builders.audit.model import Head, Item, Sample, Stratum, item_hash
 from builders.audit.tree import Tree
-from builders.checks.frames import PAIR
 from builders.printable import counted
+from builders.tables import PAIR
 from builders.text.digest import DIGITS, digest
 
 RANKS = {"1–5": 5, "6–20": 20}

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from builders.audit.tree import Tree
-from builders.checks.frames import PAIR
+from builders.tables import PAIR
 
 Float64s = NDArray[np.float64]
 

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.checks.frames import PAIR, stacked
-from builders.checks.tree import read_built
+from builders.built import read_built
 from builders.errors import StorageError
-from builders.lock.committed import stand_ins
-from builders.lock.manifest import work_folder
-from builders.lock.model import FileLock, read_lock
-from builders.parquet import content_hash, to_arrow
+from builders.lock.model import FileLock, rows_id
 from builders.spec import Retrieval
-from builders.tables import Kind, Table, published_path
-from builders.text.digest import digest
+from builders.tables import PAIR, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,47 +51,29 @@ def read_tree(out: Path, spec: Retrieval) -> Tree:
     Raises:
         StorageError: It was not built under `out`, or a table cannot be read.
     """
-    subject = read_built(out, spec)
-    lock = read_lock(work_folder(out, spec.name) / "lock.json")
-    tables = subject.tables
-    missing = [kind for kind in (Kind.CORPUS, Kind.QUERIES, Kind.QRELS) if kind not in tables]
+    built = read_built(out, spec)
+    lock = built.lock
+    assert lock is not None
+    missing = [kind for kind in (Kind.CORPUS, Kind.QUERIES, Kind.QRELS) if not built.splits(kind)]
     if missing:
         raise StorageError(f"{out}: {spec.name} has no {missing[0]} there", hint="Build the config again.")
-    contents = {
-        published_path(spec.name, kind, split): content_hash(to_arrow(Table(spec.name, kind, split, frame)))
-        for kind, frames in tables.items()
-        for split, frame in frames.items()
-    }
     gap = pl.col("positive_score").cast(pl.Float64) - pl.col("score").cast(pl.Float64)
+    pairs = dict.fromkeys(PAIR, pl.String)
+    suspicious = built.beside("suspicious_positives", pairs)
     return Tree(
         config=spec.name,
-        build=_digest_of(contents),
+        build=built.rows_id,
         recipe=str(lock.mining.recipe.get("name", "")) if lock.mining else "",
         miner=lock.mining.encoder.backend if lock.mining else "",
-        queries=stacked(subject, Kind.QUERIES).select("split", query="text", **{"query-id": "_id"}),
-        corpus=stacked(subject, Kind.CORPUS).select("title", "text", **{"corpus-id": "_id"}),
-        positives=stacked(subject, Kind.QRELS).select(*PAIR, "split"),
-        negatives=stacked(subject, Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6)),
-        suspicious=_suspicious(work_folder(out, spec.name) / "suspicious_positives.parquet"),
-        stand_ins=tuple(stand_ins(lock)),
+        queries=built.stacked(Kind.QUERIES).select("split", query="text", **{"query-id": "_id"}),
+        corpus=built.stacked(Kind.CORPUS).select("title", "text", **{"corpus-id": "_id"}),
+        positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
+        negatives=built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6)),
+        suspicious=pl.DataFrame(schema=pairs) if suspicious is None else suspicious,
+        stand_ins=built.stand_ins,
     )
 
 
 def build_id(published: tuple[FileLock, ...]) -> str:
     """Return what names a build: a hash of the rows of all its tables, whoever wrote them and when."""
-    return _digest_of({file.path: file.content for file in published})
-
-
-def _digest_of(contents: dict[str, str]) -> str:
-    return digest("\n".join(f"{path} {contents[path]}" for path in sorted(contents)))
-
-
-def _suspicious(path: Path) -> pl.DataFrame:
-    if not path.exists():
-        return pl.DataFrame(schema={name: pl.String for name in PAIR})
-    try:
-        return pl.read_parquet(path).select(PAIR)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StorageError(
-            f"{path}: not a parquet file of pairs ({error})", hint="Build it again."
-        ) from error
+    return rows_id({file.path: file.content for file in published})

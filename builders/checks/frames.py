@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from builders.built import stack
 from builders.checks.model import AnySubject, ClusteringSubject, IdsSubject, Subject
-from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, splits_of
-
-PAIR = ["query-id", "corpus-id"]
+from builders.tables import CLUSTERING, PAIR, RETRIEVAL, SCHEMAS, Kind
 
 
 def columns_of(kind: Kind) -> dict[str, pl.DataType]:
@@ -29,13 +28,7 @@ def kinds_of(subject: AnySubject) -> tuple[Kind, ...]:
 
 def stacked(subject: Subject, kind: Kind) -> pl.DataFrame:
     """Return all splits of a table below each other, with a column ``split`` str."""
-    tables = subject.tables.get(kind, {})
-    frames = [tables[split].with_columns(split=pl.lit(split)) for split in splits_of(kind) if split in tables]
-    return (
-        pl.concat(frames, rechunk=True)
-        if frames
-        else pl.DataFrame(schema={**columns_of(kind), "split": pl.String()})
-    )
+    return stack(subject.tables.get(kind, {}), kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.findings import Code
-from builders.checks.frames import PAIR, stacked
+from builders.checks.frames import stacked
 from builders.checks.model import AnySubject, Finding, Rule, Severity, Subject
 from builders.lock.model import Funnel
 from builders.spec import observed
-from builders.tables import Kind
+from builders.tables import PAIR, Kind
 
 _COUNT = "Count drops and merges where they happen; never as a difference."
 

@@ -10,10 +10,10 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from builders.checks.findings import Code, line
-from builders.checks.frames import PAIR, astray, repeated_pairs, stacked
+from builders.checks.frames import astray, repeated_pairs, stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
 from builders.spec import RECIPES, Recipe
-from builders.tables import Kind
+from builders.tables import PAIR, Kind
 
 SCORE_ROUNDING = 2.0**-23
 """Two cosines rounded to float32 differ from their float64 difference by no more than this."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.findings import Code, line
-from builders.checks.frames import PAIR, astray, repeated_pairs, stacked
+from builders.checks.frames import astray, repeated_pairs, stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
-from builders.tables import Kind
+from builders.tables import PAIR, Kind
 
 _REMAP = "Remap the qrels by the ids that survive merging, and drop pairs whose end was dropped."
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.findings import Code, line
-from builders.checks.frames import PAIR, stacked
+from builders.checks.frames import stacked
 from builders.checks.model import Finding, Rule, Severity, Subject
 from builders.checks.negatives import MINE, SCORE_ROUNDING, recipe_of
-from builders.tables import Kind
+from builders.tables import PAIR, Kind
 
 BELOW_FLOOR = Code(
     "negative-below-floor", Severity.ERROR, "negatives that score lower than the recipe's floor", MINE

@@ -5,6 +5,8 @@ A lock holds no date, path, host or version of the release: building again gives
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -89,6 +91,16 @@ class FileLock(Frozen):
     sha256: str
     content: str
     unscored: str = ""
+
+
+def rows_id(contents: Mapping[str, str]) -> str:
+    """Return the hash that names the rows of tables, whoever wrote them and when.
+
+    Args:
+        contents: The content hash of each table by its path.
+    """
+    lines = "\n".join(f"{path} {contents[path]}" for path in sorted(contents))
+    return hashlib.blake2b(lines.encode()).hexdigest()[:16]
 
 
 class EncoderLock(Frozen):
@@ -230,7 +242,7 @@ class AuditLock(Frozen):
 
     Attributes:
         sample: Its id.
-        build: `builders.audit.tree.build_id` of the build that was audited.
+        build: `rows_id` of the build that was audited.
         date: Of the last verdict, "2026-01-05".
         recipe: The recipe that had mined.
         auditors: How many judged.

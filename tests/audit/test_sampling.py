@@ -13,9 +13,9 @@ from builders.audit.controls import Control
 from builders.audit.model import Verdict
 from builders.audit.sampling import Sizes, allocate, banded, random_sample, suspect_sample
 from builders.audit.tree import Tree, build_id, read_tree
-from builders.checks.frames import PAIR
 from builders.lock.manifest import work_folder
 from builders.lock.model import read_lock
+from builders.tables import PAIR
 from tests.audit.kit import build, jobs
 
 

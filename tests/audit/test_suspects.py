@@ -11,9 +11,9 @@ import pytest
 from builders.audit.opinions import Lexical, opinion_for
 from builders.audit.suspects import Float64s, rank_suspects
 from builders.audit.tree import Tree, read_tree
-from builders.checks.frames import PAIR
 from builders.errors import EncoderError, UsageError
 from builders.spec import Audit, EncoderSpec
+from builders.tables import PAIR
 from tests.audit.kit import build, jobs
 
 
