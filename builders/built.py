@@ -11,11 +11,19 @@ import polars as pl
 from builders import files
 from builders.errors import Refused, StorageError
 from builders.lock.committed import stand_ins, whole_upstream
-from builders.lock.manifest import work_folder
-from builders.lock.model import Lock, read_lock, rows_id
-from builders.parquet import content_hash, read_frame, to_arrow
+from builders.lock.lock import Lock, read_lock, rows_id, work_folder
 from builders.spec import ConfigSpec
-from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, published_path, splits_of
+from builders.tables import (
+    CLUSTERING,
+    SCHEMAS,
+    Kind,
+    Table,
+    content_hash,
+    published_path,
+    read_frame,
+    splits_of,
+    to_arrow,
+)
 
 _BUILD_AGAIN = "Build the config again."
 _HYDRATED_SPLIT = "test"

@@ -9,12 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from builders.errors import StorageError, UsageError
-from builders.lock.manifest import work_folder
-from builders.lock.model import Lock, read_lock
-from builders.parquet import read_frame
+from builders.lock.lock import Lock, read_lock, work_folder
 from builders.prepare.funnels import PAIR_SEPARATOR
 from builders.prepare.reasons import ROWS, Space
-from builders.tables import SPLITS, Kind, published_path
+from builders.tables import SPLITS, Kind, published_path, read_frame
 
 _SHOWN = 10
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from builders.errors import UsageError
-from builders.parquet import read_frame
-from builders.tables import Kind, published_path
+from builders.tables import Kind, published_path, read_frame
 from builders.text.merge import encoded_text
 
 if TYPE_CHECKING:

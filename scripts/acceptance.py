@@ -20,7 +20,7 @@ import polars as pl
 
 from builders import registry
 from builders.files import write_bytes
-from builders.lock.model import Lock, read_lock
+from builders.lock.lock import Lock, read_lock
 from builders.rehearsal import Hub, Store, serve
 
 ROOT = Path(__file__).parents[1]

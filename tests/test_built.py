@@ -11,8 +11,7 @@ from builders import registry
 from builders.built import has_texts, read_all, read_built, read_hydrated
 from builders.errors import Refused, StorageError
 from builders.files import write_bytes
-from builders.lock.manifest import work_folder
-from builders.lock.model import read_lock, rows_id
+from builders.lock.lock import read_lock, rows_id, work_folder
 from builders.tables import CLUSTERING, Kind
 from tests.checks.kit import SPEC, healthy, remove, table, write_tree
 from tests.evaluation.hydrated import write_hydrated

@@ -11,7 +11,7 @@ import pytest
 from builders.errors import UsageError
 from builders.explain import Dropped, Published, explain
 from builders.files import write_json
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.prepare.retrieval import prepare
 from builders.tables import Kind, published_path
 from tests.prepare.test_prepare import TABLES, replace_queries, strings

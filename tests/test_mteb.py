@@ -17,7 +17,7 @@ from builders.cli.output import Lines
 from builders.demo.sample_clustering import lay_out
 from builders.describe import render
 from builders.files import write_bytes
-from builders.lock.manifest import locks_of
+from builders.lock.lock import locks_of
 from builders.spec import RELEASES
 from tests.describe.test_sets import TARGET
 

@@ -20,7 +20,7 @@ from builders.cli.output import Lines
 from builders.demo.sample_clustering import lay_out
 from builders.describe import render
 from builders.files import write_bytes, write_json
-from builders.lock.manifest import locks_of
+from builders.lock.lock import locks_of
 from builders.mteb_tasks import (
     PUBLISHED,
     BlurbsClusteringS2S,

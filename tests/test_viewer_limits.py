@@ -17,8 +17,7 @@ from builders import registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_upstream import lay_out
-from builders.parquet import encode
-from builders.tables import SCHEMAS, Kind, Table, config_name, kind_of, published_path, splits_of
+from builders.tables import SCHEMAS, Kind, Table, config_name, encode, kind_of, published_path, splits_of
 
 LARGEST_GROUP = 100 << 20
 """Uncompressed: what `datasets` writes at most, and well below the 286 MiB at which the viewer gives up."""

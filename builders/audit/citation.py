@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builders import files
 from builders.lock.cited import read_cited
-from builders.lock.model import AuditLock
+from builders.lock.lock import AuditLock
 
 
 def audit_path(folder: Path, config: str) -> Path:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from builders.audit.model import DECIDED, Judgement, Verdict, standing
 from builders.errors import UsageError
 from builders.lock.cited import told
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.text_files import numbered_lines
 
 AGREE = 2

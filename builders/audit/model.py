@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.text.digest import digest
 
 NAME_LENGTH = 40

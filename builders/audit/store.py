@@ -13,7 +13,7 @@ from builders import files
 from builders.audit.model import Head, Item, Judgement, Sample, line
 from builders.errors import UsageError
 from builders.lock.cited import told
-from builders.lock.manifest import work_folder
+from builders.lock.lock import work_folder
 from builders.text_files import numbered_lines
 
 _Line = TypeVar("_Line", Head, Item)

@@ -15,7 +15,7 @@ from builders.audit.rates import Rate
 from builders.audit.report import HEADER, Audited, audited, section
 from builders.audit.verdicts import counting
 from builders.lock.committed import FOLDER
-from builders.lock.model import AuditLock, ShareLock
+from builders.lock.lock import AuditLock, ShareLock
 from builders.prepare.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
 from builders.printable import counted, interval, percent
 from builders.spec import Retrieval

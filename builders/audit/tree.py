@@ -9,7 +9,7 @@ import polars as pl
 
 from builders.built import read_built
 from builders.errors import StorageError
-from builders.lock.model import FileLock, rows_id
+from builders.lock.lock import PublishedFile, rows_id
 from builders.spec import Retrieval
 from builders.tables import PAIR, Kind
 
@@ -74,6 +74,6 @@ def read_tree(out: Path, spec: Retrieval) -> Tree:
     )
 
 
-def build_id(published: tuple[FileLock, ...]) -> str:
+def build_id(published: tuple[PublishedFile, ...]) -> str:
     """Return what names a build: a hash of the rows of all its tables, whoever wrote them and when."""
     return rows_id({file.path: file.content for file in published})

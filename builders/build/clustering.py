@@ -23,7 +23,7 @@ from builders.build.write import cited_lines, encode_all, finding_locks, put, to
 from builders.checks.model import ClusteringSubject, Finding
 from builders.evaluation.citation import Citation, read_citation, scores_for, scores_path
 from builders.lock.committed import whole_upstream
-from builders.lock.model import ClusteringLock, Lock, SetLock, SourceLock, TextLock
+from builders.lock.lock import ClusteringFigures, Lock, LockedSource, SetFigures, TextLengths
 from builders.personal import gold_set
 from builders.prepare.documents import PreparedDocuments, limit_documents, prepare_documents
 from builders.prepare.sets import DrawnSet, draw, fill, provenance
@@ -45,7 +45,7 @@ class Clustered:
     """
 
     tables: tuple[Table, ...]
-    figures: ClusteringLock
+    figures: ClusteringFigures
     provenance: pl.DataFrame
     facts: dict[str, int]
 
@@ -94,7 +94,7 @@ def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[Drawn
             Table(spec.name, kind, "test", fill(documents, drawn, variant))
             for variant, kind in CLUSTERING.items()
         ),
-        figures=ClusteringLock(
+        figures=ClusteringFigures(
             sets=tuple(_set(documents, one) for one in drawn),
             texts={variant: _lengths(documents[held][variant]) for variant in CLUSTERING},
         ),
@@ -108,7 +108,7 @@ def cluster(spec: Clustering, prepared: PreparedDocuments, drawn: Sequence[Drawn
     )
 
 
-def sets_line(figures: ClusteringLock) -> str:
+def sets_line(figures: ClusteringFigures) -> str:
     """Return the sets in one line: "10 coarse 232-1,699 rows, 8 within 17-1,044 rows"."""
     sizes: dict[str, list[int]] = {}
     for one in figures.sets:
@@ -119,7 +119,7 @@ def sets_line(figures: ClusteringLock) -> str:
 def _write(
     out: Path,
     spec: Clustering,
-    sources: tuple[SourceLock, ...],
+    sources: tuple[LockedSource, ...],
     parameters: dict[str, Any],
     prepared: PreparedDocuments,
     clustered: Clustered,
@@ -149,9 +149,9 @@ def _write(
     return lock
 
 
-def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetLock:
+def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetFigures:
     members = documents[list(drawn.rows)]
-    return SetLock(
+    return SetFigures(
         level=drawn.level,
         rows=members.height,
         labels=members[drawn.label].n_unique(),
@@ -159,6 +159,6 @@ def _set(documents: pl.DataFrame, drawn: DrawnSet) -> SetLock:
     )
 
 
-def _lengths(texts: pl.Series) -> TextLock:
-    lengths = [len(text) for text in set(texts.to_list())]
-    return TextLock(unique=len(lengths), shortest=min(lengths), longest=max(lengths), characters=sum(lengths))
+def _lengths(texts: pl.Series) -> TextLengths:
+    each = [len(text) for text in set(texts.to_list())]
+    return TextLengths(unique=len(each), shortest=min(each), longest=max(each), characters=sum(each))

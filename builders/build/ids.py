@@ -22,7 +22,7 @@ from builders.build.write import encode_all, finding_locks, put, tool_versions
 from builders.checks.model import Finding, IdsSubject
 from builders.errors import SourceChanged, SourceMissing
 from builders.files import sha256
-from builders.lock.model import ClusteringLock, Funnel, Lock, SetLock, SourceLock
+from builders.lock.lock import ClusteringFigures, Funnel, Lock, LockedSource, SetFigures
 from builders.prepare.reasons import Space
 from builders.prepare.retrieval import in_space
 from builders.prepare.sets import DrawnSet, draw, provenance
@@ -72,7 +72,7 @@ def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched,
     progress.step("prepare", funnel_line(prepared.funnel))
     drawn = draw_ids(spec, prepared)
     table = Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(prepared.submissions, drawn))
-    figures = ClusteringLock(sets=tuple(_set(prepared.submissions, one) for one in drawn), texts={})
+    figures = ClusteringFigures(sets=tuple(_set(prepared.submissions, one) for one in drawn), texts={})
     progress.step("draw", _sets_line(figures))
     subject = IdsSubject(spec, by_kind([table]), (prepared.funnel,), figures, prepared.statuses)
     findings = checks.apply_waivers(checks.run_ids(subject), spec.waivers)
@@ -192,11 +192,11 @@ def _hint(spec: Ids) -> str:
 def _write(
     options: Options,
     spec: Ids,
-    sources: tuple[SourceLock, ...],
+    sources: tuple[LockedSource, ...],
     prepared: PreparedIds,
     drawn: Sequence[DrawnSet],
     table: Table,
-    figures: ClusteringLock,
+    figures: ClusteringFigures,
     findings: Sequence[Finding],
     *,
     stand_in: bool,
@@ -250,13 +250,13 @@ def _counts(told: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(told.filter(pl.col(column) != "").group_by(column).len().sort(column).iter_rows())
 
 
-def _set(submissions: pl.DataFrame, drawn: DrawnSet) -> SetLock:
+def _set(submissions: pl.DataFrame, drawn: DrawnSet) -> SetFigures:
     members = submissions[list(drawn.rows)]
     labels = members[drawn.label].n_unique()
-    return SetLock(level=drawn.level, rows=members.height, labels=labels, repeated={})
+    return SetFigures(level=drawn.level, rows=members.height, labels=labels, repeated={})
 
 
-def _sets_line(figures: ClusteringLock) -> str:
+def _sets_line(figures: ClusteringFigures) -> str:
     rows = [one.rows for one in figures.sets]
     labels = " ".join(str(one.labels) for one in figures.sets)
     return f"{len(rows)} sets of {min(rows):,}-{max(rows):,} ids; labels {labels}"

@@ -12,7 +12,7 @@ import polars as pl
 from builders.checks.model import Finding, Severity
 from builders.errors import FindingsError
 from builders.lock.committed import FOLDER
-from builders.lock.model import Funnel, Lock
+from builders.lock.lock import Funnel, Lock
 from builders.spec import ConfigSpec
 from builders.tables import SPLITS, Kind, Table
 

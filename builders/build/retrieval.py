@@ -26,7 +26,7 @@ from builders.checks.model import Subject
 from builders.errors import UsageError
 from builders.evaluation.citation import read_citation, scores_path
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
-from builders.lock.model import Lock, MiningLock
+from builders.lock.lock import Lock, LockedMining
 from builders.prepare.decisions import decisions_path, read_decisions
 from builders.prepare.retrieval import Prepared, limit, prepare
 from builders.prepare.splits import assign, read_splits, remembered
@@ -116,7 +116,7 @@ def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
 
 def _mine(
     mining: Mining, options: Options, prepared: Prepared, progress: Progress, locked: Lock | None
-) -> tuple[Mined, MiningLock]:
+) -> tuple[Mined, LockedMining]:
     from builders.encoders import encode_cached, load_encoder
     from builders.mining import mine, summary_lines
     from builders.text.merge import encoded_text
@@ -158,7 +158,7 @@ def _mine(
         progress=lambda done, total: progress.tick(f"mine {recipe.name}", done, total),
     )
     progress.step("mine", *summary_lines(mined.report))
-    return mined, MiningLock(
+    return mined, LockedMining(
         recipe=asdict(recipe), encoder=encoder.identity, report=mined.report, truncated=truncated
     )
 

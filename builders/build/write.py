@@ -17,16 +17,25 @@ from builders import files
 from builders.checks.model import Finding, Severity
 from builders.errors import StorageError
 from builders.evaluation.citation import Citation, scores_for
-from builders.lock.manifest import NAME as MANIFEST
-from builders.lock.manifest import locks_of, read_manifest, work_folder, write_manifest
-from builders.lock.model import AuditLock, FileLock, FindingLock, Lock, MiningLock, SourceLock
-from builders.parquet import encode, frame_bytes
+from builders.lock.lock import (
+    MANIFEST,
+    AuditLock,
+    Lock,
+    LockedFinding,
+    LockedMining,
+    LockedSource,
+    PublishedFile,
+    locks_of,
+    read_manifest,
+    work_folder,
+    write_manifest,
+)
 from builders.personal import gold_set
 from builders.prepare.facts import facts
 from builders.prepare.retrieval import Prepared
 from builders.prepare.splits import write_splits
 from builders.spec import RELEASES, Retrieval
-from builders.tables import SPLITS, Table
+from builders.tables import SPLITS, Table, encode, frame_bytes
 
 _TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "python-stdnum", "regex")
 
@@ -45,13 +54,13 @@ class Outcome:
     """
 
     spec: Retrieval
-    sources: tuple[SourceLock, ...]
+    sources: tuple[LockedSource, ...]
     parameters: dict[str, Any]
     prepared: Prepared
     assignment: pl.DataFrame
     splits: pl.DataFrame
     tables: tuple[Table, ...]
-    mining: MiningLock | None
+    mining: LockedMining | None
     scale: pl.DataFrame | None
     suspicious: pl.DataFrame | None
     audit: AuditLock | None
@@ -82,7 +91,7 @@ def write(out: Path, outcome: Outcome) -> Lock:
     return lock
 
 
-def encode_all(tables: Sequence[Table]) -> dict[str, tuple[bytes, FileLock]]:
+def encode_all(tables: Sequence[Table]) -> dict[str, tuple[bytes, PublishedFile]]:
     """Return the files of tables by path, each with what the lock keeps of it."""
     return {table.path: encode(table) for table in sorted(tables, key=lambda table: table.path)}
 
@@ -90,7 +99,7 @@ def encode_all(tables: Sequence[Table]) -> dict[str, tuple[bytes, FileLock]]:
 def put(
     out: Path,
     lock: Lock,
-    encoded: Mapping[str, tuple[bytes, FileLock]],
+    encoded: Mapping[str, tuple[bytes, PublishedFile]],
     beside: Mapping[str, pl.DataFrame | None],
     *,
     splits: pl.DataFrame | None = None,
@@ -172,14 +181,14 @@ def cited_lines(lock: Lock, cited: Citation | None) -> list[str]:
     return [f"{len(lock.scores)} cited scores"]
 
 
-def finding_locks(findings: Sequence[Finding]) -> tuple[FindingLock, ...]:
+def finding_locks(findings: Sequence[Finding]) -> tuple[LockedFinding, ...]:
     """Return findings as the lock keeps them."""
     return tuple(map(_finding_lock, findings))
 
 
-def _finding_lock(finding: Finding) -> FindingLock:
+def _finding_lock(finding: Finding) -> LockedFinding:
     severities = {Severity.ERROR: "error", Severity.GATE: "gate", Severity.NOTE: "note"}
-    return FindingLock.model_validate({
+    return LockedFinding.model_validate({
         "code": finding.code,
         "severity": severities[finding.severity],
         "count": finding.count,

@@ -11,7 +11,7 @@ from builders.checks import funnel, published, schema, text
 from builders.checks.findings import Code, line, ordered
 from builders.checks.frames import kinds_of
 from builders.checks.model import ClusteringSubject, Finding, Severity
-from builders.lock.model import ClusteringLock, SetLock, TextLock
+from builders.lock.lock import ClusteringFigures, SetFigures, TextLengths
 from builders.spec import Sampled, SetRule, Within
 from builders.tables import CLUSTERING, Kind
 
@@ -233,7 +233,7 @@ def rows(subject: ClusteringSubject, kind: Kind) -> pl.DataFrame:
     )
 
 
-def figures(subject: ClusteringSubject) -> ClusteringLock:
+def figures(subject: ClusteringSubject) -> ClusteringFigures:
     """Count sets and texts anew from the tables."""
     counted = {name: rows(subject, kind) for name, kind in CLUSTERING.items()}
     repeated = {
@@ -245,9 +245,9 @@ def figures(subject: ClusteringSubject) -> ClusteringLock:
         pl.col("labels").list.len().alias("rows"),
         pl.col("labels").list.n_unique().alias("labels"),
     )
-    return ClusteringLock(
+    return ClusteringFigures(
         sets=tuple(
-            SetLock(
+            SetFigures(
                 level=level,
                 rows=size,
                 labels=kinds,
@@ -259,10 +259,10 @@ def figures(subject: ClusteringSubject) -> ClusteringLock:
     )
 
 
-def _lengths(sentences: pl.Series) -> TextLock:
+def _lengths(sentences: pl.Series) -> TextLengths:
     lengths = sentences.unique().str.len_chars()
     least, most = (int(value) if isinstance(value, int) else 0 for value in (lengths.min(), lengths.max()))
-    return TextLock(unique=len(lengths), shortest=least, longest=most, characters=int(lengths.sum()))
+    return TextLengths(unique=len(lengths), shortest=least, longest=most, characters=int(lengths.sum()))
 
 
 def _repeated(frame: pl.DataFrame) -> pl.DataFrame:
@@ -292,7 +292,7 @@ def _texts(subject: ClusteringSubject) -> pl.DataFrame:
     )
 
 
-def _differences(told: ClusteringLock, found: ClusteringLock) -> list[str]:
+def _differences(told: ClusteringFigures, found: ClusteringFigures) -> list[str]:
     wrong = [
         f"set {number}: {old} where {new} is found"
         for number, (old, new) in enumerate(zip(told.sets, found.sets, strict=False), 1)

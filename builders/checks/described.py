@@ -11,7 +11,7 @@ import yaml
 
 from builders.checks.findings import Code
 from builders.checks.model import Finding, Severity
-from builders.lock.model import FileLock, Lock
+from builders.lock.lock import Lock, PublishedFile
 
 _PLAN = "Make the plan again: it renders card and Croissant from the locks."
 
@@ -42,7 +42,7 @@ def check_described(folder: Path, locks: Mapping[str, Lock]) -> Iterator[Finding
         yield from CROISSANT.counted(len(faults), faults)
 
 
-def _card_faults(text: str, files: list[FileLock]) -> Iterator[str]:
+def _card_faults(text: str, files: list[PublishedFile]) -> Iterator[str]:
     wanted: Splits = {}
     for file in files:
         if file.rows:
@@ -81,7 +81,7 @@ def _short(value: object) -> str:
     return "nothing" if value is None else "a split" if isinstance(value, dict) else ascii(value)
 
 
-def _croissant_faults(data: bytes, files: list[FileLock]) -> Iterator[str]:
+def _croissant_faults(data: bytes, files: list[PublishedFile]) -> Iterator[str]:
     wanted = {file.path: (file.sha256, f"{file.size} B") for file in files}
     try:
         told = {

@@ -10,7 +10,7 @@ import polars as pl
 from builders.checks.findings import Code
 from builders.checks.frames import stacked
 from builders.checks.model import AnySubject, Finding, Rule, Severity, Subject
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from builders.spec import observed
 from builders.tables import PAIR, Kind
 

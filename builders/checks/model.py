@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from builders.lock.model import ClusteringLock, Funnel, MiningLock
+from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
 from builders.spec import Clustering, Ids, Retrieval
 from builders.tables import Kind
 
@@ -67,7 +67,7 @@ class Subject:
     tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
     undecided: pl.DataFrame | None
     funnels: tuple[Funnel, ...]
-    mining: MiningLock | None
+    mining: LockedMining | None
     scale: pl.DataFrame | None = None
     classes: pl.DataFrame | None = None
     provenance: pl.DataFrame | None = None
@@ -90,7 +90,7 @@ class ClusteringSubject:
     spec: Clustering
     tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
     funnels: tuple[Funnel, ...]
-    figures: ClusteringLock | None
+    figures: ClusteringFigures | None
     upstream: bool
 
 
@@ -109,7 +109,7 @@ class IdsSubject:
     spec: Ids
     tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
     funnels: tuple[Funnel, ...]
-    figures: ClusteringLock | None
+    figures: ClusteringFigures | None
     ledger: pl.DataFrame | None
 
 

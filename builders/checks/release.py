@@ -14,8 +14,7 @@ from builders.checks.described import check_described
 from builders.checks.findings import Code, ordered
 from builders.checks.model import Finding, Severity
 from builders.errors import StorageError, UsageError
-from builders.lock import manifest
-from builders.lock.model import FileLock, Lock
+from builders.lock.lock import MANIFEST, Lock, PublishedFile, locks_of, read_manifest, work_folder
 from builders.plots.style import is_plot
 from builders.spec import RELEASES
 from builders.tables import SCHEMAS, SORT_KEYS, kind_of
@@ -48,7 +47,7 @@ NO_MANIFEST = Code("manifest-missing", Severity.ERROR, "manifests that are missi
 STALE = Code("manifest-stale", Severity.ERROR, "entries in which manifest and locks differ", _REBUILD)
 CODES = (LICENCE, TOP_RANKED, MISSING, CHANGED, EXTRA, SCHEMA, ORDER, NO_MANIFEST, STALE)
 
-_BESIDE = {"README.md", "croissant.jsonld", manifest.NAME}
+_BESIDE = {"README.md", "croissant.jsonld", MANIFEST}
 
 
 def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Finding]:
@@ -68,7 +67,7 @@ def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Fin
     """
     if release not in RELEASES:
         raise UsageError(f"unknown release {release!r}", hint=f"Releases: {', '.join(sorted(RELEASES))}.")
-    locks = manifest.locks_of(out, release)
+    locks = locks_of(out, release)
     if not locks:
         raise StorageError(f"{out}: nothing of {release} was built there", hint=f"mteb-de build --out {out}")
     folder = out / release
@@ -92,7 +91,7 @@ def _licences(locks: Mapping[str, Lock], release: str) -> Iterator[Finding]:
     yield from LICENCE.counted(len(refused), examples)
 
 
-def _names(folder: Path, locked: Mapping[str, FileLock], found: set[str]) -> Iterator[Finding]:
+def _names(folder: Path, locked: Mapping[str, PublishedFile], found: set[str]) -> Iterator[Finding]:
     missing = sorted(f"{folder.name}/{path}" for path in set(locked) - found)
     yield from MISSING.counted(len(missing), missing)
     extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) if not _beside(path))
@@ -107,7 +106,7 @@ def _beside(path: str) -> bool:
     return path in _BESIDE or (path.startswith("LICENSE") and "/" not in path) or is_plot(path)
 
 
-def _contents(folder: Path, locked: Mapping[str, FileLock]) -> Iterator[Finding]:
+def _contents(folder: Path, locked: Mapping[str, PublishedFile]) -> Iterator[Finding]:
     changed, schemas, orders = [], [], []
     for path, lock in sorted(locked.items()):
         kind, named = kind_of(lock.config), f"{folder.name}/{path}"
@@ -141,11 +140,11 @@ def _is_sorted(path: Path, keys: tuple[str, ...]) -> bool:
 
 def _manifest(out: Path, release: str, locks: Mapping[str, Lock]) -> Iterator[Finding]:
     try:
-        written = manifest.read_manifest(out / release / manifest.NAME)
+        written = read_manifest(out / release / MANIFEST)
     except StorageError as error:
         yield from NO_MANIFEST.counted(1, [error.message])
         return
-    hashes = {name: files.sha256(manifest.work_folder(out, name) / "lock.json") for name in locks}
+    hashes = {name: files.sha256(work_folder(out, name) / "lock.json") for name in locks}
     stale = [f"lock of {name}" for name, _ in sorted(set(written.locks.items()) ^ set(hashes.items()))]
     locked = {file for lock in locks.values() for file in lock.files}
     stale += [f"file {file.path}" for file in sorted(set(written.files) ^ locked, key=lambda file: file.path)]

@@ -11,7 +11,7 @@ import polars as pl
 from builders.checks import clustering, funnel, schema
 from builders.checks.findings import Code, line, ordered
 from builders.checks.model import Finding, IdsSubject, Severity
-from builders.lock.model import ClusteringLock, SetLock
+from builders.lock.lock import ClusteringFigures, SetFigures
 from builders.reddit.submission import SUBREDDIT
 from builders.tables import Kind
 
@@ -188,14 +188,14 @@ def rows(subject: IdsSubject) -> pl.DataFrame:
     return _table(subject).select("set", id="submission_ids", label="labels").explode("id", "label")
 
 
-def figures(subject: IdsSubject) -> ClusteringLock:
+def figures(subject: IdsSubject) -> ClusteringFigures:
     """Count the sets anew from the table; they have no texts."""
     (level,) = {rule.level for rule in subject.spec.sets}
     sets = tuple(
-        SetLock(level=level, rows=len(labels), labels=len(Counter(labels)), repeated={})
+        SetFigures(level=level, rows=len(labels), labels=len(Counter(labels)), repeated={})
         for labels in _table(subject)["labels"].to_list()
     )
-    return ClusteringLock(sets=sets, texts={})
+    return ClusteringFigures(sets=sets, texts={})
 
 
 def _table(subject: IdsSubject) -> pl.DataFrame:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from builders.evaluation.report import ReportContent
     from builders.evaluation.run import Evaluation
     from builders.evaluation.scoreboard import Scoreboard
-    from builders.lock.model import Lock
+    from builders.lock.lock import Lock
     from builders.spec import ConfigSpec
 
 
@@ -239,7 +239,7 @@ def _specs(
 ) -> list[ConfigSpec]:
     """Return the configs asked for, or all that were built or hydrated."""
     from builders import registry
-    from builders.lock.manifest import work_folder
+    from builders.lock.lock import work_folder
     from builders.spec import Ids
 
     if configs:
@@ -258,7 +258,7 @@ def _specs(
 
 def _locks(out: Path) -> list[Lock]:
     """Return the locks of all that was built, by config."""
-    from builders.lock.model import read_lock
+    from builders.lock.lock import read_lock
 
     return [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
 

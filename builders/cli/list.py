@@ -28,8 +28,7 @@ def command(out: Path, as_json: bool) -> None:
     Exit codes: 0 fine; 2 a lock cannot be read.
     """
     from builders.lock.committed import FOLDER, lock_path
-    from builders.lock.manifest import work_folder
-    from builders.lock.model import read_lock
+    from builders.lock.lock import read_lock, work_folder
 
     rows: list[dict[str, Any]] = []
     for name in registry.names():

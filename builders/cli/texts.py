@@ -8,7 +8,7 @@ from pathlib import Path
 from builders.errors import StorageError
 from builders.evaluation.places import TextFolder, has_texts
 from builders.lock.committed import stand_ins
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.reddit.folder import Hydrated, read_record
 from builders.reddit.shares import COMPARABLE
 

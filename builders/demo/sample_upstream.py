@@ -12,9 +12,9 @@ import pyarrow as pa
 from builders import files
 from builders.demo import sample_clustering, sample_reddit
 from builders.demo.postings import postings
-from builders.parquet import to_bytes
 from builders.sources.folder import dataset_folder
 from builders.spec import ConfigSpec, HubSource, LocalFile
+from builders.tables import to_bytes
 
 POSTINGS = 600
 _SEED = 1

@@ -11,7 +11,7 @@ from builders.build.order import Options, build
 from builders.demo.sample_reddit import CHECKED, DUMP
 from builders.demo.sample_upstream import lacking, lay_out
 from builders.describe.target import Target
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.progress import Progress
 from builders.reddit.folder import Hydrated
 from builders.reddit.run import Options as Hydration

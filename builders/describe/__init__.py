@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from builders.describe.target import Target
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.spec import ConfigSpec, Release
 
 __all__ = ["Target", "render"]

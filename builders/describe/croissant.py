@@ -11,7 +11,7 @@ from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
 from builders.describe.records import file_objects, record_sets
 from builders.describe.target import HUB, Target
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.printable import share
 from builders.spec import Release
 

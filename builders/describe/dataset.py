@@ -11,7 +11,7 @@ import pyarrow as pa
 from builders import registry
 from builders.describe.templates import About, about
 from builders.errors import UsageError
-from builders.lock.model import FileLock, Lock
+from builders.lock.lock import Lock, PublishedFile
 from builders.spec import Clustering, ConfigSpec, Ids, Release
 from builders.tables import SCHEMAS, Kind, config_name, splits_of
 
@@ -35,7 +35,7 @@ class Config:
 
     name: str
     kind: Kind
-    files: tuple[FileLock, ...]
+    files: tuple[PublishedFile, ...]
 
     @property
     def rows(self) -> int:
@@ -113,7 +113,7 @@ def _dataset(release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | Non
     if lock.release != release.name:
         raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
     spec = (specs or {}).get(lock.config) or registry.load(lock.config)
-    by_kind: dict[Kind, list[FileLock]] = {}
+    by_kind: dict[Kind, list[PublishedFile]] = {}
     for file in lock.files:
         by_kind.setdefault(_kind(lock, file), []).append(file)
     configs = tuple(
@@ -126,7 +126,7 @@ def _dataset(release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | Non
     return Dataset(lock, spec, about(lock.config), configs)
 
 
-def _kind(lock: Lock, file: FileLock) -> Kind:
+def _kind(lock: Lock, file: PublishedFile) -> Kind:
     for kind in SCHEMAS:
         if file.config == config_name(lock.config, kind) and file.split in splits_of(kind):
             if not _PATH.fullmatch(file.path):
@@ -139,6 +139,6 @@ def _kind(lock: Lock, file: FileLock) -> Kind:
     )
 
 
-def _with_rows(kind: Kind, files: Sequence[FileLock]) -> tuple[FileLock, ...]:
+def _with_rows(kind: Kind, files: Sequence[PublishedFile]) -> tuple[PublishedFile, ...]:
     order = splits_of(kind)
     return tuple(sorted((file for file in files if file.rows), key=lambda file: order.index(file.split)))

@@ -13,7 +13,7 @@ from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
 from builders.describe.target import HUB
 from builders.lock import committed
-from builders.lock.model import Funnel, SourceLock
+from builders.lock.lock import Funnel, LockedSource
 from builders.prepare.reasons import ROWS
 from builders.printable import share
 from builders.spec import PersonalKind, Retrieval
@@ -303,11 +303,11 @@ def _named(verb: str, reason: str, meanings: dict[str, str]) -> object:
     return Markdown(f"{name}: {meaning}") if meaning else name
 
 
-def _source_link(source: SourceLock) -> Markdown:
+def _source_link(source: LockedSource) -> Markdown:
     return link(source.name, source_url(source)) if source.kind in {"hub", "http"} else code(source.name)
 
 
-def source_url(source: SourceLock) -> str:
+def source_url(source: LockedSource) -> str:
     """Return the page of a Hub source at its pinned revision, the address of a file, of another its name."""
     if source.kind == "http" and source.files:
         return source.files[0].path
@@ -317,7 +317,7 @@ def source_url(source: SourceLock) -> str:
     return f"{HUB}/datasets/{source.name}" + (f"/tree/{revision}" if revision else "")
 
 
-def _revision(source: SourceLock) -> Markdown:
+def _revision(source: LockedSource) -> Markdown:
     if source.files and (source.kind == "http" or source.revision == source.files[0].sha256):
         return code(f"sha256 {source.files[0].sha256}")
     return code(source.resolved or source.revision) or Markdown("none: a local copy")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from builders.describe.dataset import Dataset
 from builders.describe.figures import yield_of
 from builders.describe.markdown import Markdown, escape
-from builders.lock.model import ScoreLock, SetLock
+from builders.lock.lock import ScoreLock, SetFigures
 from builders.plots import charts
 from builders.plots.style import plot_path
 from builders.plots.svg import svg
@@ -151,7 +151,7 @@ def _dot(score: ScoreLock, several: bool) -> charts.Dot:
     return charts.Dot(score.config, series, score.value, score.low, score.high)
 
 
-def _range(sets: Sequence[SetLock]) -> str:
+def _range(sets: Sequence[SetFigures]) -> str:
     rows, labels = [one.rows for one in sets], [one.labels for one in sets]
     return f"{len(sets)} sets of {span(rows)} documents with {span(labels)} labels"
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from builders.describe.dataset import Config, Dataset
 from builders.describe.target import Target
-from builders.lock.model import FileLock
+from builders.lock.lock import PublishedFile
 from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
 Json = dict[str, Any]
@@ -92,7 +92,7 @@ def _splits(names: Sequence[str]) -> Json:
     }
 
 
-def _sets_of(dataset: Dataset, config: Config, file: FileLock) -> Iterator[Json]:
+def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[Json]:
     references = _references(dataset, config, file)
     what = f"{_WHAT[config.kind]} of {dataset.name}, split {file.split}"
     name = f"{config.name}/{file.split}"
@@ -105,7 +105,9 @@ def _sets_of(dataset: Dataset, config: Config, file: FileLock) -> Iterator[Json]
         yield _set(joined, f"{what}, each with its {side}' texts.", config.kind, fields)
 
 
-def _references(dataset: Dataset, config: Config, file: FileLock) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _references(
+    dataset: Dataset, config: Config, file: PublishedFile
+) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Columns that point to another record set: its id, and the text columns it has to offer."""
     if config.kind not in {Kind.QRELS, Kind.HARD_NEGATIVES}:
         return {}
@@ -133,7 +135,7 @@ def _set(name: str, description: str, kind: Kind, fields: list[Json]) -> Json:
 
 
 def _fields(
-    name: str, kind: Kind, file: FileLock, references: dict[str, tuple[str, tuple[str, ...]]]
+    name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
 ) -> Iterator[Json]:
     for column in SCHEMAS[kind]:
         field: Json = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, code, table
 from builders.lock.committed import whole_upstream
-from builders.lock.model import ClusteringLock, SetLock
+from builders.lock.lock import ClusteringFigures, SetFigures
 from builders.printable import span
 from builders.spec import Clustering, TextFigures
 
@@ -16,7 +16,7 @@ _VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
 
 def sets(dataset: Dataset) -> Markdown:
     """Return the table of sets: each level's number, sizes, labels per set, and texts that repeat."""
-    by_level: dict[str, list[SetLock]] = {}
+    by_level: dict[str, list[SetFigures]] = {}
     variants = [variant for variant in _VARIANTS if variant in _lock(dataset).texts]
     for one in _lock(dataset).sets:
         by_level.setdefault(one.level, []).append(one)
@@ -66,7 +66,7 @@ def _sizes(dataset: Dataset, known: Mapping[str, Sequence[int]]) -> Iterator[tup
         yield Markdown(f"Rows of all sets of {code(level)}"), sum(here), sum(there)
 
 
-def _lock(dataset: Dataset) -> ClusteringLock:
+def _lock(dataset: Dataset) -> ClusteringFigures:
     assert dataset.lock.clustering is not None
     return dataset.lock.clustering
 

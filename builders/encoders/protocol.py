@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 
 Role = Literal["query", "passage"]
 
@@ -17,7 +17,7 @@ class Encoder(Protocol):
     """Turns texts into vectors. Weights are loaded when the first text is cut or encoded."""
 
     @property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """Everything that determines a vector. Reading it loads no weights.
 
         Raises:

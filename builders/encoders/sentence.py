@@ -21,7 +21,7 @@ from builders.encoders.hub import fetch_model, model_files, resolve
 from builders.encoders.protocol import Role
 from builders.encoders.texts import cut_to_fit, require_usable
 from builders.errors import EncoderError
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 from builders.sources import is_stand_in
 
 if TYPE_CHECKING:
@@ -202,11 +202,11 @@ class SentenceModel:
             vectors[row] = vector
         return vectors
 
-    def identity(self, query: str, passage: str) -> EncoderLock:
+    def identity(self, query: str, passage: str) -> EncoderIdentity:
         """Everything that determines a vector, with these prompts."""
         folder, name, revision = self.place
         stated = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
-        return EncoderLock(
+        return EncoderIdentity(
             backend="sentence-transformers",
             model=name,
             revision=revision,
@@ -238,7 +238,7 @@ class SentenceEncoder:
         return self._model.normalised
 
     @cached_property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """Everything that determines a vector; `max_length` is 0 where the model's files do not say it.
 
         Raises:

@@ -17,7 +17,7 @@ from builders import files
 from builders.encoders.protocol import Role
 from builders.encoders.texts import text_key
 from builders.errors import StorageError
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 
 _FORMAT = 1  # raise it when the way of cutting texts or the files change
 _KEY_SIZE = 32
@@ -25,7 +25,7 @@ _DESCRIPTION = "encoder.json"
 _log = logging.getLogger(__name__)
 
 
-def folder_of(identity: EncoderLock, root: Path) -> Path:
+def folder_of(identity: EncoderIdentity, root: Path) -> Path:
     """Return the folder for an encoder's vectors: one per identity, whatever of it differs."""
     # without defaults, so that a field added to the identity later moves no vectors
     fields = identity.model_dump(exclude_defaults=True)
@@ -33,7 +33,7 @@ def folder_of(identity: EncoderLock, root: Path) -> Path:
     return root / hashlib.sha256(described).hexdigest()[:32]
 
 
-def describe(folder: Path, identity: EncoderLock) -> None:
+def describe(folder: Path, identity: EncoderIdentity) -> None:
     """Keep beside vectors whose they are.
 
     Raises:
@@ -42,12 +42,12 @@ def describe(folder: Path, identity: EncoderLock) -> None:
     files.write_json(folder / _DESCRIPTION, identity.model_dump())
 
 
-def described(root: Path) -> list[EncoderLock]:
+def described(root: Path) -> list[EncoderIdentity]:
     """Return the encoders that have vectors under `root`; what is no description there is passed over."""
     found = []
     for path in sorted(root.glob(f"*/{_DESCRIPTION}")):
         with contextlib.suppress(OSError, ValidationError):
-            identity = EncoderLock.model_validate_json(path.read_bytes())
+            identity = EncoderIdentity.model_validate_json(path.read_bytes())
             if folder_of(identity, root) == path.parent:
                 found.append(identity)
     return found

@@ -14,7 +14,7 @@ from builders import registry
 from builders.encoders.protocol import Encoder, Role
 from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
 from builders.evaluation.model import EncoderFacts
-from builders.lock.model import EncoderLock, Lock
+from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import printable
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
@@ -115,7 +115,7 @@ def naming(one: Candidate) -> Iterator[None]:
         raise type(error)(f"{shown}: {error.message}", hint=error.hint) from error
 
 
-def facts_of(candidate: Candidate, identity: EncoderLock | None, lock: Lock) -> EncoderFacts:
+def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock) -> EncoderFacts:
     """Return what a result says of a candidate.
 
     Args:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builders import files
 from builders.lock.cited import read_cited
-from builders.lock.model import FileLock, Frozen, ScoreLock
+from builders.lock.lock import Frozen, PublishedFile, ScoreLock
 from builders.text.digest import digest
 
 
@@ -28,7 +28,7 @@ def scores_path(folder: Path, config: str) -> Path:
     return folder / f"{config}.scores.json"
 
 
-def rows_id(published: Iterable[FileLock]) -> str:
+def rows_id(published: Iterable[PublishedFile]) -> str:
     """Return what names the rows of all tables of a build, whoever wrote them and when."""
     contents = {file.path: file.content for file in published}
     return digest("\n".join(f"{path} {contents[path]}" for path in sorted(contents)))
@@ -64,7 +64,7 @@ def merged(old: Citation | None, new: Citation) -> Citation:
     return Citation(rows=new.rows, scores=tuple(scores.values()))
 
 
-def scores_for(citation: Citation | None, published: Iterable[FileLock]) -> tuple[ScoreLock, ...]:
+def scores_for(citation: Citation | None, published: Iterable[PublishedFile]) -> tuple[ScoreLock, ...]:
     """Return the cited scores of a build; none where they were computed from other rows."""
     if citation is None or citation.rows != rows_id(published):
         return ()

@@ -12,7 +12,7 @@ from builders.evaluation.model import Result, RetrievalResult
 from builders.evaluation.places import is_hydrated
 from builders.evaluation.run import builder_of
 from builders.evaluation.sanity import place_of
-from builders.lock.model import Lock, ScoreLock
+from builders.lock.lock import Lock, ScoreLock
 from builders.sources import is_stand_in
 
 _IN_THE_PACKAGE = frozenset(NAMES) - {"e5"}

@@ -20,7 +20,7 @@ from builders.evaluation.model import ClusteringResult, EncoderFacts, Result
 from builders.evaluation.pipelines import check_rows
 from builders.evaluation.store import SetChance, read_chance, read_result, read_sets
 from builders.evaluation.work import Table
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 from builders.printable import label
 from builders.tables import CLUSTERING
 
@@ -120,7 +120,7 @@ def _rule_path(table: Table, variant: str, rule: str) -> Path:
 def _of_table(
     group: Sequence[_Asked],
     one: Candidate,
-    identity: EncoderLock,
+    identity: EncoderIdentity,
     texts: pl.Series,
     vectors: NDArray[np.float32],
 ) -> Iterator[ClusteringResult]:

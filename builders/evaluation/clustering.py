@@ -18,11 +18,10 @@ from builders.errors import EncoderError, StorageError, UsageError
 from builders.evaluation import pipelines as ways
 from builders.evaluation.model import ClusteringResult, EncoderFacts, LevelScore, SetScore
 from builders.evaluation.pipelines import Pipeline
-from builders.parquet import read_frame
 from builders.prepare.sets import WITHIN
 from builders.progress import Progress
 from builders.spec import SEED, Clustering
-from builders.tables import CLUSTERING, published_path
+from builders.tables import CLUSTERING, published_path, read_frame
 
 _COLUMNS = {"sentences": pl.List(pl.String), "labels": pl.List(pl.String), "level": pl.String}
 

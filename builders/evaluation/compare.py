@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from builders.errors import StorageError
 from builders.evaluation.model import Result, RetrievalResult
 from builders.lock.committed import whole_upstream
-from builders.lock.model import Frozen, Lock
+from builders.lock.lock import Frozen, Lock
 
 Verdict = Literal["agrees", "differs", "not comparable"]
 Metric = Literal["ndcg_at_10", "mrr_at_10", "v_measure"]

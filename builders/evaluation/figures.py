@@ -15,11 +15,9 @@ from builders.evaluation.lengths import Lengths, lengths
 from builders.evaluation.overlap import Overlap, overlap
 from builders.evaluation.places import TextFolder
 from builders.lock.committed import whole_upstream
-from builders.lock.manifest import work_folder
-from builders.lock.model import Frozen, Lock, read_lock
-from builders.parquet import read_frame
+from builders.lock.lock import Frozen, Lock, read_lock, work_folder
 from builders.spec import ConfigSpec, Ids
-from builders.tables import CLUSTERING, SPLITS, Kind, published_path
+from builders.tables import CLUSTERING, SPLITS, Kind, published_path, read_frame
 
 _POSITIVES = {"0": 0, "1": 1, "2": 2, "3–5": 5, "6–10": 10, "11–20": 20}
 _MORE_POSITIVES = "21+"

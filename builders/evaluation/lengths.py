@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 STEP = 10**0.1
 """Ratio of the ends of a step: ten steps to ten times the length."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 
 class EncoderFacts(Frozen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 COMPARED_QUERIES = 2_000
 """Most queries of a config whose words are compared with passages."""

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from builders import files
 from builders.errors import Refused, StorageError
-from builders.lock.manifest import work_folder
-from builders.lock.model import FileLock, Lock, read_lock
+from builders.lock.lock import Lock, PublishedFile, read_lock, work_folder
 from builders.spec import ConfigSpec, Ids
 from builders.tables import CLUSTERING, Kind, config_name, kind_of, published_path
 
@@ -143,14 +142,14 @@ def _hydrated(spec: Ids, texts: TextFolder) -> Lock:
     )
 
 
-def _file(folder: Path, config: str, kind: Kind) -> FileLock:
+def _file(folder: Path, config: str, kind: Kind) -> PublishedFile:
     path = folder / published_path(config, kind, _SPLIT)
     try:
         rows = pq.read_metadata(path).num_rows
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"{path}: no table of texts ({error})", hint="Hydrate again.") from error
     sha256, size = files.sha256(path), path.stat().st_size
-    return FileLock(
+    return PublishedFile(
         config=config_name(config, kind),
         split=_SPLIT,
         path=published_path(config, kind, _SPLIT),

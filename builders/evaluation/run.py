@@ -26,7 +26,7 @@ from builders.evaluation.retrieval import score_parts, searched
 from builders.evaluation.rules import chance, rule_parts
 from builders.evaluation.store import SearchChance, read_chance, read_result
 from builders.evaluation.work import SEARCHED, Options, Table
-from builders.lock.model import EncoderLock, Lock
+from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import label
 from builders.progress import Progress
 from builders.spec import ConfigSpec, Retrieval
@@ -255,5 +255,5 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
 
 
 def _identity(encoder: Encoder | None, facts: EncoderFacts) -> dict[str, Any]:
-    identity: EncoderLock | EncoderFacts = encoder.identity if encoder is not None else facts
+    identity: EncoderIdentity | EncoderFacts = encoder.identity if encoder is not None else facts
     return identity.model_dump(mode="json")

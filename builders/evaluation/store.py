@@ -16,8 +16,7 @@ from builders import files
 from builders.errors import StorageError
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, SetScore
 from builders.evaluation.order import by_level, by_score
-from builders.lock.manifest import work_folder
-from builders.lock.model import Frozen, Lock
+from builders.lock.lock import Frozen, Lock, work_folder
 
 METRICS = 2
 """Raise it when a score of equal rows and equal vectors changes: what was kept is then computed again."""

@@ -27,7 +27,7 @@ from builders.evaluation.store import (
     keep_sets,
     kept_path,
 )
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.printable import label
 from builders.progress import Progress
 from builders.spec import SEED, Retrieval

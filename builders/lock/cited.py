@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from builders.errors import StorageError
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 _Cited = TypeVar("_Cited", bound=Frozen)
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from builders import files
 from builders.errors import Drift, Refused, SourceChanged, UsageError
-from builders.lock.manifest import work_folder
-from builders.lock.model import EncoderLock, Lock, SourceLock, read_lock
+from builders.lock.lock import EncoderIdentity, Lock, LockedSource, read_lock, work_folder
 
 FOLDER = Path(__file__).parents[1] / "configs"
 """Where they lie unless another folder is given."""
@@ -57,18 +56,18 @@ def stand_ins(lock: Lock) -> list[str]:
     return list(_stand_ins(lock))
 
 
-def is_pinned(source: SourceLock) -> bool:
+def is_pinned(source: LockedSource) -> bool:
     """Say whether a source is no stand-in: it is an upstream, or was made on this machine to be a source."""
     made_here = len(source.files) == 1 and source.revision == source.files[0].sha256
     return source.kind in {"hub", "http"} or made_here
 
 
-def from_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
+def from_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
     """Say whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
     return not parameters.get("stand_in") and all(map(is_pinned, sources))
 
 
-def whole_upstream(sources: tuple[SourceLock, ...], parameters: dict[str, Any]) -> bool:
+def whole_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
     """Say whether all of the real upstreams was built, so that what others published of them must be met."""
     return from_upstream(sources, parameters) and parameters.get("limit") is None
 
@@ -142,7 +141,7 @@ def require_equal(built: Lock, committed: Lock | None, folder: Path) -> tuple[st
     return found.notes
 
 
-def require_same_model(encoder: EncoderLock, committed: Lock | None) -> None:
+def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None:
     """Hold the model that is about to mine against the one that mined the committed lock.
 
     Raises:

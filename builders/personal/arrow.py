@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 from builders.personal.engine import scrub_rows
 from builders.personal.json_lines import scrub_lines
 from builders.personal.pieces import Done, Task, clean_names, renamed

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from builders import files
 from builders.errors import UsageError
-from builders.lock.model import Frozen, PersonalReport
+from builders.lock.lock import Frozen, PersonalReport
 from builders.personal import arrow, json_lines, parquet, pieces
 from builders.personal.pieces import Done, Task
 from builders.personal.report import together

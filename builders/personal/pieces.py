@@ -13,7 +13,7 @@ from itertools import islice
 from typing import IO, Any
 
 from builders.errors import StorageError, UsageError
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 from builders.personal.engine import scrub_rows
 from builders.personal.report import report
 from builders.spec import PersonalKind

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 
 _EXAMPLES = 3
 _LONGEST = 60

@@ -22,7 +22,7 @@ from builders import files
 from builders.audit.model import Judgement, PairKind, Sample, Verdict, line, standing
 from builders.errors import UsageError
 from builders.lock.cited import told
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.spec import Relations
 from builders.text_files import numbered_lines
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.errors import SourceError
-from builders.lock.model import Funnel, PersonalReport
+from builders.lock.lock import Funnel, PersonalReport
 from builders.prepare.reasons import Space
 from builders.prepare.retrieval import in_space, scrubbed
 from builders.spec import Clustering, Documents

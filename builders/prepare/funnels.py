@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from builders.prepare.decisions import Resolved
 from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import Merged

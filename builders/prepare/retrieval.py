@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from builders.errors import SourceSchema
-from builders.lock.model import Funnel, PersonalReport
+from builders.lock.lock import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.report import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve

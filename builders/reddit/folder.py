@@ -15,13 +15,11 @@ from pydantic import ValidationError
 
 from builders import files
 from builders.errors import StorageError, UsageError
-from builders.lock import manifest
-from builders.lock.model import Frozen, PersonalReport
-from builders.parquet import encode, read_frame
+from builders.lock.lock import MANIFEST, Frozen, PersonalReport
 from builders.reddit.shares import Filled, SetShare
 from builders.reddit.submission import SUBMISSION_ID
 from builders.spec import RELEASES
-from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, published_path
+from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, encode, published_path, read_frame
 
 NAME = "hydrated.json"
 TAKEDOWN = "takedown.txt"
@@ -84,7 +82,7 @@ def refuse_release(out: Path) -> None:
         folder
         for place in (real, out.absolute())
         for folder in (place, *place.parents)
-        if _is_release(folder / manifest.NAME)
+        if _is_release(folder / MANIFEST)
     ]
     if lies_in or real.name in RELEASES:
         raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.reddit.texts import Texts
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 

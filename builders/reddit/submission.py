@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 SUBMISSION_ID = re.compile(r"[0-9a-z]{5,8}", re.ASCII)
 ARCHIVE = re.compile(r"[A-Za-z0-9_.-]{1,80}@[0-9a-f]{64}", re.ASCII)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 from builders.prepare.retrieval import each, scrubbed
 from builders.reddit.submission import Status, Submission
 from builders.spec import Ids

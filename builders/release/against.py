@@ -12,15 +12,12 @@ import polars as pl
 
 from builders.errors import UsageError
 from builders.lock.committed import drift
-from builders.lock.manifest import NAME as MANIFEST
-from builders.lock.manifest import read_manifest
-from builders.lock.model import Lock
-from builders.parquet import read_frame, score_columns
+from builders.lock.lock import MANIFEST, Lock, read_manifest
 from builders.release.diff import Split
 from builders.release.published import Side, in_folder, published, revision_of
 from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
 from builders.release.rows import row_changes
-from builders.tables import SCHEMAS, kind_of
+from builders.tables import SCHEMAS, kind_of, read_frame, score_columns
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from builders import describe
 from builders.describe.target import Target
 from builders.errors import Refused
-from builders.lock.manifest import locks_of
+from builders.lock.lock import locks_of
 from builders.printable import listed
 from builders.release import versions
 from builders.release.diff import Difference, Split, difference, uncertain

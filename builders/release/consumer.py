@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from builders import files
 from builders.errors import RemoteError, StorageError
-from builders.lock.manifest import NAME as MANIFEST
-from builders.lock.manifest import Manifest, read_manifest
-from builders.lock.model import FileLock, Frozen
-from builders.parquet import content_hash
+from builders.lock.lock import MANIFEST, Frozen, Manifest, PublishedFile, read_manifest
 from builders.release.remote import causes, explain, explained, read_tree
+from builders.tables import content_hash
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,9 +89,9 @@ def read_back(repo: str, tag: str) -> ReadBack:
     )
 
 
-def loadable(locked: Iterable[FileLock]) -> dict[str, dict[str, FileLock]]:
+def loadable(locked: Iterable[PublishedFile]) -> dict[str, dict[str, PublishedFile]]:
     """Return the files that clients can load, by config and split; no card offers a split without rows."""
-    found: dict[str, dict[str, FileLock]] = {}
+    found: dict[str, dict[str, PublishedFile]] = {}
     for file in locked:
         if file.rows:
             found.setdefault(file.config, {})[file.split] = file

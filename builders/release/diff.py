@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.printable import printable
 from builders.release.model import Bytes, same_bytes
 from builders.release.rows import RowChanges

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from pydantic import ValidationError
 
 from builders.errors import StorageError
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.printable import printable
 from builders.release.commands import command, plan_command
 from builders.release.versions import Bump

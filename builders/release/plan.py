@@ -11,8 +11,7 @@ from builders import describe, files
 from builders.describe.target import Target
 from builders.errors import Refused
 from builders.lock.committed import stand_ins
-from builders.lock.manifest import locks_of
-from builders.lock.model import Lock
+from builders.lock.lock import Lock, locks_of
 from builders.plots.style import is_plot
 from builders.printable import shortened
 from builders.release.compare import Comparison, check_version, compare

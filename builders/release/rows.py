@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 from builders.printable import printable
 
 KEYS = (("_id",), ("query-id", "corpus-id"))

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from builders.errors import StorageError
 from builders.files import git_id, json_bytes, sha256, write_bytes
-from builders.lock.model import Frozen
+from builders.lock.lock import Frozen
 
 Say = Callable[[str], None]
 Note = TypeVar("Note", bound=Frozen)

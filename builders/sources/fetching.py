@@ -13,7 +13,7 @@ from builders.errors import SourceChanged, SourceMissing, UsageError
 from builders.files import sha256
 from builders.home import home
 from builders.lock.committed import is_pinned
-from builders.lock.model import SourceFile, SourceLock
+from builders.lock.lock import LockedSource, SourceFile
 from builders.sources.cache import Cache, Say, Stored
 from builders.sources.folder import dataset_folder, fetch_folder
 from builders.sources.http import download, fetch_http, record_http, safe_name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from builders.spec import HubSource
 
 PlainFile = HttpSource | RecordedFile | LocalFile
-Found = tuple[dict[str, list[Path]], SourceLock]
+Found = tuple[dict[str, list[Path]], LockedSource]
 
 
 def fetch(
@@ -36,7 +36,7 @@ def fetch(
     sources_from: Sequence[str] = (),
     root: Path | None = None,
     progress: Say | None = None,
-    recorded: Sequence[SourceLock] = (),
+    recorded: Sequence[LockedSource] = (),
     record: bool = False,
 ) -> Fetched:
     """Fetch every source, and say what was fetched.
@@ -70,7 +70,7 @@ def fetch(
     cache = Cache((root or home()).absolute())
     say = progress or (lambda _line: None)
     files: dict[str, list[Path]] = {}
-    locks: list[SourceLock] = []
+    locks: list[LockedSource] = []
     for source in sources:
         if isinstance(source, LocalFile):
             stand_in = _stand_in(source, places, cache, offline=offline, say=say)
@@ -86,7 +86,7 @@ def fetch(
     return Fetched(files, tuple(locks))
 
 
-def verify_against(locks: Sequence[SourceLock], committed: Sequence[SourceLock]) -> None:
+def verify_against(locks: Sequence[LockedSource], committed: Sequence[LockedSource]) -> None:
     """Compare what was fetched with a committed lock.
 
     Folders stand in, and are not compared; a file that was made on this machine is.
@@ -156,7 +156,7 @@ def _stand_in(
             stored = None
         if stored is not None:
             file = SourceFile(part=name, path=name, sha256=stored.sha256, size=stored.size)
-            lock = SourceLock(kind="folder", name=name, licence=source.licence, files=(file,))
+            lock = LockedSource(kind="folder", name=name, licence=source.licence, files=(file,))
             return {name: [stored.path]}, lock
     return None
 
@@ -168,13 +168,13 @@ def _local_file(source: LocalFile, root: Path) -> Found:
         raise SourceMissing(f"{source.name}: not in {path.parent}", hint=source.hint)
     file = SourceFile(part=source.name, path=source.name, sha256=sha256(path), size=path.stat().st_size)
     revision = "" if source.is_stand_in(path) else file.sha256
-    lock = SourceLock(
+    lock = LockedSource(
         kind="folder", name=source.name, revision=revision, licence=source.licence, files=(file,)
     )
     return {source.name: [path]}, lock
 
 
-def _pinned(source: HttpSource | RecordedFile, recorded: Sequence[SourceLock]) -> HttpSource | None:
+def _pinned(source: HttpSource | RecordedFile, recorded: Sequence[LockedSource]) -> HttpSource | None:
     """Return the source with its pin, or None where none is recorded."""
     if isinstance(source, HttpSource):
         return source
@@ -223,7 +223,7 @@ def _from_base_url(base: str, name: str, cache: Cache, *, offline: bool, say: Sa
         return cache.adopt(place, folder / "part", sha256(folder / "part"))
 
 
-def _differences(lock: SourceLock, known: SourceLock) -> list[str]:
+def _differences(lock: LockedSource, known: LockedSource) -> list[str]:
     if (lock.kind, lock.resolved) != (known.kind, known.resolved):
         return [f"{lock.name}: locked at {known.resolved or known.kind}, now {lock.resolved or lock.kind}"]
     old = {(file.part, file.path): file for file in known.files}

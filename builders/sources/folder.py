@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from builders.errors import SourceError, SourceMissing
 from builders.files import sha256
-from builders.lock.model import SourceFile, SourceLock
+from builders.lock.lock import LockedSource, SourceFile
 from builders.sources.patterns import safe_path
 from builders.sources.readme import LARGEST, README, select
 
@@ -20,7 +20,7 @@ def dataset_folder(root: Path, repo: str) -> Path:
     return root / "datasets" / safe_path(repo, what="repository", repo=repo)
 
 
-def fetch_folder(source: HubSource, root: Path) -> tuple[dict[str, list[Path]], SourceLock]:
+def fetch_folder(source: HubSource, root: Path) -> tuple[dict[str, list[Path]], LockedSource]:
     """Find the files of a dataset's parts in ``ROOT/datasets/OWNER/NAME``. They are hashed, not copied.
 
     Args:
@@ -39,7 +39,7 @@ def fetch_folder(source: HubSource, root: Path) -> tuple[dict[str, list[Path]], 
     paths = [file.relative_to(base).as_posix() for file in base.rglob("*") if file.is_file()]
     selection = select(source.repo, source.parts, _readme(base), paths)
     files = {part: [base / path for path in paths] for part, paths in selection.items()}
-    return files, SourceLock(
+    return files, LockedSource(
         kind="folder",
         name=source.repo,
         licence=source.licence,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from builders import __version__, deadlines
 from builders.errors import RemoteError, SourceChanged, SourceError, SourceMissing, UsageError
 from builders.files import sha256
-from builders.lock.model import SourceFile, SourceLock
+from builders.lock.lock import LockedSource, SourceFile
 from builders.sources.cache import Cache, Say, Stored, writing
 from builders.sources.patterns import safe_path, shown
 
@@ -33,7 +33,7 @@ _AGAIN = "Run the same command again later; what has arrived is kept."
 
 def fetch_http(
     source: HttpSource, cache: Cache, *, offline: bool, say: Say, pause: Pause = time.sleep
-) -> tuple[Path, SourceLock]:
+) -> tuple[Path, LockedSource]:
     """Fetch a pinned file.
 
     Args:
@@ -69,12 +69,12 @@ def fetch_http(
                 _download_pinned(source, part, pause)
                 entry = cache.adopt(place, part, source.sha256)
     file = SourceFile(part=name, path=source.url, sha256=entry.sha256, size=entry.size)
-    return entry.path, SourceLock(kind="http", name=name, licence=source.licence, files=(file,))
+    return entry.path, LockedSource(kind="http", name=name, licence=source.licence, files=(file,))
 
 
 def record_http(
     source: RecordedFile, cache: Cache, *, say: Say, pause: Pause = time.sleep
-) -> tuple[Path, SourceLock]:
+) -> tuple[Path, LockedSource]:
     """Fetch a file of which no hash is known yet, so that the lock can keep the one that arrives.
 
     Args:
@@ -101,7 +101,7 @@ def record_http(
         entry = cache.adopt(f"http/{digest}/{name}", part, digest)
     say(f"{name}: {entry.size:,} bytes, sha256 {digest}")
     file = SourceFile(part=name, path=source.url, sha256=digest, size=entry.size)
-    return entry.path, SourceLock(kind="http", name=name, licence=source.licence, files=(file,))
+    return entry.path, LockedSource(kind="http", name=name, licence=source.licence, files=(file,))
 
 
 def download(url: str, part: Path, *, size: int | None, pause: Pause = time.sleep) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from builders import __version__
 from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import sha256
-from builders.lock.model import Frozen, SourceFile, SourceLock
+from builders.lock.lock import Frozen, LockedSource, SourceFile
 from builders.sources import client
 from builders.sources.cache import Cache, Lost, Say, Stored, meets
 from builders.sources.patterns import safe_path, shown
@@ -59,7 +59,7 @@ def fetch_hub(
     offline: bool,
     say: Say,
     pause: Callable[[float], None] = time.sleep,
-) -> tuple[dict[str, list[Path]], SourceLock]:
+) -> tuple[dict[str, list[Path]], LockedSource]:
     """Fetch the files of a pinned Hub dataset's parts, and no others but its README.
 
     Args:
@@ -90,7 +90,7 @@ def fetch_hub(
     selection = select(source.repo, source.parts, readme.path.read_bytes(), listed)
     wanted = {path: listed[path] for paths in selection.values() for path in paths}
     stored = snapshot.files(commit, wanted.values())
-    return {part: [stored[path].path for path in paths] for part, paths in selection.items()}, SourceLock(
+    return {part: [stored[path].path for path in paths] for part, paths in selection.items()}, LockedSource(
         kind="hub",
         name=source.repo,
         revision=source.revision,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builders.lock.model import SourceLock
+from builders.lock.lock import LockedSource
 from builders.spec import Files
 
 
@@ -13,4 +13,4 @@ class Fetched:
     """The files of a config's sources, and the locks of those sources."""
 
     files: Files
-    locks: tuple[SourceLock, ...]
+    locks: tuple[LockedSource, ...]

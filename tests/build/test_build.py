@@ -16,7 +16,7 @@ from builders.checks.model import Severity
 from builders.demo.sample_upstream import lay_out
 from builders.errors import MtebDeError, Refused, UsageError
 from builders.lock.committed import from_upstream, stand_ins
-from builders.lock.manifest import read_manifest
+from builders.lock.lock import read_manifest
 from builders.spec import Clustering, ConfigSpec, HubSource, Part, Retrieval
 from tests.release.kit import loopback
 

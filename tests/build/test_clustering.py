@@ -23,7 +23,7 @@ from builders.configs import blurbs, tenkgnad
 from builders.demo.sample_clustering import lay_out
 from builders.errors import Drift, FindingsError, MtebDeError, Refused, SourceChanged, SourceMissing
 from builders.lock import committed
-from builders.lock.model import Lock, read_lock
+from builders.lock.lock import Lock, read_lock
 from builders.spec import Clustering, PublishedSets, RecordedFile, Sampled, Waiver
 from tests.cli.kit import call
 from tests.fixtures import upstream

@@ -18,11 +18,11 @@ from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG, LEDGER, LIST
 from builders.errors import FindingsError, SourceChanged, SourceMissing
 from builders.lock.committed import commit, lock_path, stand_ins
-from builders.lock.model import Lock
-from builders.parquet import read_frame
+from builders.lock.lock import Lock
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
 from builders.reddit.submission import Status
 from builders.spec import IdsFile
+from builders.tables import read_frame
 from tests.fixtures.submissions import (
     DAY,
     EACH,

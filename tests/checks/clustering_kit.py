@@ -10,7 +10,7 @@ import polars as pl
 from builders.checks import run_clustering
 from builders.checks.clustering import figures
 from builders.checks.model import ClusteringSubject, Finding, Severity
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from builders.spec import CONTACT, Clustering, Documents, Files, PublishedSets, Sampled, TextFigures, Within
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 

@@ -10,7 +10,7 @@ import polars as pl
 from builders.checks import run_ids
 from builders.checks.model import Finding, IdsSubject, Severity
 from builders.checks.submissions import SMALL, figures
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
 from builders.tables import SCHEMAS, Kind
 

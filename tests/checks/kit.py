@@ -14,11 +14,9 @@ from hypothesis import settings
 from builders import files
 from builders.checks import run
 from builders.checks.model import Finding, Severity, Subject
-from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import EncoderLock, Funnel, Lock, MiningLock
-from builders.parquet import encode, frame_bytes
+from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, work_folder, write_manifest
 from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
-from builders.tables import SCHEMAS, Kind, Table
+from builders.tables import SCHEMAS, Kind, Table, encode, frame_bytes
 
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
@@ -172,7 +170,7 @@ def recount(subject: Subject) -> Subject:
         "yield": {"any": len(queries) - numbers[0]},
         "by_count": {str(number): numbers[number] for number in range(max(numbers, default=0) + 1)},
     }
-    encoder = EncoderLock(
+    encoder = EncoderIdentity(
         backend="e5",
         model=_E5.model,
         revision="d" * 40,
@@ -182,7 +180,7 @@ def recount(subject: Subject) -> Subject:
         query_prefix=_E5.query_prefix,
         passage_prefix=_E5.passage_prefix,
     )
-    mining = MiningLock(recipe=asdict(Recipe()), encoder=encoder, report=report)
+    mining = LockedMining(recipe=asdict(Recipe()), encoder=encoder, report=report)
     return replace(subject, funnels=funnels, mining=mining)
 
 

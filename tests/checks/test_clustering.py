@@ -9,11 +9,9 @@ from builders import files
 from builders.checks import apply_waivers, check_tree, read_subject
 from builders.checks.model import ClusteringSubject, Severity
 from builders.errors import UsageError
-from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import Lock
-from builders.parquet import encode
+from builders.lock.lock import Lock, work_folder, write_manifest
 from builders.spec import Waiver
-from builders.tables import Kind, Table
+from builders.tables import Kind, Table, encode
 from tests.checks.clustering_kit import (
     KNOWN,
     SPEC,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders.checks import funnel
 from builders.checks.model import Severity, Subject
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from tests.checks.kit import Change, Plant, assert_found, found, healthy, respec, unhurried
 
 ERROR = Severity.ERROR

@@ -14,11 +14,10 @@ from builders.checks.model import Severity, Subject
 from builders.checks.tree import read_built
 from builders.errors import StorageError
 from builders.files import write_bytes
-from builders.lock.manifest import work_folder
+from builders.lock.lock import work_folder
 from builders.mining.mine import mine
-from builders.parquet import frame_bytes
 from builders.spec import RECIPES, Recipe
-from builders.tables import SPLITS
+from builders.tables import SPLITS, frame_bytes
 from tests.checks.kit import (
     SPEC,
     Change,

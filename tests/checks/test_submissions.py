@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from builders.checks.model import IdsSubject, Severity
-from builders.lock.model import ClusteringLock, TextLock
+from builders.lock.lock import ClusteringFigures, TextLengths
 from builders.tables import Kind
 from tests.checks.ids_kit import IDS, Change, Plant, found, healthy, put, recount, with_table
 
@@ -113,12 +113,12 @@ PLANTS = [
         2, submission_ids=lambda ids: [*ids[:100]], labels=lambda labels: [*labels[:100]]
     )),
     Plant("set-figures", ERROR, 1, "3 sets", lambda s: replace(
-        s, figures=ClusteringLock(sets=(*s.figures.sets, s.figures.sets[0]), texts={}) if s.figures else None
+        s, figures=s.figures and ClusteringFigures(sets=(*s.figures.sets, s.figures.sets[0]), texts={})
     ), recounted=False),
     Plant("set-figures", ERROR, 1, "lengths of texts", lambda s: replace(
         s,
         figures=s.figures and s.figures.model_copy(
-            update={"texts": {"s2s": TextLock(unique=1, shortest=1, longest=1, characters=1)}}
+            update={"texts": {"s2s": TextLengths(unique=1, shortest=1, longest=1, characters=1)}}
         ),
     ), recounted=False),
     Plant("set-figures", ERROR, 1, "none", lambda s: replace(s, figures=None), recounted=False),

@@ -10,7 +10,7 @@ from builders import files
 from builders.checks import check_tree, read_built, read_subject
 from builders.checks.model import Severity
 from builders.errors import StorageError, UsageError
-from builders.lock.manifest import work_folder
+from builders.lock.lock import work_folder
 from builders.prepare.splits import assign, write_splits
 from builders.spec import Retrieval, Waiver
 from tests.checks.kit import SPEC, chain, healthy, remove, respec, write_tree

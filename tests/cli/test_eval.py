@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from builders.lock.manifest import work_folder
+from builders.lock.lock import work_folder
 from builders.rehearsal import Hub, serve
 from tests.cli.kit import Said, call
 from tests.encoders.dequantise import tiny_weights, write_model

@@ -8,7 +8,7 @@ import pytest
 from builders.cli.texts import hydrated_texts
 from builders.errors import StorageError
 from builders.evaluation.places import TextFolder
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from tests.evaluation.hydrated import write_hydrated
 
 

@@ -19,7 +19,7 @@ from builders.configs import blurbs, tenkgnad
 from builders.demo.sample_clustering import archive, articles, books, database, lay_out
 from builders.describe import Target
 from builders.errors import Refused
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.rehearsal import WRITE_TOKEN, Store, serve
 from builders.release.model import Plan
 from builders.release.plan import make_plan

@@ -17,7 +17,7 @@ from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG, LEDGER, LIST
 from builders.demo.sample_reddit import CHECKED, DUMP, MISSING, PER_SUBREDDIT, dump, ids, posts
 from builders.demo.walk import walk
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.reddit.id_list import read
 from builders.reddit.ledgers import dated_ledger
 from builders.reddit.run import Options as Hydration

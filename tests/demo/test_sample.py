@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from builders.configs import germandpr, jobs
 from builders.demo.postings import occupations, postings
-from builders.parquet import to_bytes
 from builders.personal import scrub
 from builders.sources import fetch
 from builders.spec import Files, Retrieval
+from builders.tables import to_bytes
 from tests.demo.conftest import POSTINGS
 from tests.fixtures import hub
 

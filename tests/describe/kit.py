@@ -13,9 +13,16 @@ import numpy as np
 import polars as pl
 
 from builders.describe import Target
-from builders.lock.model import EncoderLock, FindingLock, Funnel, Lock, MiningLock, SourceFile, SourceLock
+from builders.lock.lock import (
+    EncoderIdentity,
+    Funnel,
+    Lock,
+    LockedFinding,
+    LockedMining,
+    LockedSource,
+    SourceFile,
+)
 from builders.mining import mine
-from builders.parquet import encode
 from builders.spec import (
     ALL_KINDS,
     CONTACT,
@@ -29,7 +36,7 @@ from builders.spec import (
     Records,
     Retrieval,
 )
-from builders.tables import SCHEMAS, Kind, Table
+from builders.tables import SCHEMAS, Kind, Table, encode
 
 RELEASE = RELEASES["mteb-de"]
 TARGET = Target("verein/mteb-de", "1.0.0", datetime.date(2026, 1, 5))
@@ -122,7 +129,7 @@ def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
     negatives = mined.negatives
     if not dev_negatives:
         negatives = negatives.filter(~pl.col("query-id").is_in([queries["_id"][n] for n in _SPLITS["dev"]]))
-    encoder = EncoderLock(
+    encoder = EncoderIdentity(
         backend="sentence-transformers",
         model="intfloat/multilingual-e5-base",
         revision="d128750597" + "0" * 30,
@@ -132,7 +139,7 @@ def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
         query_prefix="query: ",
         passage_prefix="passage: ",
     )
-    mining = MiningLock(recipe=asdict(recipe), encoder=encoder, report=mined.report)
+    mining = LockedMining(recipe=asdict(recipe), encoder=encoder, report=mined.report)
     return _lock("jobs", root, corpus, queries, qrels, negatives, mining)
 
 
@@ -143,7 +150,7 @@ def _lock(
     queries: pl.DataFrame,
     qrels: pl.DataFrame,
     negatives: pl.DataFrame | None,
-    mining: MiningLock | None,
+    mining: LockedMining | None,
 ) -> Lock:
     files = []
     scored = qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
@@ -169,7 +176,7 @@ def _lock(
         release="mteb-de",
         licence="cc-by-4.0",
         sources=(
-            SourceLock(
+            LockedSource(
                 kind="hub", name=f"verein/{name}", revision=revision, resolved=revision.ljust(40, "0"),
                 licence="cc-by-4.0", files=(upstream,),
             ),
@@ -190,7 +197,9 @@ def _lock(
         personal={"queries": {"phone": 1}, "corpus": {}},
         mining=mining,
         findings=(
-            FindingLock(code="query-is-passage", severity="note", count=1, message="eine | Frage <b>ist</b>"),
+            LockedFinding(
+                code="query-is-passage", severity="note", count=1, message="eine | Frage <b>ist</b>"
+            ),
         ),
         files=tuple(sorted(files, key=lambda file: file.path)),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from builders.describe import Target, render
 from builders.describe.card import front_matter
 from builders.describe.dataset import datasets_of
 from builders.errors import UsageError
-from builders.lock.model import FindingLock, Funnel, Lock
+from builders.lock.lock import Funnel, Lock, LockedFinding
 from builders.rehearsal.metadata import card_errors
 from builders.spec import Retrieval
 from builders.triplets import read_triplets
@@ -151,8 +151,8 @@ def test_what_keeps_the_splits_apart_is_said_with_its_exceptions(built: kit.Buil
 
     def found(lock: Lock) -> Lock:
         findings = (
-            FindingLock(code="alike-across-splits", severity="note", count=1, message="alike"),
-            FindingLock(code="twins-committed", severity="note", count=4, message="twins"),
+            LockedFinding(code="alike-across-splits", severity="note", count=1, message="alike"),
+            LockedFinding(code="twins-committed", severity="note", count=4, message="twins"),
         )
         return lock.model_copy(update={"findings": findings})
 
@@ -246,7 +246,7 @@ def _card_with(built: kit.Built, value: str) -> tuple[str, dict[str, Any]]:
     spoiled = second.model_copy(
         update={
             "sources": (source,),
-            "findings": (FindingLock(code=value, severity="gate", count=1, message=value, waived=value),),
+            "findings": (LockedFinding(code=value, severity="gate", count=1, message=value, waived=value),),
             "funnels": (Funnel(table=value, read=2, dropped={value: 1}, out=1),),
             "personal": {value: {value: 3}},
             "tools": {value: value},
@@ -363,7 +363,7 @@ def test_the_code_on_the_card_runs(built: kit.Built) -> None:
 
 
 def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> None:
-    finding = FindingLock(code="x", severity="note", message="y", count=1)
+    finding = LockedFinding(code="x", severity="note", message="y", count=1)
     plain = changed(built, lambda lock: lock)
     assert "\n\n**Data statement.**" in plain and "No person has judged" in plain
     for text in (

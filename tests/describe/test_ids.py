@@ -17,8 +17,7 @@ from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo import sample_clustering, sample_reddit
 from builders.describe import render
-from builders.lock.manifest import locks_of
-from builders.lock.model import Lock
+from builders.lock.lock import Lock, locks_of
 from builders.rehearsal.metadata import card_errors
 from builders.spec import RELEASES
 from tests.describe import kit

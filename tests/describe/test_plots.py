@@ -13,8 +13,7 @@ from builders.checks.release import check_release
 from builders.describe import Target, render
 from builders.describe.dataset import datasets_of
 from builders.describe.plots import card_plots, plots
-from builders.lock.manifest import write_manifest
-from builders.lock.model import ClusteringLock, Lock, ScoreLock, SetLock
+from builders.lock.lock import ClusteringFigures, Lock, ScoreLock, SetFigures, write_manifest
 from builders.plots.style import is_plot
 from tests.describe import kit
 
@@ -35,8 +34,8 @@ def drawn(built: kit.Built, *locks: Lock) -> dict[str, bytes]:
     return plots(datasets_of(kit.RELEASE, locks or built.locks, built.specs))
 
 
-def with_sets(lock: Lock, *sets: SetLock) -> Lock:
-    return lock.model_copy(update={"clustering": ClusteringLock(sets=sets, texts={}), "mining": None})
+def with_sets(lock: Lock, *sets: SetFigures) -> Lock:
+    return lock.model_copy(update={"clustering": ClusteringFigures(sets=sets, texts={}), "mining": None})
 
 
 def test_the_card_shows_every_plot_and_no_other(built: kit.Built) -> None:
@@ -72,8 +71,8 @@ def test_a_release_without_mining_and_scores_shows_where_rows_went(built: kit.Bu
 def test_sets_are_drawn_without_their_texts(built: kit.Built) -> None:
     lock = with_sets(
         built.locks[1],
-        SetLock(level="ids", rows=1200, labels=50, repeated={}),
-        SetLock(level="ids", rows=40, labels=10, repeated={}),
+        SetFigures(level="ids", rows=1200, labels=50, repeated={}),
+        SetFigures(level="ids", rows=40, labels=10, repeated={}),
     )
     (plot, *_) = card_plots(datasets_of(kit.RELEASE, [lock], built.specs))
 

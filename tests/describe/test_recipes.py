@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from builders.describe import render
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.spec import RECIPES
 from tests.describe import kit
 

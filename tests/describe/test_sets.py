@@ -25,8 +25,7 @@ from builders.describe import Target, render
 from builders.describe.card import front_matter
 from builders.describe.dataset import datasets_of
 from builders.files import write_bytes
-from builders.lock.manifest import locks_of
-from builders.lock.model import Lock, SourceFile, SourceLock
+from builders.lock.lock import Lock, LockedSource, SourceFile, locks_of
 from builders.rehearsal.metadata import card_errors
 from builders.spec import RELEASES, ConfigSpec
 from tests.describe import kit
@@ -131,10 +130,10 @@ def test_labels_from_outside_are_escaped(built: kit.Built) -> None:
     assert "&lt;img src=x" in text
 
 
-def real(lock: Lock) -> tuple[SourceLock, ...]:
+def real(lock: Lock) -> tuple[LockedSource, ...]:
     url = "https://beispiel.example/buecher.zip"
     file = SourceFile(part="buecher.zip", path=url, sha256="ab" * 32, size=1)
-    return (SourceLock(kind="http", name="buecher.zip", licence="cc-by-nc-4.0", files=(file,)),)
+    return (LockedSource(kind="http", name="buecher.zip", licence="cc-by-nc-4.0", files=(file,)),)
 
 
 def test_a_real_build_stands_beside_the_published_sets(built: kit.Built) -> None:

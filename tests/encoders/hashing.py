@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from builders.encoders import Role
 from builders.encoders.texts import cut_to_fit, require_fitting
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity
 
 
 class HashEncoder:
     """A token is a character; the prefix has two. `asked` counts the texts it was asked to cut or encode."""
 
     def __init__(self, dimensions: int = 8, max_length: int = 40, revision: str = "r1") -> None:
-        self.identity = EncoderLock(
+        self.identity = EncoderIdentity(
             backend="hash",
             model="test/hash",
             revision=revision,

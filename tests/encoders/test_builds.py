@@ -18,7 +18,7 @@ from builders.build.order import Options, build
 from builders.demo.sample_upstream import lay_out
 from builders.encoders.offline import OfflineE5
 from builders.lock.committed import stand_ins
-from builders.lock.model import read_lock
+from builders.lock.lock import read_lock
 from builders.rehearsal import Hub, serve
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.probe import BASE

@@ -11,8 +11,7 @@ import pytest
 
 from builders import registry
 from builders.encoders import encode_cached, load_encoder
-from builders.lock.manifest import read_manifest
-from builders.lock.model import Lock, read_lock
+from builders.lock.lock import Lock, read_lock, read_manifest
 from builders.personal import scrub
 from builders.prepare.retrieval import prepare
 from builders.rehearsal import Hub, serve

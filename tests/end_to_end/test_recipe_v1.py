@@ -8,7 +8,7 @@ import pytest
 
 from builders.configs.jobs import CONFIG
 from builders.encoders import encode_cached, load_encoder
-from builders.lock.model import Lock, read_lock
+from builders.lock.lock import Lock, read_lock
 from builders.rehearsal import Hub
 from builders.spec import RECIPES
 from builders.tables import Kind

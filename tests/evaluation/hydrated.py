@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 from builders.reddit.folder import Hydrated, write_folder
 from builders.reddit.shares import Filled, SetShare
 from builders.tables import CLUSTERING, SCHEMAS

@@ -22,8 +22,7 @@ from builders.evaluation.candidates import Candidate
 from builders.evaluation.model import RetrievalResult
 from builders.evaluation.run import Options as Asked
 from builders.evaluation.run import evaluate
-from builders.lock.manifest import locks_of
-from builders.lock.model import EncoderLock
+from builders.lock.lock import EncoderIdentity, locks_of
 from builders.mining import mine
 from builders.rehearsal.metadata import card_errors
 from builders.spec import CONTACT, RELEASES, Files, HubSource, Part, Recipe, Records, Retrieval
@@ -81,7 +80,7 @@ Pytania o studnie i mosty.
 class Trigrams:
     """An encoder of a caller: hashed trigrams of characters."""
 
-    identity = EncoderLock(
+    identity = EncoderIdentity(
         backend="own",
         model="verein/trigrams",
         revision="1",

@@ -32,7 +32,7 @@ from builders.evaluation.candidates import (
     naming,
     pinned_encoder,
 )
-from builders.lock.model import Lock, MiningLock
+from builders.lock.lock import Lock, LockedMining
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.samples import TITLES
 from tests.encoders.test_e5 import write_faulty
@@ -242,7 +242,7 @@ def mined_by(backend: str, revision: str) -> Lock:
         splits={},
         facts={},
         personal={},
-        mining=MiningLock(recipe={"name": "v0"}, encoder=encoder, report={}),
+        mining=LockedMining(recipe={"name": "v0"}, encoder=encoder, report={}),
         files=(),
     )
 

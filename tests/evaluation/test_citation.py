@@ -23,7 +23,7 @@ from builders.evaluation.citation import (
 from builders.evaluation.cite import citations, require_citable
 from builders.evaluation.places import TextFolder
 from builders.evaluation.run import Options, evaluate
-from builders.lock.model import ScoreLock
+from builders.lock.lock import ScoreLock
 from tests.evaluation.built import Told
 from tests.evaluation.hydrated import write_hydrated
 

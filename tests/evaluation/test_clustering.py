@@ -27,9 +27,8 @@ from builders.evaluation.clustering import (
     v_measure,
 )
 from builders.evaluation.model import EncoderFacts, LevelScore, SetScore
-from builders.parquet import encode
 from builders.spec import Clustering
-from builders.tables import Kind, Table
+from builders.tables import Kind, Table, encode
 
 ENCODER = EncoderFacts(name="probe", kind="dense", dimensions=2)
 Row = tuple[list[str], list[str], str]

@@ -23,7 +23,7 @@ from builders.evaluation.compare import (
 )
 from builders.evaluation.model import ClusteringResult, EncoderFacts, Result, RetrievalResult, Score, SetScore
 from builders.evaluation.pipelines import PIPELINES
-from builders.lock.model import Lock, SourceFile, SourceLock
+from builders.lock.lock import Lock, LockedSource, SourceFile
 
 DATA = "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
 MODEL, REVISION = "minishlab/potion-multilingual-128M", "38ebd7f10f71e67fa8db898290f92b82e9cfff2a"
@@ -35,7 +35,7 @@ FACTS = published_scores()
 
 def lock(config: str, *, kind: str = "hub", limit: int | None = None) -> Lock:
     file = SourceFile(part="rows", path="rows.parquet", sha256="0" * 64, size=1)
-    source = SourceLock.model_validate({
+    source = LockedSource.model_validate({
         "kind": kind,
         "name": "mteb/GermanDPR",
         "revision": DATA if kind == "hub" else "",

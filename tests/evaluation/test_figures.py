@@ -7,8 +7,7 @@ from builders import registry
 from builders.errors import StorageError
 from builders.evaluation.figures import clustering_figures, read_figures
 from builders.evaluation.places import TextFolder
-from builders.parquet import encode
-from builders.tables import Kind, Table, published_path
+from builders.tables import Kind, Table, encode, published_path
 from tests.evaluation.built import build_sample
 from tests.evaluation.report_kit import beds, garden
 

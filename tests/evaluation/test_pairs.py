@@ -8,8 +8,8 @@ import pytest
 from builders import files
 from builders.errors import StorageError, UsageError
 from builders.evaluation.pairs import judged_of, read_judged
-from builders.lock.manifest import work_folder
-from builders.parquet import frame_bytes
+from builders.lock.lock import work_folder
+from builders.tables import frame_bytes
 from tests.checks.kit import SPEC, append, healthy, put, remove, with_table, write_tree
 
 

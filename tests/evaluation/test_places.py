@@ -13,7 +13,7 @@ from builders.evaluation.compare import Published, compare
 from builders.evaluation.model import ClusteringResult
 from builders.evaluation.places import TextFolder, find_place, has_texts, is_hydrated
 from builders.evaluation.run import Evaluation, Options, evaluate
-from builders.lock.manifest import work_folder
+from builders.lock.lock import work_folder
 from tests.encoders.hashing import HashEncoder
 from tests.evaluation.built import Told
 from tests.evaluation.hydrated import WORDS, write_hydrated

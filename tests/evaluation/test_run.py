@@ -21,8 +21,7 @@ from builders.evaluation.clustering import read_sets, score_pipelines, unique_te
 from builders.evaluation.model import ClusteringResult, RetrievalResult
 from builders.evaluation.run import Evaluation, Options, evaluate, failed
 from builders.evaluation.sanity import check
-from builders.lock.manifest import work_folder
-from builders.lock.model import read_lock
+from builders.lock.lock import read_lock, work_folder
 from builders.spec import Clustering
 from tests.encoders.hashing import HashEncoder
 from tests.evaluation.built import Told, build_sample

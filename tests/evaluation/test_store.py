@@ -19,7 +19,7 @@ from builders.evaluation.store import (
     read_sets,
     versions,
 )
-from builders.lock.model import FileLock, Lock
+from builders.lock.lock import Lock, PublishedFile
 
 LOCK = Lock(
     config="garten",
@@ -33,7 +33,7 @@ LOCK = Lock(
     facts={},
     personal={},
     files=tuple(
-        FileLock(
+        PublishedFile(
             config=f"garten-{kind}",
             split="test",
             path=f"garten/{kind}/test.parquet",

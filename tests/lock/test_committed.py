@@ -15,23 +15,25 @@ from hypothesis import strategies as st
 from builders import files
 from builders.errors import Drift, Refused, SourceChanged, StorageError, UsageError
 from builders.lock import committed
-from builders.lock.manifest import read_manifest, work_folder, write_manifest
-from builders.lock.model import (
+from builders.lock.lock import (
     AuditLock,
-    EncoderLock,
-    FileLock,
-    FindingLock,
+    EncoderIdentity,
     Funnel,
     Lock,
-    MiningLock,
+    LockedFinding,
+    LockedMining,
+    LockedSource,
+    PublishedFile,
     ScoreLock,
     ShareLock,
     SourceFile,
-    SourceLock,
     read_lock,
+    read_manifest,
+    work_folder,
+    write_manifest,
 )
 
-SOURCE = SourceLock(
+SOURCE = LockedSource(
     kind="hub",
     name="owner/name",
     revision="abc",
@@ -39,7 +41,7 @@ SOURCE = SourceLock(
     licence="cc-by-4.0",
     files=(SourceFile(part="p", path="a.parquet", sha256="1" * 64, size=3),),
 )
-FILE = FileLock(
+FILE = PublishedFile(
     config="jobs-corpus",
     split="corpus",
     path="jobs/corpus/corpus.parquet",
@@ -68,10 +70,10 @@ def lock(**changes: Any) -> Lock:
     return plain.model_copy(update=changes)
 
 
-def encoder(backend: str) -> MiningLock:
-    return MiningLock(
+def encoder(backend: str) -> LockedMining:
+    return LockedMining(
         recipe={"name": "v0"},
-        encoder=EncoderLock(
+        encoder=EncoderIdentity(
             backend=backend,
             model="m",
             revision="r",
@@ -85,7 +87,7 @@ def encoder(backend: str) -> MiningLock:
     )
 
 
-def served_by_another() -> MiningLock:
+def served_by_another() -> LockedMining:
     """The pinned model, as a stand-in for the Hub served it."""
     made = encoder("sentence-transformers")
     return made.model_copy(update={"encoder": made.encoder.model_copy(update={"stand_in": True})})
@@ -202,7 +204,7 @@ def test_a_stand_in_never_becomes_the_committed_lock(tmp_path: Path, changes: di
 MINED = encoder("sentence-transformers")
 
 
-def mined(**changes: Any) -> MiningLock:
+def mined(**changes: Any) -> LockedMining:
     """A miner that differs in its encoder."""
     return MINED.model_copy(update={"encoder": MINED.encoder.model_copy(update=changes)})
 
@@ -294,7 +296,7 @@ SCORED = FILE.model_copy(update={"unscored": "6" * 64})
             "audit: locked None, now {",
         ),
         (
-            {"findings": (FindingLock(code="a-b", severity="note", count=1, message="other words"),)},
+            {"findings": (LockedFinding(code="a-b", severity="note", count=1, message="other words"),)},
             "findings.a-b: locked None, now {",
         ),
         (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders import registry
 from builders.errors import SourceSchema
-from builders.lock.model import Funnel
+from builders.lock.lock import Funnel
 from builders.prepare.decisions import Decision
 from builders.prepare.retrieval import Prepared, each, limit, prepare
 from builders.spec import CONTACT, Files, Records, Relations, Retrieval

@@ -17,14 +17,12 @@ from huggingface_hub import HfApi
 
 from builders import files
 from builders.describe import Target
-from builders.lock.manifest import work_folder, write_manifest
-from builders.lock.model import Lock, read_lock
-from builders.parquet import encode
+from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
 from builders.rehearsal import WRITE_TOKEN, Hub, Store, serve
 from builders.rehearsal.model import Repo
 from builders.release import Applied, make_plan
 from builders.release.apply import push
-from builders.tables import Kind, Table
+from builders.tables import Kind, Table, encode
 from tests.describe.kit import build
 
 RELEASE = "mteb-de"

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from builders.errors import Drift, MtebDeError, RemoteError, StorageError, UsageError
-from builders.lock.manifest import work_folder
-from builders.lock.model import read_lock
+from builders.lock.lock import read_lock, work_folder
 from builders.rehearsal import Hub
 from builders.release.against import TOLERANCE, hold_against, open_reference
 from tests.release.kit import RELEASE, REPO, api_of, publish, rewrite

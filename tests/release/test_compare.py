@@ -14,7 +14,7 @@ import pytest
 
 from builders import files
 from builders.errors import Refused, RemoteError, StorageError, UsageError
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.rehearsal import STRANGER_TOKEN, Hub
 from builders.rehearsal.model import AddFile
 from builders.release import diff

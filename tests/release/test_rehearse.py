@@ -9,7 +9,7 @@ import pytest
 
 from builders import files
 from builders.errors import Drift, Refused, RemoteError
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.rehearsal import Hub, Request
 from builders.release import Plan, make_plan, read_plan, read_receipt, rehearse
 from builders.release.model import plan_path, receipt_path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import SourceChanged, SourceMissing, UsageError
-from builders.lock.model import SourceFile, SourceLock
+from builders.lock.lock import LockedSource, SourceFile
 from builders.sources import fetch, verify_against
 from builders.spec import HttpSource
 from tests.sources.loopback import Loopback
@@ -129,8 +129,8 @@ def test_importing_loads_no_client() -> None:
 
 def lock(
     *files: tuple[str, bytes], kind: str = "hub", name: str = "x/y", resolved: str = "a" * 40
-) -> SourceLock:
-    return SourceLock.model_validate({
+) -> LockedSource:
+    return LockedSource.model_validate({
         "kind": kind,
         "name": name,
         "revision": resolved[:10],
@@ -159,7 +159,7 @@ def test_equal_sources_agree_with_the_lock() -> None:
         ([], ["x/y: locked, and no longer"]),
     ],
 )
-def test_every_difference_is_named_with_what_to_do(now: list[SourceLock], words: list[str]) -> None:
+def test_every_difference_is_named_with_what_to_do(now: list[LockedSource], words: list[str]) -> None:
     with pytest.raises(SourceChanged) as error:
         verify_against(now, [lock(("a", b"1"), ("b", b"2"))])
     assert all(word in error.value.message for word in words)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceError, SourceMissing, StorageError
-from builders.lock.model import SourceLock
+from builders.lock.lock import LockedSource
 from builders.sources import Fetched, fetch
 from builders.sources.cache import Cache
 from builders.sources.hub import fetch_hub
@@ -350,7 +350,7 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
         "NO_PROXY": "127.0.0.1",
     }
 
-    def run(endpoint: str, *offline: str) -> list[SourceLock]:
+    def run(endpoint: str, *offline: str) -> list[LockedSource]:
         done = subprocess.run(
             [sys.executable, "-c", program, str(home), *offline],
             env=environment | {"HF_ENDPOINT": endpoint},
@@ -360,7 +360,7 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
             cwd=Path(__file__).parents[2],
         )
         assert done.returncode == 0, done.stderr
-        return [SourceLock.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
+        return [LockedSource.model_validate(json.loads(line)) for line in done.stdout.splitlines()]
 
     first = run(server.url, "0")
     assert first[0].resolved == COMMIT

@@ -16,7 +16,7 @@ from builders.build.order import Options as BuildOptions
 from builders.build.order import build
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG
-from builders.lock.model import Lock
+from builders.lock.lock import Lock
 from builders.reddit.ledger import Ledger
 from builders.reddit.ledgers import dated_ledger, private_ledger
 from builders.reddit.run import Options

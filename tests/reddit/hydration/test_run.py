@@ -13,7 +13,7 @@ from builders import files
 from builders.configs.subreddit import CONFIG
 from builders.errors import Refused, SourceMissing, UsageError
 from builders.lock.committed import commit, stand_ins
-from builders.lock.model import SourceLock
+from builders.lock.lock import LockedSource
 from builders.reddit import run
 from builders.reddit.dated_ledger import is_stand_in, read_statuses
 from builders.reddit.folder import TAKEDOWN
@@ -340,7 +340,7 @@ def test_what_a_hand_made_dump_gave_can_be_rehearsed_only(
     real = world.options(reddit=None, dumps=(path,), sources=())
     known = replace(CONFIG, archives={files.sha256(path): "RS_2026-01"})
     fetched = Fetched(
-        {CONFIG.listed.name: (tmp_path / "list",)}, (SourceLock(kind="http", name="list", files=()),)
+        {CONFIG.listed.name: (tmp_path / "list",)}, (LockedSource(kind="http", name="list", files=()),)
     )
     monkeypatch.setattr(run, "fetch", lambda *_, **__: fetched)
     for spec, origin, made_up in ((CONFIG, "stand-in", True), (known, "dump", False)):

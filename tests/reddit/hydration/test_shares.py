@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from builders.lock.model import PersonalReport
+from builders.lock.lock import PersonalReport
 from builders.reddit.shares import COMPARABLE, SetShare, fill_sets
 from builders.reddit.texts import Texts
 from builders.tables import SCHEMAS, Kind

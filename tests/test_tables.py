@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.parquet import content_hash, encode, to_bytes
-from builders.tables import SCHEMAS, Kind, Table
+from builders.tables import SCHEMAS, Kind, Table, content_hash, encode, to_bytes
 
 QUERIES = pl.DataFrame({"_id": ["q2", "q1", "q3"], "text": ["Bäcker", "Koch", ""]})
 

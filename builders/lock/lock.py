@@ -1,4 +1,4 @@
-"""The lock: everything that determined a built config, and what came out.
+"""The lock of a config: all that determined a build, and its counts; the manifest: the files of a release.
 
 A lock holds no date, path, host or version of the release: building again gives the same lock.
 """
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from builders.errors import StorageError
+from builders.files import sha256, write_json
 
 SCHEMA_VERSION = 1
 
@@ -32,7 +33,7 @@ class SourceFile(Frozen):
     size: int
 
 
-class SourceLock(Frozen):
+class LockedSource(Frozen):
     """An upstream: `revision` as pinned, `resolved` to 40 digits.
 
     Both are empty for a folder; a ledger made on this machine has its sha256 as its revision.
@@ -66,7 +67,7 @@ class Funnel(Frozen):
     out: int
 
 
-class FileLock(Frozen):
+class PublishedFile(Frozen):
     """A published parquet file.
 
     Attributes:
@@ -103,7 +104,7 @@ def rows_id(contents: Mapping[str, str]) -> str:
     return hashlib.blake2b(lines.encode()).hexdigest()[:16]
 
 
-class EncoderLock(Frozen):
+class EncoderIdentity(Frozen):
     """The encoder that mined.
 
     A field that is added takes a default, and vectors cached before keep their place.
@@ -183,7 +184,7 @@ def _parameters(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-class MiningLock(Frozen):
+class LockedMining(Frozen):
     """Recipe, encoder and report of mining.
 
     Attributes:
@@ -191,12 +192,12 @@ class MiningLock(Frozen):
     """
 
     recipe: Annotated[dict[str, Any], AfterValidator(_recipe)]
-    encoder: EncoderLock
+    encoder: EncoderIdentity
     report: dict[str, Any]
     truncated: dict[str, int] = Field(default_factory=dict)
 
 
-class SetLock(Frozen):
+class SetFigures(Frozen):
     """A clustering set.
 
     Attributes:
@@ -212,7 +213,7 @@ class SetLock(Frozen):
     repeated: dict[str, int]
 
 
-class TextLock(Frozen):
+class TextLengths(Frozen):
     """Lengths in characters over the distinct texts of all sets; `characters` is their sum."""
 
     unique: int
@@ -221,11 +222,11 @@ class TextLock(Frozen):
     characters: int
 
 
-class ClusteringLock(Frozen):
+class ClusteringFigures(Frozen):
     """The clustering sets in published order, and their texts by variant, "s2s" and "p2p"."""
 
-    sets: tuple[SetLock, ...]
-    texts: dict[str, TextLock]
+    sets: tuple[SetFigures, ...]
+    texts: dict[str, TextLengths]
 
 
 class ShareLock(Frozen):
@@ -285,7 +286,7 @@ class ScoreLock(Frozen):
     high: float | None = None
 
 
-class FindingLock(Frozen):
+class LockedFinding(Frozen):
     """A finding that did not stop the build."""
 
     code: str
@@ -323,7 +324,7 @@ class Lock(Frozen):
     config: str
     release: str
     licence: str
-    sources: tuple[SourceLock, ...]
+    sources: tuple[LockedSource, ...]
     parameters: Annotated[dict[str, Any], AfterValidator(_parameters)]
     tools: dict[str, str]
     funnels: tuple[Funnel, ...]
@@ -331,13 +332,13 @@ class Lock(Frozen):
     facts: dict[str, int]
     personal: dict[str, dict[str, int]]
     scrubbed: dict[str, PersonalReport] = Field(default_factory=dict)
-    mining: MiningLock | None = None
-    clustering: ClusteringLock | None = None
+    mining: LockedMining | None = None
+    clustering: ClusteringFigures | None = None
     decisions: dict[str, int] = Field(default_factory=dict)
     audit: AuditLock | None = None
     scores: tuple[ScoreLock, ...] = ()
-    findings: tuple[FindingLock, ...] = ()
-    files: tuple[FileLock, ...]
+    findings: tuple[LockedFinding, ...] = ()
+    files: tuple[PublishedFile, ...]
 
 
 def read_lock(path: Path) -> Lock:
@@ -354,3 +355,70 @@ def read_lock(path: Path) -> Lock:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error
+
+
+MANIFEST = "manifest.json"
+
+
+class Manifest(Frozen):
+    """What a release contains.
+
+    Attributes:
+        schema_version: Of this document.
+        release: "mteb-de".
+        locks: sha256 of the lock behind each config.
+        recipes: By which recipe the hard negatives of a config were mined, with its parameters.
+        files: The parquet files with their hashes, sorted by path.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    release: str
+    locks: dict[str, str]
+    recipes: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    files: tuple[PublishedFile, ...]
+
+
+def work_folder(out: Path, config: str) -> Path:
+    """Return where a build keeps what is not published."""
+    return out / "work" / config
+
+
+def locks_of(out: Path, release: str) -> dict[str, Lock]:
+    """Return the locks of all configs of a release that were built under `out`, by config name.
+
+    Raises:
+        StorageError: A lock cannot be read.
+    """
+    found = (read_lock(path) for path in sorted((out / "work").glob("*/lock.json")))
+    return {lock.config: lock for lock in found if lock.release == release}
+
+
+def write_manifest(out: Path, release: str) -> Manifest:
+    """Collect the locks under `out` into the manifest of a release, and write it.
+
+    Raises:
+        StorageError: A lock cannot be read, or the manifest not written.
+    """
+    locks = locks_of(out, release)
+    manifest = Manifest(
+        release=release,
+        locks={name: sha256(work_folder(out, name) / "lock.json") for name in locks},
+        recipes={name: lock.mining.recipe for name, lock in locks.items() if lock.mining},
+        files=tuple(sorted((file for lock in locks.values() for file in lock.files), key=lambda f: f.path)),
+    )
+    write_json(out / release / MANIFEST, manifest.model_dump(mode="json"))
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        StorageError: It is not there, or not a manifest.
+    """
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: no manifest there", hint="Build the release's configs first.") from error
+    except ValidationError as error:
+        raise StorageError(f"{path}: not a manifest ({error.error_count()} faults)") from error
