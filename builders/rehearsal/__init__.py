@@ -7,27 +7,7 @@ with serve() as hub:
 ```
 """
 
-from builders.rehearsal.model import Account, HubError
 from builders.rehearsal.server import Hub, Request, serve
-from builders.rehearsal.store import (
-    FINE_GRAINED_READ_TOKEN,
-    FINE_GRAINED_WRITE_TOKEN,
-    READ_TOKEN,
-    STRANGER_TOKEN,
-    WRITE_TOKEN,
-    Store,
-)
+from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, Store
 
-__all__ = [
-    "FINE_GRAINED_READ_TOKEN",
-    "FINE_GRAINED_WRITE_TOKEN",
-    "READ_TOKEN",
-    "STRANGER_TOKEN",
-    "WRITE_TOKEN",
-    "Account",
-    "Hub",
-    "HubError",
-    "Request",
-    "Store",
-    "serve",
-]
+__all__ = ["READ_TOKEN", "WRITE_TOKEN", "Hub", "Request", "Store", "serve"]

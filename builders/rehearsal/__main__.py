@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builders.errors import MtebDeError, UsageError
-from builders.rehearsal.model import RepoType
 from builders.rehearsal.server import serve
-from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, Store
+from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, RepoType, Store
 
 _FOLDERS: tuple[tuple[RepoType, str], ...] = (("dataset", "datasets"), ("model", "models"))
 

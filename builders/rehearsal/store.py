@@ -1,4 +1,4 @@
-"""What a Hub holds: accounts, repos, commits, branches, tags and LFS objects, in memory.
+"""What a Hub holds, in memory: accounts, repos, commits, tags and LFS objects.
 
 Knows nothing of HTTP but the status with which the Hub would refuse. Files of an imported folder that a Hub
 would keep as LFS objects stay on disk.
@@ -12,42 +12,150 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from builders.errors import UsageError
 from builders.files import sha256
-from builders.rehearsal.metadata import card_errors
-from builders.rehearsal.model import (
-    REGULAR_LIMIT,
-    Account,
-    AddFile,
-    AddLfs,
-    Blob,
-    Commit,
-    Delete,
-    HubError,
-    Operation,
-    Repo,
-    RepoType,
-    lfs_object,
-    regular,
-)
+from builders.rehearsal.refusals import HubError, card_errors
 
-MAIN = "main"
+RepoType = Literal["dataset", "model"]
 
 WRITE_TOKEN = "hf_loopbackwrite"
 READ_TOKEN = "hf_loopbackread"
-FINE_GRAINED_READ_TOKEN = "hf_loopbackfineread"
-FINE_GRAINED_WRITE_TOKEN = "hf_loopbackfinewrite"
-STRANGER_TOKEN = "hf_loopbackstranger"
+MAIN = "main"
 
+_REGULAR_LIMIT = 10 * 1024 * 1024
+"""Bytes above which the Hub takes a file as an LFS object only."""
 _LFS_SUFFIXES = (
     "7z arrow bin bz2 ckpt gz h5 model npy npz onnx parquet pickle pkl pt pth safetensors tar tgz xz zip zst"
-)
-GITATTRIBUTES = "".join(
-    f"*.{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in _LFS_SUFFIXES.split()
-).encode()
+).split()
+_GITATTRIBUTES = "".join(f"*.{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in _LFS_SUFFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user of a token, the token's role, and the organisations whose repos the user may write."""
+
+    name: str
+    role: Literal["write", "read", "fineGrained"]
+    orgs: tuple[str, ...] = ()
+
+    def belongs(self, owner: str) -> bool:
+        """Whether the user is `owner` or a member of it."""
+        return owner == self.name or owner in self.orgs
+
+    def may_write(self, owner: str) -> bool:
+        """Whether this token may make and change repos of `owner`."""
+        return self.belongs(owner) and self.role == "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A file of a tree.
+
+    Attributes:
+        size: Bytes of the file.
+        oid: Git object id, of the LFS pointer where the file is an LFS object.
+        data: The bytes, or where they lie on disk.
+        lfs: sha256 of the file where it is an LFS object, else "".
+    """
+
+    size: int
+    oid: str
+    data: bytes | Path
+    lfs: str = ""
+
+    @property
+    def pointer_size(self) -> int:
+        """Bytes of the LFS pointer."""
+        return len(_pointer(self.lfs, self.size))
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A tree with its history."""
+
+    oid: str
+    parent: str | None
+    tree: Mapping[str, Blob]
+    title: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddFile:
+    """Write a regular file."""
+
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AddLfs:
+    """Point to an LFS object that was uploaded before."""
+
+    path: str
+    oid: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a file, or everything under a folder."""
+
+    path: str
+    folder: bool = False
+
+
+Operation = AddFile | AddLfs | Delete
+
+
+@dataclass(slots=True)
+class Repo:
+    """A repository and the LFS objects that were uploaded to it, by sha256."""
+
+    type: RepoType
+    id: str
+    private: bool
+    gated: bool = False
+    branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, Commit] = field(default_factory=dict)
+    objects: dict[str, bytes | Path] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str:
+        """The namespace."""
+        return self.id.partition("/")[0]
+
+    def resolve(self, revision: str, *, short: bool = False) -> Commit:
+        """Return the commit of a branch, a tag or a full commit id; with `short`, of a unique prefix too."""
+        oid = self.branches.get(revision) or self.tags.get(revision) or revision
+        if short and re.fullmatch(r"[0-9a-f]{7,39}", oid):
+            found = [whole for whole in self.commits if whole.startswith(oid)]
+            oid = found[0] if len(found) == 1 else oid
+        if oid not in self.commits:
+            raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return self.commits[oid]
+
+    def takes_lfs(self, commit: Commit, path: str, size: int) -> bool:
+        """Whether the Hub wants that file as an LFS object: by `.gitattributes`, or by size in bytes."""
+        attributes = commit.tree.get(".gitattributes")
+        text = attributes.data.decode() if attributes and isinstance(attributes.data, bytes) else ""
+        patterns = [line.split()[0] for line in text.splitlines() if "filter=lfs" in line]
+        name = PurePosixPath(path).name
+        return size > _REGULAR_LIMIT or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    def lfs_object(self, oid: str) -> Blob:
+        """Return an uploaded object as a file."""
+        data = self.objects.get(oid)
+        if data is None:
+            raise HubError(404, f"LFS object not found: {oid}")
+        return _lfs_blob(oid, data.stat().st_size if isinstance(data, Path) else len(data), data)
 
 
 class Store:
@@ -58,40 +166,33 @@ class Store:
     """
 
     def __init__(self, orgs: Sequence[str] = ()) -> None:
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
         self.repos: dict[tuple[RepoType, str], Repo] = {}
-        self.accounts = _accounts(tuple(orgs))
+        self.accounts = {
+            WRITE_TOKEN: Account("maintainer", "write", tuple(orgs)),
+            READ_TOKEN: Account("maintainer", "read", tuple(orgs)),
+        }
         self._commits = itertools.count()
 
     def repo(self, repo_type: RepoType, repo_id: str) -> Repo:
-        """Return a repo.
-
-        Raises:
-            HubError: 404 RepoNotFound.
-        """
+        """Return a repo."""
         found = self.repos.get((repo_type, repo_id))
         if found is None:
             raise HubError(404, "Repository not found", "RepoNotFound")
         return found
 
     def create_repo(self, repo_type: RepoType, repo_id: str, *, private: bool = False) -> Repo:
-        """Make a repo whose first commit holds `.gitattributes`.
-
-        Raises:
-            HubError: 409, it exists.
-        """
-        with self.lock:
+        """Make a repo whose first commit holds `.gitattributes`."""
+        with self._lock:
             if (repo_type, repo_id) in self.repos:
                 raise HubError(409, f"You already created this {repo_type} repo: {repo_id}")
             repo = Repo(repo_type, repo_id, private)
-            self._record(
-                repo, MAIN, {".gitattributes": regular(GITATTRIBUTES)}, "initial commit", "", "system"
-            )
+            self._record(repo, MAIN, _first_tree(), "initial commit")
             self.repos[repo_type, repo_id] = repo
             return repo
 
     def add_folder(self, repo_type: RepoType, repo_id: str, folder: Path, revision: str | None = None) -> str:
-        """Import a folder as one commit of `main`; the repo is made where it does not exist.
+        """Import a folder as one commit of `main`, and return its id; the repo is made if it is not there.
 
         Args:
             repo_type: "dataset" or "model".
@@ -100,9 +201,6 @@ class Store:
                 every request, so the folder must stay as it is.
             revision: The commit's id. A shorter pin is completed to 40 digits, always to the same ones for
                 the same files; without one the id is derived from the files.
-
-        Returns:
-            The commit's id, 40 hex digits.
 
         Raises:
             UsageError: No such folder, or `revision` is not hex digits.
@@ -115,29 +213,28 @@ class Store:
         self, repo_type: RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
     ) -> str:
         """Import small files by path, as `add_folder` does a folder."""
-        tree = {path: regular(content) for path, content in contents.items()}
-        return self._import(repo_type, repo_id, {".gitattributes": regular(GITATTRIBUTES)} | tree, revision)
+        return self._import(
+            repo_type, repo_id, {path: _regular(content) for path, content in contents.items()}, revision
+        )
 
-    def _import(self, repo_type: RepoType, repo_id: str, tree: dict[str, Blob], revision: str | None) -> str:
+    def _import(
+        self, repo_type: RepoType, repo_id: str, tree: Mapping[str, Blob], revision: str | None
+    ) -> str:
         if revision is not None and not re.fullmatch(r"[0-9a-f]{7,40}", revision):
             raise UsageError(f"{repo_id}@{revision}: not a commit id", hint="Use 7 to 40 hex digits.")
-        identity = json.dumps([repo_id, sorted((path, blob.oid) for path, blob in tree.items())])
+        tree = _first_tree() | dict(tree)
         pin = revision or ""
-        oid = pin + hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[: 40 - len(pin)]
-        with self.lock:
+        oid = pin + _digest([repo_id, _listed(tree)])[: 40 - len(pin)]
+        with self._lock:
             repo = self.repos.setdefault((repo_type, repo_id), Repo(repo_type, repo_id, private=False))
             repo.objects.update({blob.lfs: blob.data for blob in tree.values() if blob.lfs})
-            return self._record(repo, MAIN, tree, "Import", "", "system", oid=oid).oid
+            return self._record(repo, MAIN, tree, "Import", oid=oid).oid
 
     def put_object(self, repo: Repo, oid: str, size: int, data: bytes) -> None:
-        """Keep an uploaded LFS object.
-
-        Raises:
-            HubError: 400, the bytes do not have that sha256 and size.
-        """
+        """Keep an uploaded LFS object."""
         if len(data) != size or hashlib.sha256(data).hexdigest() != oid:
             raise HubError(400, f"The uploaded bytes are not the announced object {oid} of {size} bytes")
-        with self.lock:
+        with self._lock:
             repo.objects[oid] = data
 
     def commit(
@@ -147,8 +244,6 @@ class Store:
         operations: Iterable[Operation],
         *,
         title: str,
-        message: str = "",
-        author: str = "",
         parent: str | None = None,
     ) -> Commit:
         """Apply operations to the head of a branch, all or none.
@@ -157,73 +252,78 @@ class Store:
             HubError: 404 no such branch, or nothing to delete; 412 the head is no longer `parent`; 400 a
                 path, an LFS object or the card's metadata is bad.
         """
-        with self.lock:
-            if branch not in repo.branches:
-                raise HubError(404, f"Invalid rev id: {branch}", "RevisionNotFound")
-            head = repo.commits[repo.branches[branch]]
+        with self._lock:
+            head = _head(repo, branch)
             if parent is not None and not head.oid.startswith(parent):
                 raise HubError(412, "A commit has happened since. Please refresh and try again.")
             tree = dict(head.tree)
             for operation in operations:
                 _apply(repo, tree, operation)
-            return self._record(repo, branch, tree, title, message, author)
+            return self._record(repo, branch, tree, title)
 
-    def squash(self, repo: Repo, branch: str, *, title: str, author: str) -> Commit:
-        """Replace the history of a branch by one commit with the same files.
-
-        Raises:
-            HubError: 404, no such branch.
-        """
-        with self.lock:
-            if branch not in repo.branches:
-                raise HubError(404, f"Invalid rev id: {branch}", "RevisionNotFound")
-            head = repo.commits[repo.branches.pop(branch)]
-            return self._record(repo, branch, head.tree, title, "", author)
+    def squash(self, repo: Repo, branch: str, *, title: str) -> None:
+        """Replace the history of a branch by one commit with the same files."""
+        with self._lock:
+            head = _head(repo, branch)
+            del repo.branches[branch]
+            self._record(repo, branch, head.tree, title)
 
     def _record(
-        self,
-        repo: Repo,
-        branch: str,
-        tree: Mapping[str, Blob],
-        title: str,
-        message: str,
-        author: str,
-        oid: str = "",
+        self, repo: Repo, branch: str, tree: Mapping[str, Blob], title: str, *, oid: str = ""
     ) -> Commit:
         parent = repo.branches.get(branch)
-        files = sorted((path, blob.oid) for path, blob in tree.items())
-        identity = json.dumps([repo.id, parent, title, message, next(self._commits), files])
-        oid = oid or hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()
+        oid = oid or _digest([repo.id, parent, title, next(self._commits), _listed(tree)])
         date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-        commit = Commit(oid, parent if parent != oid else None, tree, title, message, author, date)
+        commit = Commit(oid, parent if parent != oid else None, tree, title, date)
         repo.commits[oid] = commit
         repo.branches[branch] = oid
         return commit
 
 
-def _accounts(orgs: tuple[str, ...]) -> dict[str, Account]:
-    read = ("repo.content.read", "discussion.write")
-    return {
-        WRITE_TOKEN: Account("maintainer", "write", orgs),
-        READ_TOKEN: Account("maintainer", "read", orgs),
-        FINE_GRAINED_READ_TOKEN: Account("maintainer", "fineGrained", orgs, read),
-        FINE_GRAINED_WRITE_TOKEN: Account("maintainer", "fineGrained", orgs, (*read, "repo.write")),
-        STRANGER_TOKEN: Account("stranger", "write"),
-    }
+def _head(repo: Repo, branch: str) -> Commit:
+    if branch not in repo.branches:
+        raise HubError(404, f"Invalid rev id: {branch}", "RevisionNotFound")
+    return repo.commits[repo.branches[branch]]
+
+
+def _listed(tree: Mapping[str, Blob]) -> list[tuple[str, str]]:
+    return sorted((path, blob.oid) for path, blob in tree.items())
+
+
+def _digest(identity: object) -> str:
+    return hashlib.sha1(json.dumps(identity).encode(), usedforsecurity=False).hexdigest()
+
+
+def _pointer(oid: str, size: int) -> bytes:
+    """Return the LFS pointer that git stores in place of the object (git-lfs specification, v1)."""
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n".encode()
+
+
+def _git_oid(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _regular(content: bytes) -> Blob:
+    return Blob(len(content), _git_oid(content), content)
+
+
+def _lfs_blob(oid: str, size: int, data: bytes | Path) -> Blob:
+    return Blob(size, _git_oid(_pointer(oid, size)), data, oid)
+
+
+def _first_tree() -> dict[str, Blob]:
+    return {".gitattributes": _regular(_GITATTRIBUTES.encode())}
 
 
 def _read_tree(folder: Path) -> Iterator[tuple[str, Blob]]:
-    patterns = [f".{suffix}" for suffix in _LFS_SUFFIXES.split()]
-    if not (folder / ".gitattributes").exists():
-        yield ".gitattributes", regular(GITATTRIBUTES)
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
         name, size = path.relative_to(folder).as_posix(), path.stat().st_size
-        if path.suffix in patterns or size > REGULAR_LIMIT:
-            yield name, lfs_object(sha256(path), size, path.resolve())
+        if path.suffix.removeprefix(".") in _LFS_SUFFIXES or size > _REGULAR_LIMIT:
+            yield name, _lfs_blob(sha256(path), size, path.resolve())
         else:
-            yield name, regular(path.read_bytes())
+            yield name, _regular(path.read_bytes())
 
 
 def _apply(repo: Repo, tree: dict[str, Blob], operation: Operation) -> None:
@@ -232,25 +332,24 @@ def _apply(repo: Repo, tree: dict[str, Blob], operation: Operation) -> None:
         raise HubError(400, f"Invalid path: {operation.path!r}")
     match operation:
         case AddFile(path, content):
-            if len(content) > REGULAR_LIMIT:
+            if len(content) > _REGULAR_LIMIT:
                 raise HubError(400, f"Files larger than 10 MiB must be LFS objects: {path}")
             if path == "README.md" and (errors := card_errors(content, repo.type)):
                 raise HubError(400, f"Invalid metadata in README.md: {'; '.join(errors)}")
-            tree[path] = regular(content)
+            tree[path] = _regular(content)
         case AddLfs(path, oid, size):
-            data = repo.objects.get(oid)
-            if data is None:
+            if oid not in repo.objects:
                 raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path}")
-            stored = data.stat().st_size if isinstance(data, Path) else len(data)
-            if size is not None and size != stored:
-                raise HubError(400, f"LFS pointer of {path} says {size} bytes, the object has {stored}")
-            tree[path] = lfs_object(oid, stored, data)
-        case Delete(path, folder=False):
-            if tree.pop(path, None) is None:
-                raise HubError(404, f"A file with this name doesn't exist: {path}", "EntryNotFound")
-        case Delete(path):
-            inside = [name for name in tree if name.startswith(path.rstrip("/") + "/")]
+            stored = repo.lfs_object(oid)
+            if size not in {None, stored.size}:
+                raise HubError(400, f"LFS pointer of {path} says {size} bytes, the object has {stored.size}")
+            tree[path] = stored
+        case Delete(path, folder):
+            inside = [
+                name for name in tree if (name.startswith(path.rstrip("/") + "/") if folder else name == path)
+            ]
             if not inside:
-                raise HubError(404, f"A folder with this name doesn't exist: {path}", "EntryNotFound")
+                kind = "folder" if folder else "file"
+                raise HubError(404, f"A {kind} with this name doesn't exist: {path}", "EntryNotFound")
             for name in inside:
                 del tree[name]

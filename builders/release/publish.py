@@ -105,7 +105,7 @@ def publish(
     if change.tag in remote.tags:
         commit = _tagged_alike(change, api, remote.tags[change.tag])
         return Applied(change.repo, change.tag, commit, recognised=True, already=True)
-    check_token(api, change.repo, exists=remote.head is not None)
+    check_token(api, change.repo)
     if remote.head is not None and not differences(change.wanted, remote.files):
         commit, recognised = remote.head, True
     else:

@@ -18,7 +18,7 @@ from builders.describe.card import front_matter
 from builders.describe.dataset import datasets_of
 from builders.errors import UsageError
 from builders.lock.lock import Funnel, Lock, LockedFinding
-from builders.rehearsal.metadata import card_errors
+from builders.rehearsal.refusals import card_errors
 from builders.spec import Retrieval
 from builders.triplets import read_triplets
 from tests.describe import kit

@@ -18,7 +18,7 @@ from builders.cli.output import Lines
 from builders.demo import sample_clustering, sample_reddit
 from builders.describe import render
 from builders.lock.lock import Lock, locks_of
-from builders.rehearsal.metadata import card_errors
+from builders.rehearsal.refusals import card_errors
 from builders.spec import RELEASES
 from tests.describe import kit
 from tests.describe.test_croissant import document, opened, records

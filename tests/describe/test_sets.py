@@ -26,7 +26,7 @@ from builders.describe.card import front_matter
 from builders.describe.dataset import datasets_of
 from builders.files import write_bytes
 from builders.lock.lock import Lock, LockedSource, SourceFile, locks_of
-from builders.rehearsal.metadata import card_errors
+from builders.rehearsal.refusals import card_errors
 from builders.spec import RELEASES, ConfigSpec
 from tests.describe import kit
 from tests.describe.test_croissant import document, opened, records

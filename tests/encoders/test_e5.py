@@ -17,12 +17,12 @@ from safetensors.numpy import load_file, save_file
 
 from builders.encoders.offline import OfflineE5, weights_file
 from builders.files import sha256
-from builders.rehearsal import Hub, serve
 from builders.sources.client import HUB
 from tests.encoders.dequantise import read_weights, tiny_weights, write_model
 from tests.encoders.probe import BASE, ROLES, TEXTS
 from tests.encoders.samples import LONG
 from tests.encoders.test_offline import engine
+from tests.rehearsal.kit import FaultyHub, serve
 
 ROOT = Path(__file__).parents[2]
 LOADED = (
@@ -38,7 +38,7 @@ LOADED = (
 )
 
 
-def probe(hub: Hub, home: Path, function: str, out: Path, *arguments: str, **settings: str) -> None:
+def probe(hub: FaultyHub, home: Path, function: str, out: Path, *arguments: str, **settings: str) -> None:
     """Run a function of `probe` against the Hub."""
     command = [sys.executable, "-W", "error", "-m", "tests.encoders.probe", function, str(out), *arguments]
     environment = hub.environment(home, token=None) | settings
@@ -48,7 +48,7 @@ def probe(hub: Hub, home: Path, function: str, out: Path, *arguments: str, **set
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
+def hub() -> Iterator[FaultyHub]:
     with serve() as running:
         yield running
 
@@ -79,7 +79,7 @@ def write_faulty(folder: Path, name: str) -> None:
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def cases(hub: Hub, root: Path) -> dict[str, tuple[str, str, int]]:
+def cases(hub: FaultyHub, root: Path) -> dict[str, tuple[str, str, int]]:
     """Put tiny models on the Hub; return repo, revision and maximum length by name."""
     commits = {}
     for name in ("good", "holed", "cls", "bare", "short", "empty", "broken", "pickled"):
@@ -108,7 +108,7 @@ class Proof:
 
 
 @pytest.fixture(scope="module")
-def proof(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Proof:
+def proof(hub: FaultyHub, tmp_path_factory: pytest.TempPathFactory) -> Proof:
     """The offline model's weights, as an ordinary model on the Hub, loaded at the pinned revision."""
     folder = tmp_path_factory.mktemp("model")
     write_model(read_weights(weights_file()), folder)
@@ -212,7 +212,7 @@ def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline
 
 @pytest.mark.parametrize("model", ["fetched", "gone"])
 def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
-    hub: Hub, proof: Proof, tmp_path: Path, model: str
+    hub: FaultyHub, proof: Proof, tmp_path: Path, model: str
 ) -> None:
     home = proof.home if model == "fetched" else tmp_path
     probe(hub, home, "reuse", proof.out, HF_ENDPOINT="http://127.0.0.1:9")
@@ -222,7 +222,7 @@ def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
 
 
 def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
-    hub: Hub, proof: Proof, tmp_path: Path
+    hub: FaultyHub, proof: Proof, tmp_path: Path
 ) -> None:
     """What it served is there under the pinned commit, and a run against the Hub does not see it."""
     assert not list((proof.home / "hub").rglob("*.safetensors"))
@@ -235,7 +235,7 @@ def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
-def test_a_damaged_file_of_a_cached_model_is_noticed(hub: Hub, tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_of_a_cached_model_is_noticed(hub: FaultyHub, tmp_path: Path, name: str) -> None:
     write_model(tiny_weights(), tmp_path / "model")
     commit = hub.store.add_folder("model", f"test/damaged-{name[0]}", tmp_path / "model")
     cases = json.dumps([(f"test/damaged-{name[0]}", commit, 64)])
@@ -296,7 +296,7 @@ def test_faulty_models_and_pins_are_refused_with_a_hint(
     [("d128750597", {"HF_ENDPOINT": "http://127.0.0.1:9"}), ("1" * 40, {"HF_HUB_OFFLINE": "1"})],
 )
 def test_without_network_the_hint_names_the_offline_encoder(
-    hub: Hub, tmp_path: Path, revision: str, settings: dict[str, str]
+    hub: FaultyHub, tmp_path: Path, revision: str, settings: dict[str, str]
 ) -> None:
     cases = json.dumps([("test/good", revision, 64)])
     probe(hub, tmp_path / "home", "load", tmp_path, cases, **settings)
@@ -306,7 +306,7 @@ def test_without_network_the_hint_names_the_offline_encoder(
     assert "--encoder offline" in hint
 
 
-def test_a_full_disk_is_not_told_as_a_failure_of_the_network(hub: Hub, tmp_path: Path) -> None:
+def test_a_full_disk_is_not_told_as_a_failure_of_the_network(hub: FaultyHub, tmp_path: Path) -> None:
     write_model(tiny_weights(), tmp_path / "model")
     commit = hub.store.add_folder("model", "test/large", tmp_path / "model")
     home = tmp_path / "clients"
@@ -316,7 +316,7 @@ def test_a_full_disk_is_not_told_as_a_failure_of_the_network(hub: Hub, tmp_path:
     assert message.startswith(f"{home}") and "File too large" in message
 
 
-def test_offline_names_the_part_of_a_model_that_is_missing(hub: Hub, tmp_path: Path) -> None:
+def test_offline_names_the_part_of_a_model_that_is_missing(hub: FaultyHub, tmp_path: Path) -> None:
     write_model(tiny_weights(), tmp_path / "model")
     commit = hub.store.add_folder("model", "test/partial", tmp_path / "model")
     cases = json.dumps([("test/partial", commit, 64)])

@@ -24,7 +24,7 @@ from builders.evaluation.run import Options as Asked
 from builders.evaluation.run import evaluate
 from builders.lock.lock import EncoderIdentity, locks_of
 from builders.mining import mine
-from builders.rehearsal.metadata import card_errors
+from builders.rehearsal.refusals import card_errors
 from builders.spec import CONTACT, RELEASES, Files, HubSource, Part, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, published_path
 from tests.mteb_kit import Vectors

@@ -1,18 +1,32 @@
-"""Runs the real clients in a child process against a Hub on loopback."""
+"""A Hub on loopback that fails when it is asked to, and the real clients in a child process against it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders.rehearsal import WRITE_TOKEN, Hub
+from builders import rehearsal
+from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Hub, Store
+from builders.rehearsal.store import Account
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+STRANGER_TOKEN = "hf_loopbackstranger"
+FINE_GRAINED_TOKEN = "hf_loopbackfine"
+"""Of the maintainer, for other repositories than the released ones."""
 
 REPO = "maintainer/buecher"
 CARD = """---
@@ -69,6 +83,128 @@ def files():
 def answer(value):
     sys.stdout.write(json.dumps(value))
 """
+
+
+@dataclass(slots=True)
+class Fault:
+    """An error that a Hub answers instead of, or after, what was asked."""
+
+    method: str
+    pattern: re.Pattern[str]
+    status: int
+    times: int
+    headers: Mapping[str, str]
+    after: bool
+    drop: bool
+    meanwhile: Callable[[], object] | None
+
+    def takes(self, scope: Scope) -> bool:
+        """Whether the request is one of those that fail; it counts as one."""
+        found = self.times > 0 and self.method == scope["method"] and self.pattern.search(scope["path"])
+        self.times -= bool(found)
+        return bool(found)
+
+
+@dataclass(slots=True)
+class FaultyHub(Hub):
+    """A Hub that answers some requests with an error, and keeps strangers from the files of gated repos."""
+
+    faults: list[Fault] = field(default_factory=list)
+
+    def fault(
+        self,
+        method: str,
+        pattern: str,
+        status: int,
+        times: int = 1,
+        headers: Mapping[str, str] | None = None,
+        *,
+        after: bool = False,
+        drop: bool = False,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> None:
+        """Answer the next matching requests with an error.
+
+        Args:
+            method: "POST".
+            pattern: Regular expression, searched in the path.
+            status: Of the answer.
+            times: How many requests.
+            headers: Of the answer, such as ``{"RateLimit": '"api";r=0;t=1'}``.
+            after: Do what was asked first, and lose only the answer.
+            drop: Break the connection off instead of answering.
+            meanwhile: Called before the answer, while the client waits.
+        """
+        fault = Fault(method, re.compile(pattern), status, times, headers or {}, after, drop, meanwhile)
+        self.faults.append(fault)
+
+    async def answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        fault = next((fault for fault in self.faults if fault.takes(scope)), None)
+        if fault is None:
+            refused = self._gate(scope)
+            if refused is None:
+                await Hub.answer(self, app, scope, receive, send)
+            else:
+                await self._send(scope, send, refused, {"X-Error-Code": "GatedRepo"}, "Access is restricted.")
+            return
+        await (app(scope, receive, _discard) if fault.after else _drain(receive))
+        if fault.meanwhile is not None:
+            await asyncio.to_thread(fault.meanwhile)  # other clients are served all the while
+        await self._send(scope, send, fault.status, fault.headers, "injected fault", drop=fault.drop)
+
+    def _gate(self, scope: Scope) -> int | None:
+        """Return the status for a caller who may not read the file of a gated repo."""
+        parts = scope["path"].split("/")
+        repo = self.store.repos.get(("dataset", "/".join(parts[2:4])))
+        if repo is None or not repo.gated or parts[4:5] != ["resolve"]:
+            return None
+        token = dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer ")
+        account = self.store.accounts.get(token)
+        if account is None:
+            return 401
+        return None if account.belongs(repo.owner) else 403
+
+    async def _send(
+        self,
+        scope: Scope,
+        send: Send,
+        status: int,
+        headers: Mapping[str, str],
+        message: str,
+        *,
+        drop: bool = False,
+    ) -> None:
+        self.record(scope, 0 if drop else status)
+        body = json.dumps({"error": message}).encode()
+        # a longer body is promised than sent where the connection shall break off: the server closes it then
+        length = len(body) + (1 if drop else 0)
+        sent = [(b"content-type", b"application/json"), (b"content-length", str(length).encode())]
+        sent += [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": 200 if drop else status, "headers": sent})
+        await send({"type": "http.response.body", "body": body, "more_body": drop})
+
+
+async def _discard(_: Message) -> None:
+    """Lose an answer."""
+
+
+async def _drain(receive: Receive) -> None:
+    """Read the body: a client that is still sending would see a broken pipe instead of the fault."""
+    while (await receive()).get("more_body"):
+        pass
+
+
+@contextmanager
+def serve(store: Store | None = None) -> Iterator[FaultyHub]:
+    """Run a Hub that can fail, and that knows a stranger and a fine-grained token too."""
+    with rehearsal.serve(store, kind=FaultyHub) as hub:
+        assert isinstance(hub, FaultyHub)
+        orgs = hub.store.accounts[READ_TOKEN].orgs
+        hub.store.accounts |= {
+            STRANGER_TOKEN: Account("stranger", "write"),
+            FINE_GRAINED_TOKEN: Account("maintainer", "fineGrained", orgs),
+        }
+        yield hub
 
 
 def client(hub: Hub, code: str, *, folder: Path | None = None, token: str | None = WRITE_TOKEN) -> Any:

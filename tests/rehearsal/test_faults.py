@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.rehearsal import Hub, Store, serve
-from tests.rehearsal.kit import REPO, client, write_folder
+from builders.rehearsal import Hub, Store
+from tests.rehearsal.kit import REPO, client, serve, write_folder
 
 
 def commits(hub: Hub) -> int:

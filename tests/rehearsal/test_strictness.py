@@ -13,18 +13,16 @@ from typing import Any
 
 import pytest
 
-from builders.rehearsal import (
-    FINE_GRAINED_READ_TOKEN,
-    FINE_GRAINED_WRITE_TOKEN,
-    READ_TOKEN,
+from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Hub, Store
+from tests.rehearsal.kit import (
+    CARD,
+    FINE_GRAINED_TOKEN,
+    REPO,
     STRANGER_TOKEN,
-    WRITE_TOKEN,
-    Account,
-    Hub,
-    Store,
+    client,
     serve,
+    write_folder,
 )
-from tests.rehearsal.kit import CARD, REPO, client, write_folder
 
 API = f"/api/datasets/{REPO}"
 
@@ -85,7 +83,6 @@ def test_revisions_must_be_branches_tags_or_full_ids(hub: Hub) -> None:
         ("POST", f"{API}/tag/{oid[:10]}", {"tag": "v1"}),
         ("POST", f"{API}/preupload/{oid[:10]}", {"files": []}),
         ("POST", f"{API}/commit/{oid}", commit_body(added("a.txt", b"a"))),
-        ("POST", f"{API}/branch/neu", {"startingPoint": "nirgends"}),
     ):
         status, code, _ = ask(hub, method, path, body)
         assert (status, code) == (404, "RevisionNotFound"), path
@@ -175,8 +172,8 @@ def test_tokens_and_private_repos(hub: Hub) -> None:
         ("hf_unknown", 401, 401),
         (STRANGER_TOKEN, 403, 404),
         (READ_TOKEN, 403, 403),
-        (FINE_GRAINED_READ_TOKEN, 403, 403),
-        (FINE_GRAINED_WRITE_TOKEN, 200, 200),
+        (FINE_GRAINED_TOKEN, 403, 403),
+        (WRITE_TOKEN, 200, 200),
     ):
         assert ask(hub, "POST", f"{API}/commit/main", write, token)[0] == public, token
         assert ask(hub, "POST", f"{secret}/commit/main", write, token)[0] == private, token
@@ -200,27 +197,6 @@ def test_a_gated_repo_is_seen_by_all_and_read_by_its_owner(hub: Hub) -> None:
     assert ask(hub, "GET", page, token=READ_TOKEN)[0] == 200
 
 
-def test_a_fine_grained_token_reaches_as_far_as_its_scopes(hub: Hub) -> None:
-    write = ("repo.content.read", "repo.write")
-    body = commit_body(added("a.txt", b"a"))
-    for name, scopes, committed, created in (
-        ("hf_single", (("dataset", REPO),), 200, 403),
-        ("hf_model", (("model", REPO),), 403, 403),
-        ("hf_other", (("dataset", "maintainer/anders"),), 403, 403),
-        ("hf_all", (("user", "maintainer"),), 200, 200),
-    ):
-        hub.store.accounts[name] = Account("maintainer", "fineGrained", (), write, scopes)
-        assert ask(hub, "POST", f"{API}/commit/main", body, name)[0] == committed, name
-        new = {"name": name, "type": "dataset"}
-        assert ask(hub, "POST", "/api/repos/create", new, name)[0] == created, name
-        said = json.loads(ask(hub, "GET", "/api/whoami-v2", token=name)[2])
-        scoped = said["auth"]["accessToken"]["fineGrained"]["scoped"]
-        assert [(scope["entity"]["type"], scope["entity"]["name"]) for scope in scoped] == list(scopes)
-    foreign = Account("stranger", "fineGrained", (), write, (("dataset", REPO),))
-    hub.store.accounts["hf_foreign"] = foreign
-    assert ask(hub, "POST", f"{API}/commit/main", body, "hf_foreign")[0] == 403
-
-
 def test_the_client_sees_private_repos_and_read_tokens_as_on_the_hub(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "repo")
     with serve(Store(orgs=["verein"])) as hub:
@@ -232,15 +208,8 @@ answer([name_of_error(api.repo_info, "verein/liste", **kind), status(commit, fil
         client(hub, "api.create_repo(repo, **kind)\nanswer(1)")
         anonymous = client(hub, code, folder=folder, token=None)
         reader = client(hub, code, folder=folder, token=READ_TOKEN)
-        fine = client(hub, code, folder=folder, token=FINE_GRAINED_READ_TOKEN)
     assert anonymous == ["RepositoryNotFoundError", 401, None]
     assert reader[:2] == ["", 403] and reader[2]["role"] == "read"
-    assert fine[:2] == ["", 403] and fine[2]["role"] == "fineGrained"
-    scoped = fine[2]["fineGrained"]["scoped"]
-    assert [(scope["entity"]["name"], "repo.write" in scope["permissions"]) for scope in scoped] == [
-        ("maintainer", False),
-        ("verein", False),
-    ]
 
 
 def test_the_client_cannot_push_a_card_with_bad_metadata(hub: Hub) -> None:

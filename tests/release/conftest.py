@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.rehearsal import Hub
 from builders.release import make_plan, rehearse
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, TARGET, api_of, loopback, write_release
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyHub]:
     with loopback(monkeypatch) as running:
         yield running
 

@@ -18,12 +18,13 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.describe import Target
 from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
-from builders.rehearsal import WRITE_TOKEN, Hub, Store, serve
-from builders.rehearsal.model import Repo
+from builders.rehearsal import WRITE_TOKEN, Hub, Store
+from builders.rehearsal.store import Repo
 from builders.release import Applied, make_plan
 from builders.release.apply import push
 from builders.tables import Kind, Table, encode
 from tests.describe.kit import build
+from tests.rehearsal.kit import FaultyHub, serve
 
 RELEASE = "mteb-de"
 REPO = "verein/mteb-de"
@@ -92,7 +93,7 @@ def writes(hub: Hub) -> list[str]:
 
 
 @contextmanager
-def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyHub]:
     """Run a Hub whose maintainer belongs to the owner of `REPO`, for clients in this process."""
     constants = huggingface_hub.constants
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)

@@ -11,8 +11,8 @@ import pytest
 
 from builders.errors import Drift, MtebDeError, RemoteError, StorageError, UsageError
 from builders.lock.lock import read_lock, work_folder
-from builders.rehearsal import Hub
 from builders.release.against import TOLERANCE, hold_against, open_reference
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, rewrite
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -35,7 +35,9 @@ def there(tmp_path: Path, out: Path) -> Path:
 
 
 @pytest.fixture(params=["folder", "release folder", "tag"])
-def compare(request: pytest.FixtureRequest, hub: Hub, there: Path, out: Path, tmp_path: Path) -> Compare:
+def compare(
+    request: pytest.FixtureRequest, hub: FaultyHub, there: Path, out: Path, tmp_path: Path
+) -> Compare:
     """Compare a config of `out` with `there`, as a folder or as it was published."""
 
     def compared(config: str = "jobs") -> tuple[str, ...]:
@@ -150,7 +152,7 @@ def test_a_file_that_its_manifest_does_not_know_is_read(there: Path, out: Path, 
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_built(
-    hub: Hub, out: Path, tmp_path: Path, name: str, kind: type[MtebDeError], words: str
+    hub: FaultyHub, out: Path, tmp_path: Path, name: str, kind: type[MtebDeError], words: str
 ) -> None:
     publish(hub, out)
     (tmp_path / "empty").mkdir()
@@ -160,13 +162,13 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_built(
     assert error.value.exit_code == 2 and error.value.hint
 
 
-def test_another_release_is_refused(hub: Hub, out: Path, tmp_path: Path) -> None:
+def test_another_release_is_refused(hub: FaultyHub, out: Path, tmp_path: Path) -> None:
     publish(hub, out)
     with pytest.raises(UsageError, match="is a release of mteb-de, not of tecb-de"):
         open_reference(f"{REPO}@v1.0.0", {RELEASE, "tecb-de"}, out, tmp_path, api=api_of(hub))
 
 
-def test_a_hub_that_fails_is_told(hub: Hub, out: Path, tmp_path: Path) -> None:
+def test_a_hub_that_fails_is_told(hub: FaultyHub, out: Path, tmp_path: Path) -> None:
     hub.fault("GET", f"/api/datasets/{REPO}", 500, times=20)
     with pytest.raises(RemoteError):
         open_reference(f"{REPO}@v1.0.0", {RELEASE}, out, tmp_path, api=api_of(hub))

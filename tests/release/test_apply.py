@@ -14,20 +14,12 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.deadlines import LONGEST_WAIT
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
-from builders.rehearsal import (
-    FINE_GRAINED_READ_TOKEN,
-    FINE_GRAINED_WRITE_TOKEN,
-    READ_TOKEN,
-    STRANGER_TOKEN,
-    WRITE_TOKEN,
-    Hub,
-    Store,
-    serve,
-)
-from builders.rehearsal.model import Commit, Operation, Repo
+from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
+from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
 from builders.release.apply import push
 from builders.release.model import Plan, plan_path, receipt_path
+from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -36,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning
 COMMIT = "/commit/main$"
 
 
-def published(hub: Hub) -> dict[str, str]:
+def published(hub: FaultyHub) -> dict[str, str]:
     """Sha256 by path of the tagged commit."""
     repo = repo_of(hub)
     tree = repo.resolve("v1.0.0").tree
@@ -48,7 +40,7 @@ def planned(out: Path) -> dict[str, str]:
     return {file.path: file.sha256 for file in read_plan(out, RELEASE).files}
 
 
-def assert_published_once(hub: Hub, out: Path) -> None:
+def assert_published_once(hub: FaultyHub, out: Path) -> None:
     assert published(hub) == planned(out)
     titles = [commit.title for commit in repo_of(hub).commits.values()]
     assert titles == ["initial commit", "mteb-de 1.0.0"]
@@ -62,7 +54,7 @@ def replan(out: Path, **changes: Any) -> Plan:
     return plan
 
 
-def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: Hub) -> None:
+def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: FaultyHub) -> None:
     applied = apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
     assert (applied.repo, applied.tag, applied.recognised) == (REPO, "v1.0.0", False)
@@ -73,7 +65,7 @@ def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: 
 
 
 def test_a_release_that_is_published_is_not_published_again(
-    rehearsed: Path, hub: Hub, tmp_path: Path
+    rehearsed: Path, hub: FaultyHub, tmp_path: Path
 ) -> None:
     first = apply(rehearsed, RELEASE, api=api_of(hub))
     sent = writes(hub)
@@ -91,7 +83,7 @@ def test_a_release_that_is_published_is_not_published_again(
     assert writes(hub) == sent
 
 
-def test_a_private_release_makes_a_private_repository(out: Path, hub: Hub) -> None:
+def test_a_private_release_makes_a_private_repository(out: Path, hub: FaultyHub) -> None:
     plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, private=True), api=api_of(hub))
     hub.store.create_repo("dataset", REPO)
     with pytest.raises(Refused, match="public"):
@@ -101,7 +93,7 @@ def test_a_private_release_makes_a_private_repository(out: Path, hub: Hub) -> No
     assert repo_of(hub).private
 
 
-def test_a_later_version_replaces_the_files_and_deletes_what_is_gone(out: Path, hub: Hub) -> None:
+def test_a_later_version_replaces_the_files_and_deletes_what_is_gone(out: Path, hub: FaultyHub) -> None:
     hub.store.add_files("dataset", REPO, {"README.md": b"alt", "v0/alt.parquet": b"x", "v0/b.txt": b"b"})
     plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
     applied = push(plan, out / RELEASE, api_of(hub))
@@ -110,7 +102,7 @@ def test_a_later_version_replaces_the_files_and_deletes_what_is_gone(out: Path, 
     assert ".gitattributes" in repo_of(hub).commits[applied.commit].tree
 
 
-def test_without_a_plan_or_receipt_nothing_is_sent(rehearsed: Path, hub: Hub) -> None:
+def test_without_a_plan_or_receipt_nothing_is_sent(rehearsed: Path, hub: FaultyHub) -> None:
     receipt_path(rehearsed, RELEASE).unlink()
     with pytest.raises(Refused, match="no receipt") as caught:
         apply(rehearsed, RELEASE, api=api_of(hub))
@@ -121,7 +113,7 @@ def test_without_a_plan_or_receipt_nothing_is_sent(rehearsed: Path, hub: Hub) ->
     assert hub.log == []
 
 
-def test_a_receipt_of_another_plan_is_refused(rehearsed: Path, hub: Hub) -> None:
+def test_a_receipt_of_another_plan_is_refused(rehearsed: Path, hub: FaultyHub) -> None:
     replan(rehearsed, message="mteb-de 1.0.0, ein wenig anders")
     with pytest.raises(Refused, match="another plan"):
         apply(rehearsed, RELEASE, api=api_of(hub))
@@ -129,7 +121,7 @@ def test_a_receipt_of_another_plan_is_refused(rehearsed: Path, hub: Hub) -> None
 
 
 @pytest.mark.parametrize("path", ["README.md", "jobs/qrels/test.parquet", "neu.txt"])
-def test_bytes_changed_after_the_plan_are_refused(rehearsed: Path, hub: Hub, path: str) -> None:
+def test_bytes_changed_after_the_plan_are_refused(rehearsed: Path, hub: FaultyHub, path: str) -> None:
     with (rehearsed / RELEASE / path).open("ab") as file:
         file.write(b"\n")
     with pytest.raises(Refused, match=path):
@@ -137,7 +129,7 @@ def test_bytes_changed_after_the_plan_are_refused(rehearsed: Path, hub: Hub, pat
     assert hub.log == []
 
 
-def test_a_repository_that_moved_on_is_refused(rehearsed: Path, out: Path, hub: Hub) -> None:
+def test_a_repository_that_moved_on_is_refused(rehearsed: Path, out: Path, hub: FaultyHub) -> None:
     hub.store.add_files("dataset", REPO, {"README.md": b"von jemand anderem"})
     with pytest.raises(Refused, match="has changed since"):
         apply(rehearsed, RELEASE, api=api_of(hub))
@@ -186,14 +178,14 @@ def test_a_commit_that_is_not_the_planned_one_is_never_tagged(
 
 
 @pytest.mark.parametrize("drop", [False, True])
-def test_a_commit_whose_answer_was_lost_is_recognised(rehearsed: Path, hub: Hub, drop: bool) -> None:
+def test_a_commit_whose_answer_was_lost_is_recognised(rehearsed: Path, hub: FaultyHub, drop: bool) -> None:
     hub.fault("POST", COMMIT, 504, after=True, drop=drop)
     applied = apply(rehearsed, RELEASE, api=api_of(hub))
     assert applied.recognised
     assert_published_once(hub, rehearsed)
 
 
-def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Path, hub: Hub) -> None:
+def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Path, hub: FaultyHub) -> None:
     hub.fault("POST", COMMIT, 503)
     with pytest.raises(RemoteError, match="503"):
         apply(rehearsed, RELEASE, api=api_of(hub))
@@ -202,7 +194,7 @@ def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Pa
     assert_published_once(hub, rehearsed)
 
 
-def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub: Hub) -> None:
+def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub: FaultyHub) -> None:
     waited: list[float] = []
     hub.fault("POST", "/tag/", 503, times=3)
     with pytest.raises(
@@ -216,7 +208,7 @@ def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub:
     assert len(waited) == 3
 
 
-def test_a_tag_is_believed_only_when_it_is_read_back(rehearsed: Path, hub: Hub) -> None:
+def test_a_tag_is_believed_only_when_it_is_read_back(rehearsed: Path, hub: FaultyHub) -> None:
     waited: list[float] = []
     hub.fault("POST", "/tag/", 200, times=3)
     with pytest.raises(RemoteError, match=r"main has moved.*does not list the tag") as caught:
@@ -230,7 +222,7 @@ def test_a_tag_is_believed_only_when_it_is_read_back(rehearsed: Path, hub: Hub) 
 
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_conflict_although_main_has_not_moved_is_tried_again_and_told_as_what_it_is(
-    rehearsed: Path, hub: Hub, status: int
+    rehearsed: Path, hub: FaultyHub, status: int
 ) -> None:
     waited: list[float] = []
     hub.fault("POST", COMMIT, status, times=3)
@@ -243,7 +235,7 @@ def test_a_conflict_although_main_has_not_moved_is_tried_again_and_told_as_what_
     assert_published_once(hub, rehearsed)
 
 
-def test_a_repository_that_somebody_else_makes_meanwhile_will_do(rehearsed: Path, hub: Hub) -> None:
+def test_a_repository_that_somebody_else_makes_meanwhile_will_do(rehearsed: Path, hub: FaultyHub) -> None:
     hub.fault("POST", "/api/repos/create$", 409, meanwhile=lambda: hub.store.create_repo("dataset", REPO))
     apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
@@ -252,7 +244,7 @@ def test_a_repository_that_somebody_else_makes_meanwhile_will_do(rehearsed: Path
 @pytest.mark.parametrize("status", [200, 401, 404, 409, 500])
 @pytest.mark.parametrize("pattern", ["/tree/", "/refs$"])
 def test_whatever_fails_after_the_commit_says_that_main_has_moved(
-    rehearsed: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, pattern: str, status: int
+    rehearsed: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, pattern: str, status: int
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client repeats a listing that fails
     api = api_of(hub)
@@ -267,12 +259,12 @@ def test_whatever_fails_after_the_commit_says_that_main_has_moved(
     with pytest.raises(MtebDeError, match=r"main has moved to \w{40}") as caught:
         apply(rehearsed, RELEASE, api=api, sleep=lambda seconds: None)
     assert caught.value.exit_code == 2 and "same command again" in caught.value.hint
-    hub._faults.clear()
+    hub.faults.clear()
     apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 
-def test_a_rate_limit_is_waited_for_within_bounds(rehearsed: Path, hub: Hub) -> None:
+def test_a_rate_limit_is_waited_for_within_bounds(rehearsed: Path, hub: FaultyHub) -> None:
     plan, api = read_plan(rehearsed, RELEASE), api_of(hub)
     waited: list[float] = []
     hub.fault("POST", COMMIT, 429, headers={"RateLimit": f'"api";r=0;t={LONGEST_WAIT}'})
@@ -289,7 +281,7 @@ def test_a_rate_limit_is_waited_for_within_bounds(rehearsed: Path, hub: Hub) -> 
     assert_published_once(hub, rehearsed)
 
 
-def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: Hub) -> None:
+def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: FaultyHub) -> None:
     hub.store.create_repo("dataset", REPO)
     hub.fault("POST", COMMIT, 504, after=True)
 
@@ -311,26 +303,36 @@ def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: Hub) -> 
     assert_published_once(hub, rehearsed)
 
 
-def test_a_run_cut_after_creating_the_repository_goes_on(rehearsed: Path, hub: Hub) -> None:
+def test_a_run_cut_after_creating_the_repository_goes_on(rehearsed: Path, hub: FaultyHub) -> None:
     hub.store.create_repo("dataset", REPO)
     apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 
-@pytest.mark.parametrize("token", [READ_TOKEN, FINE_GRAINED_READ_TOKEN, "hf_unknown"])
-def test_a_token_that_may_not_write_sends_nothing(rehearsed: Path, hub: Hub, token: str) -> None:
+@pytest.mark.parametrize("token", [READ_TOKEN, "hf_unknown"])
+def test_a_token_that_may_not_write_sends_nothing(rehearsed: Path, hub: FaultyHub, token: str) -> None:
     with pytest.raises(RemoteError) as caught:
         apply(rehearsed, RELEASE, api=api_of(hub, token))
     assert caught.value.hint
     assert writes(hub) == [] and hub.store.repos == {}
 
 
-def test_a_write_token_of_somebody_else_and_a_fine_grained_one(rehearsed: Path, hub: Hub) -> None:
+def test_a_fine_grained_token_is_refused_by_the_hub_before_a_file_is_sent(
+    rehearsed: Path, hub: FaultyHub
+) -> None:
+    for make in ("/api/repos/create", f"/api/datasets/{REPO}/preupload/main"):
+        with pytest.raises(RemoteError, match="403") as caught:
+            apply(rehearsed, RELEASE, api=api_of(hub, FINE_GRAINED_TOKEN))
+        assert "write access" in caught.value.hint and writes(hub)[-1] == make
+        if not hub.store.repos:
+            hub.store.create_repo("dataset", REPO)
+    assert len(repo_of(hub).commits) == 1 and repo_of(hub).objects == {}
+
+
+def test_a_write_token_of_somebody_else(rehearsed: Path, hub: FaultyHub) -> None:
     with pytest.raises(RemoteError, match="not for verein"):
         apply(rehearsed, RELEASE, api=api_of(hub, STRANGER_TOKEN))
     assert writes(hub) == []
-    apply(rehearsed, RELEASE, api=api_of(hub, FINE_GRAINED_WRITE_TOKEN))
-    assert_published_once(hub, rehearsed)
 
 
 def with_receipt(out: Path, **changes: Any) -> None:
@@ -345,14 +347,14 @@ def with_receipt(out: Path, **changes: Any) -> None:
     )
 
 
-def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: Hub) -> None:
+def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:
     with_receipt(rehearsed, gates=("jobs: mining-yield: 10 %",))
     with pytest.raises(Refused, match="mining-yield"):
         apply(rehearsed, RELEASE, api=api_of(hub))
     assert hub.log == []
 
 
-def test_stand_ins_are_refused_on_the_real_hub_only(rehearsed: Path, hub: Hub) -> None:
+def test_stand_ins_are_refused_on_the_real_hub_only(rehearsed: Path, hub: FaultyHub) -> None:
     with_receipt(rehearsed, stand_ins=("jobs: mined with the offline encoder",))
     for endpoint in ("https://huggingface.co", "http://hub.example", "http://127.0.0.1.example"):
         with pytest.raises(Refused, match="offline encoder"):

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders import files
-from builders.rehearsal import READ_TOKEN, STRANGER_TOKEN, Hub
+from builders.rehearsal import READ_TOKEN
 from builders.release.model import plan_path, read_plan, receipt_path
 from tests.cli.kit import Said, call
+from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -28,7 +29,7 @@ COMMIT = "/commit/main$"
 
 
 @pytest.fixture
-def release(rehearsed: Path, hub: Hub, capsys: pytest.CaptureFixture[str]) -> Release:
+def release(rehearsed: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]) -> Release:
     """Runs a verb of `mteb-de release` on a rehearsed release."""
 
     def run(verb: str, *words: str) -> Said:
@@ -40,13 +41,13 @@ def release(rehearsed: Path, hub: Hub, capsys: pytest.CaptureFixture[str]) -> Re
     return run
 
 
-def nothing_published(hub: Hub) -> bool:
+def nothing_published(hub: FaultyHub) -> bool:
     """No tag, and no commit but the Hub's own first one."""
     repo = hub.store.repos.get(("dataset", REPO))
     return repo is None or (not repo.tags and len(repo.commits) == 1)
 
 
-def test_a_good_day(release: Release, rehearsed: Path, hub: Hub) -> None:
+def test_a_good_day(release: Release, rehearsed: Path, hub: FaultyHub) -> None:
     said = release("apply", "--yes", "--json")
     assert said.code == 0
     assert json.loads(said.out)["commit"] == repo_of(hub).tags["v1.0.0"]
@@ -69,7 +70,7 @@ def test_a_good_day(release: Release, rehearsed: Path, hub: Hub) -> None:
     ("", "no token"),
 ])  # fmt: skip
 def test_a_token_that_may_not(
-    release: Release, hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, token: str, named: str
+    release: Release, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, token: str, named: str
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("HF_TOKEN", token)
@@ -90,7 +91,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fault", "named"), FAULTS)
 def test_a_hub_that_refuses_the_commit_leaves_nothing_and_the_next_run_publishes(
-    release: Release, hub: Hub, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], named: str
+    release: Release, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], named: str
 ) -> None:
     monkeypatch.setattr("builders.release.publish.LONGEST_WAIT", 2)
     hub.fault("POST", COMMIT, **fault)
@@ -102,7 +103,7 @@ def test_a_hub_that_refuses_the_commit_leaves_nothing_and_the_next_run_publishes
 
 
 def test_a_rate_limit_without_a_header_is_waited_for_as_long_as_a_window_may_last(
-    rehearsed: Path, hub: Hub
+    rehearsed: Path, hub: FaultyHub
 ) -> None:
     from builders.release.apply import push
 
@@ -115,7 +116,7 @@ def test_a_rate_limit_without_a_header_is_waited_for_as_long_as_a_window_may_las
 @pytest.mark.parametrize("pattern", ["/api/repos/create$", "/preupload/", "objects/batch$", COMMIT, "/tag/"])
 @pytest.mark.parametrize("drop", [False, True])
 def test_whatever_request_loses_its_answer_the_next_run_publishes_once(
-    release: Release, hub: Hub, pattern: str, drop: bool
+    release: Release, hub: FaultyHub, pattern: str, drop: bool
 ) -> None:
     hub.fault("POST", pattern, 400, after=True, drop=drop)
     first = release("apply", "--yes")
@@ -133,7 +134,7 @@ def test_whatever_request_loses_its_answer_the_next_run_publishes_once(
 
 
 def test_a_kill_between_commit_and_tag_is_mended_by_the_next_run(
-    release: Release, rehearsed: Path, hub: Hub, tmp_path: Path
+    release: Release, rehearsed: Path, hub: FaultyHub, tmp_path: Path
 ) -> None:
     started = threading.Event()
     child: list[subprocess.Popen[bytes]] = []
@@ -167,7 +168,7 @@ def test_a_kill_between_commit_and_tag_is_mended_by_the_next_run(
     assert repo.tags == {"v1.0.0": repo.branches["main"]} and len(repo.commits) == 2
 
 
-def test_somebody_else_was_there_between_plan_and_apply(release: Release, hub: Hub) -> None:
+def test_somebody_else_was_there_between_plan_and_apply(release: Release, hub: FaultyHub) -> None:
     hub.store.add_files("dataset", REPO, {"fremd.txt": b"x"})
     before = dict(repo_of(hub).branches)
     said = release("apply", "--yes")
@@ -203,7 +204,7 @@ def cut(path: Path) -> None:
     ("break_", "code", "named"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
 )
 def test_a_plan_receipt_or_file_that_does_not_fit_sends_nothing(
-    release: Release, rehearsed: Path, hub: Hub, break_: Callable[[Path], object], code: int, named: str
+    release: Release, rehearsed: Path, hub: FaultyHub, break_: Callable[[Path], object], code: int, named: str
 ) -> None:
     break_(rehearsed)
     said = release("apply", "--yes")
@@ -215,7 +216,7 @@ def test_a_plan_receipt_or_file_that_does_not_fit_sends_nothing(
     assert "next: mteb-de release plan" in said.out or "next: mteb-de release rehearse" in said.out
 
 
-def test_a_work_folder_that_cannot_be_written(release: Release, rehearsed: Path, hub: Hub) -> None:
+def test_a_work_folder_that_cannot_be_written(release: Release, rehearsed: Path, hub: FaultyHub) -> None:
     folder = plan_path(rehearsed, RELEASE).parent
     for path in folder.iterdir():
         path.unlink()
@@ -227,7 +228,7 @@ def test_a_work_folder_that_cannot_be_written(release: Release, rehearsed: Path,
     assert writes(hub) == [] and folder.read_bytes() == b"in the way"
 
 
-def test_a_repository_that_is_not_there(release: Release, rehearsed: Path, hub: Hub) -> None:
+def test_a_repository_that_is_not_there(release: Release, rehearsed: Path, hub: FaultyHub) -> None:
     said = release("plan", "--repo", "verein/fehlt")
     assert said.code == 0 and "will be created, or the token may not see it" in said.err
     assert "not there, or the token may not see it" in release("status", "--repo", "verein/fehlt").out
@@ -235,7 +236,7 @@ def test_a_repository_that_is_not_there(release: Release, rehearsed: Path, hub: 
 
 
 def test_a_private_release_stays_private(
-    release: Release, rehearsed: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    release: Release, rehearsed: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(hub, rehearsed)
     repo_of(hub).private = True
@@ -259,7 +260,7 @@ def test_a_private_release_stays_private(
     assert repo_of(hub).private
 
 
-def test_a_list_that_is_cut_says_how_much_is_left(release: Release, rehearsed: Path, hub: Hub) -> None:
+def test_a_list_that_is_cut_says_how_much_is_left(release: Release, rehearsed: Path, hub: FaultyHub) -> None:
     publish(hub, rehearsed)
     paths = [file.path for file in read_plan(rehearsed, RELEASE).files if file.path.endswith(".parquet")]
     changed = [path for path in paths if pq.read_metadata(rehearsed / RELEASE / path).num_rows]

@@ -15,11 +15,11 @@ import pytest
 from builders import files
 from builders.errors import Refused, RemoteError, StorageError, UsageError
 from builders.lock.lock import Lock
-from builders.rehearsal import STRANGER_TOKEN, Hub
-from builders.rehearsal.model import AddFile
+from builders.rehearsal.store import AddFile
 from builders.release import diff
 from builders.release.diff import FileChange
 from tests.cli.kit import call
+from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
 from tests.release.kit import (
     CONFIGS,
     RELEASE,
@@ -39,14 +39,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning
 DIFF = ("release", "diff", RELEASE, "--repo", REPO)
 
 
-def fetched(hub: Hub, since: int) -> set[str]:
+def fetched(hub: FaultyHub, since: int) -> set[str]:
     """The files whose bytes were sent since a request."""
     sent = [request for request in hub.log[since:] if request.method == "GET" and request.status == 200]
     return {"/".join(r.path.split("/")[5:]) for r in sent if "/resolve/" in r.path or "/storage/" in r.path}
 
 
 def test_rows_are_compared_where_contents_differ_and_nothing_else_is_fetched(
-    out: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+    out: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit = publish(hub, out).commit
     written = writes(hub)
@@ -89,7 +89,9 @@ def test_rows_are_compared_where_contents_differ_and_nothing_else_is_fetched(
     assert writes(hub) == written, "a comparison writes nothing"
 
 
-def test_another_writer_is_metadata_and_a_new_config_is_minor(out: Path, hub: Hub, tmp_path: Path) -> None:
+def test_another_writer_is_metadata_and_a_new_config_is_minor(
+    out: Path, hub: FaultyHub, tmp_path: Path
+) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(out, whole)
     without(out, "jobs")
@@ -136,7 +138,7 @@ configs:
 
 
 def test_a_repository_without_a_manifest_is_compared_by_its_parquet(
-    out: Path, hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out: Path, hub: FaultyHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = pl.read_parquet(out / RELEASE / "germandpr/corpus/corpus.parquet")
     queries = pl.read_parquet(out / RELEASE / "germandpr/queries/train.parquet")
@@ -167,7 +169,7 @@ def test_a_repository_without_a_manifest_is_compared_by_its_parquet(
     assert "first release: 1.0.0" in said.out
 
 
-def test_a_manifest_counts_only_where_the_repository_holds_what_it_names(out: Path, hub: Hub) -> None:
+def test_a_manifest_counts_only_where_the_repository_holds_what_it_names(out: Path, hub: FaultyHub) -> None:
     publish(hub, out)
     manifest = json.loads((out / RELEASE / "manifest.json").read_bytes())
     for file in manifest["files"]:
@@ -186,7 +188,7 @@ def test_a_manifest_counts_only_where_the_repository_holds_what_it_names(out: Pa
 
 
 def test_other_revisions_and_what_is_not_there(
-    out: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+    out: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = diff(out, RELEASE, REPO, api=api_of(hub))
     assert (found.by, found.commit, found.least) == ("nothing", "", "1.0.0")
@@ -208,7 +210,7 @@ def test_other_revisions_and_what_is_not_there(
 
 
 def test_nothing_built_something_tampered_and_names_that_are_none(
-    out: Path, tmp_path: Path, hub: Hub
+    out: Path, tmp_path: Path, hub: FaultyHub
 ) -> None:
     with pytest.raises(UsageError, match="not a Hub repository"):
         diff(out, RELEASE, "nur-name", api=api_of(hub))
@@ -221,7 +223,7 @@ def test_nothing_built_something_tampered_and_names_that_are_none(
     assert hub.log == []
 
 
-def test_a_gated_repository_says_how_to_get_in(out: Path, hub: Hub) -> None:
+def test_a_gated_repository_says_how_to_get_in(out: Path, hub: FaultyHub) -> None:
     publish(hub, out)
     repo_of(hub).gated = True
     assert diff(out, RELEASE, REPO, api=api_of(hub)).difference.bump == "none", "members may read"
@@ -231,7 +233,9 @@ def test_a_gated_repository_says_how_to_get_in(out: Path, hub: Hub) -> None:
         assert "Ask for access" in caught.value.hint
 
 
-def test_bytes_that_come_otherwise_than_listed_and_files_that_are_no_parquet(out: Path, hub: Hub) -> None:
+def test_bytes_that_come_otherwise_than_listed_and_files_that_are_no_parquet(
+    out: Path, hub: FaultyHub
+) -> None:
     publish(hub, out)
     repo = repo_of(hub)
     tree = dict(repo.commits[repo.branches["main"]].tree)
@@ -247,7 +251,7 @@ def test_bytes_that_come_otherwise_than_listed_and_files_that_are_no_parquet(out
 
 
 def test_a_hub_that_fails_while_files_are_read(
-    out: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    out: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     publish(hub, out)
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
@@ -260,4 +264,4 @@ def test_a_hub_that_fails_while_files_are_read(
         said = call(capsys, *DIFF, "--out", str(out))
         assert (said.code, said.out) == (2, "")
         assert "reading manifest.json" in said.err and named in said.err
-        hub._faults.clear()
+        hub.faults.clear()

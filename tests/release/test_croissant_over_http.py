@@ -13,7 +13,7 @@ import pytest
 
 from builders.describe.target import HUB
 from builders.rehearsal import Hub
-from builders.rehearsal.model import AddFile
+from builders.rehearsal.store import AddFile
 from tests.release.kit import RELEASE, REPO, publish, repo_of
 
 # the Hub's client sends files in a way that its HTTP library has deprecated

@@ -17,6 +17,7 @@ from builders import deadlines
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.release.remote import read_remote
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, repo_of, rewrite, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -127,14 +128,14 @@ def test_every_verb_ends_on_a_hub_that_never_answers(ended: dict[str, tuple[int,
 
 
 @pytest.fixture
-def hush(hub: Hub) -> Iterator[threading.Event]:
+def hush(hub: FaultyHub) -> Iterator[threading.Event]:
     """Set it to let every request go that the Hub keeps waiting."""
     over = threading.Event()
     yield over
     over.set()
 
 
-def run_apply(hub: Hub, out: Path, home: Path) -> tuple[int, str, str]:
+def run_apply(hub: FaultyHub, out: Path, home: Path) -> tuple[int, str, str]:
     process = start(
         ["release", "apply", RELEASE, "--yes", "--out", str(out)], environment(hub.endpoint, home)
     )
@@ -145,7 +146,7 @@ def run_apply(hub: Hub, out: Path, home: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("pattern", ["/commit/main$", "/tag/"])
 def test_what_arrived_without_an_answer_is_found(
-    rehearsed: Path, hub: Hub, hush: threading.Event, tmp_path: Path, pattern: str
+    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path, pattern: str
 ) -> None:
     hub.fault("POST", pattern, 504, after=True, drop=True, meanwhile=hush.wait)
     code, said, err = run_apply(hub, rehearsed, tmp_path)
@@ -156,7 +157,7 @@ def test_what_arrived_without_an_answer_is_found(
 
 
 def test_what_did_not_arrive_is_told_and_the_next_run_publishes(
-    rehearsed: Path, hub: Hub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
 ) -> None:
     hub.fault("POST", "/commit/main$", 504, drop=True, meanwhile=hush.wait)
     code, _, err = run_apply(hub, rehearsed, tmp_path)
@@ -167,14 +168,14 @@ def test_what_did_not_arrive_is_told_and_the_next_run_publishes(
     assert code == 2 and "requests to 127.0.0.1, several times" in err
     waited = [request for request in writes(hub) if "/preupload/" in request]
     hush.set()
-    hub._faults.clear()
+    hub.faults.clear()
     assert len(waited) <= 1 + deadlines.SILENCES
     code, _, err = run_apply(hub, rehearsed, tmp_path)
     assert code == 0, err
 
 
 def test_a_tag_that_never_comes_says_that_main_has_moved(
-    rehearsed: Path, hub: Hub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
 ) -> None:
     hub.fault("POST", "/tag/", 504, times=9, drop=True, meanwhile=hush.wait)
     code, _, err = run_apply(hub, rehearsed, tmp_path)
@@ -183,7 +184,7 @@ def test_a_tag_that_never_comes_says_that_main_has_moved(
 
 
 def test_a_release_is_not_condemned_since_the_hub_fell_silent(
-    rehearsed: Path, hub: Hub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
 ) -> None:
     publish(hub, rehearsed)
     for method in ("GET", "HEAD"):
@@ -195,7 +196,7 @@ def test_a_release_is_not_condemned_since_the_hub_fell_silent(
 
 
 def test_a_rollback_whose_commit_has_no_answer_is_found(
-    rehearsed: Path, hub: Hub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
 ) -> None:
     publish(hub, rehearsed)
     rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
@@ -209,7 +210,7 @@ def test_a_rollback_whose_commit_has_no_answer_is_found(
 
 
 def test_a_rate_limit_beyond_our_patience_is_not_slept_through(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
+    hub: FaultyHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail(f"slept {seconds} s"))
     hub.store.create_repo("dataset", REPO)

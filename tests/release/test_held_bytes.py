@@ -14,10 +14,10 @@ import pytest
 
 from builders import files
 from builders.errors import Busy, Refused
-from builders.rehearsal import Hub
 from builders.release import apply, make_plan, read_plan, rehearse
 from builders.release.model import plan_path
 from tests.cli.kit import call
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, edit, repo_of, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -50,7 +50,7 @@ SWAPS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def main_of(hub: Hub) -> dict[str, str]:
+def main_of(hub: FaultyHub) -> dict[str, str]:
     tree = repo_of(hub).resolve("main").tree
     data = {path: blob.data for path, blob in tree.items() if path != ".gitattributes"}
     return {path: hashlib.sha256(blob).hexdigest() for path, blob in data.items() if isinstance(blob, bytes)}
@@ -60,7 +60,7 @@ def main_of(hub: Hub) -> dict[str, str]:
 @pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
 @pytest.mark.parametrize("moment", ["whoami-v2$", "/preupload/"])
 def test_a_file_that_is_swapped_while_apply_runs_changes_nothing_of_what_is_published(
-    rehearsed: Path, hub: Hub, moment: str, path: str, swap: Callable[[Path], object]
+    rehearsed: Path, hub: FaultyHub, moment: str, path: str, swap: Callable[[Path], object]
 ) -> None:
     planned = {file.path: file.sha256 for file in read_plan(rehearsed, RELEASE).files}
     api = api_of(hub)
@@ -84,7 +84,7 @@ def test_a_file_that_is_swapped_while_apply_runs_changes_nothing_of_what_is_publ
     (TABLE, link_folder, "missing"),
 ])  # fmt: skip
 def test_a_link_or_a_pipe_is_no_planned_file(
-    rehearsed: Path, hub: Hub, path: str, swap: Callable[[Path], None], named: str
+    rehearsed: Path, hub: FaultyHub, path: str, swap: Callable[[Path], None], named: str
 ) -> None:
     swap(rehearsed / RELEASE / path)
     for verb in (lambda: apply(rehearsed, RELEASE, api=api_of(hub)), lambda: rehearse(rehearsed, RELEASE)):
@@ -93,7 +93,7 @@ def test_a_link_or_a_pipe_is_no_planned_file(
     assert hub.log == []
 
 
-def test_a_link_to_the_very_bytes_is_refused_too(rehearsed: Path, hub: Hub) -> None:
+def test_a_link_to_the_very_bytes_is_refused_too(rehearsed: Path, hub: FaultyHub) -> None:
     there = rehearsed / RELEASE / CARD
     there.rename(rehearsed / "card")
     there.symlink_to(rehearsed / "card")
@@ -107,7 +107,9 @@ def test_a_link_to_the_very_bytes_is_refused_too(rehearsed: Path, hub: Hub) -> N
         make_plan(rehearsed, RELEASE, TARGET, api=api_of(hub))
 
 
-def test_nobody_plans_builds_or_rehearses_in_the_folder_while_apply_runs(rehearsed: Path, hub: Hub) -> None:
+def test_nobody_plans_builds_or_rehearses_in_the_folder_while_apply_runs(
+    rehearsed: Path, hub: FaultyHub
+) -> None:
     refused: list[type[Exception]] = []
     said: list[str] = []
 
@@ -137,7 +139,7 @@ def test_nobody_plans_builds_or_rehearses_in_the_folder_while_apply_runs(rehears
 
 
 def test_a_rehearsal_holds_the_folder_and_the_plan_that_it_read(
-    rehearsed: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    rehearsed: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from builders.release import child
 
@@ -157,7 +159,7 @@ def test_a_rehearsal_holds_the_folder_and_the_plan_that_it_read(
 
 
 def test_the_plan_that_is_asked_about_is_the_one_that_is_published(
-    rehearsed: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    rehearsed: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
 

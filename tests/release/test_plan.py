@@ -15,10 +15,10 @@ from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import exclusive
 from builders.lock.lock import Lock, LockedFinding, work_folder
-from builders.rehearsal import Hub
 from builders.release import PlannedFile, make_plan, next_version, read_plan
 from builders.release.local import check_bytes, published_paths
 from builders.release.model import RemoteFile, plan_path, receipt_path, same_bytes
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import (
     RELEASE,
     REPO,
@@ -35,7 +35,7 @@ from tests.release.kit import (
 OLD = "0123456789abcdef0123456789abcdef01234567"
 
 
-def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub: Hub) -> None:
+def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub: FaultyHub) -> None:
     plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
     folder = out / RELEASE
     assert {request.method for request in hub.log} == {"GET"}
@@ -54,7 +54,7 @@ def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub
     assert hub.endpoint not in plan_path(out, RELEASE).read_text(encoding="utf-8")
 
 
-def test_equal_input_gives_an_equal_plan_and_an_old_receipt_goes(rehearsed: Path, hub: Hub) -> None:
+def test_equal_input_gives_an_equal_plan_and_an_old_receipt_goes(rehearsed: Path, hub: FaultyHub) -> None:
     before = plan_path(rehearsed, RELEASE).read_bytes()
     assert receipt_path(rehearsed, RELEASE).exists()
     make_plan(rehearsed, RELEASE, TARGET, api=api_of(hub))
@@ -65,7 +65,7 @@ def test_equal_input_gives_an_equal_plan_and_an_old_receipt_goes(rehearsed: Path
     assert plan_path(rehearsed, RELEASE).read_bytes() != before
 
 
-def test_what_is_published_is_compared(out: Path, hub: Hub) -> None:
+def test_what_is_published_is_compared(out: Path, hub: FaultyHub) -> None:
     manifest = (out / RELEASE / "manifest.json").read_bytes()
     hub.store.add_files(
         "dataset", REPO, {"README.md": b"alt", "v0/train.parquet": b"", "manifest.json": manifest}, OLD
@@ -89,7 +89,7 @@ def test_bytes_are_compared_by_sha256_or_git_id(remote: RemoteFile, expected: bo
     assert same_bytes(remote, file) is expected
 
 
-def test_what_is_published_decides_the_version(out: Path, hub: Hub) -> None:
+def test_what_is_published_decides_the_version(out: Path, hub: FaultyHub) -> None:
     head = hub.store.add_files("dataset", REPO, {"README.md": b"alt"})
     repo_of(hub).tags.update({"v1.0.0": head, "v1.2.10": head, "v1.2.9": head, "v01.9.9": head, "alt": head})
     for version, named in (
@@ -107,7 +107,7 @@ def test_what_is_published_decides_the_version(out: Path, hub: Hub) -> None:
     assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.3.0"
 
 
-def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: Hub) -> None:
+def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: FaultyHub) -> None:
     low = dataclasses.replace(TARGET, version="0.9.9")
     with pytest.raises(Refused, match=r"below 1\.0\.0, the first one"):
         make_plan(out, RELEASE, low, api=api_of(hub))
@@ -119,7 +119,7 @@ def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: Hub)
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-def test_each_kind_of_change_asks_for_its_version(out: Path, hub: Hub, tmp_path: Path) -> None:
+def test_each_kind_of_change_asks_for_its_version(out: Path, hub: FaultyHub, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(out, whole)
     without(out, "jobs")
@@ -147,7 +147,7 @@ def test_each_kind_of_change_asks_for_its_version(out: Path, hub: Hub, tmp_path:
     assert not [name for name in downloads if name.endswith(".parquet")], "hashes are enough for a version"
 
 
-def test_another_release_is_kept_out_of_the_repository(out: Path, hub: Hub, tmp_path: Path) -> None:
+def test_another_release_is_kept_out_of_the_repository(out: Path, hub: FaultyHub, tmp_path: Path) -> None:
     shutil.copytree(out / RELEASE, tmp_path / "other")
     manifest = json.loads((out / RELEASE / "manifest.json").read_bytes())
     files.write_json(tmp_path / "other" / "manifest.json", manifest | {"release": "tecb-de"})
@@ -178,7 +178,7 @@ TREES: list[tuple[str, Callable[[Path], None]]] = [
 
 @pytest.mark.parametrize(("named", "change"), TREES)
 def test_a_tree_that_differs_from_its_locks_is_refused(
-    out: Path, hub: Hub, named: str, change: Callable[[Path], None]
+    out: Path, hub: FaultyHub, named: str, change: Callable[[Path], None]
 ) -> None:
     change(out)
     with pytest.raises(Refused, match=named):
@@ -186,7 +186,7 @@ def test_a_tree_that_differs_from_its_locks_is_refused(
     assert not plan_path(out, RELEASE).exists()
 
 
-def test_a_licence_that_the_release_does_not_admit_is_named(tmp_path: Path, hub: Hub) -> None:
+def test_a_licence_that_the_release_does_not_admit_is_named(tmp_path: Path, hub: FaultyHub) -> None:
     def nc(lock: Lock) -> Lock:
         return lock.model_copy(update={"licence": "cc-by-nc-4.0"}) if lock.config == "jobs" else lock
 
@@ -194,7 +194,7 @@ def test_a_licence_that_the_release_does_not_admit_is_named(tmp_path: Path, hub:
         make_plan(write_release(tmp_path, nc), RELEASE, TARGET, api=api_of(hub))
 
 
-def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: Hub) -> None:
+def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: FaultyHub) -> None:
     def change(lock: Lock) -> Lock:
         source = lock.sources[0].model_copy(update={"kind": "folder", "resolved": ""})
         if lock.mining is None:
@@ -220,7 +220,7 @@ def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: Hub) -> None:
     )
 
 
-def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub: Hub) -> None:
+def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub: FaultyHub) -> None:
     repo = hub.store.create_repo("dataset", REPO)
     private = dataclasses.replace(TARGET, private=True)
     with pytest.raises(Refused, match="public"):
@@ -233,7 +233,7 @@ def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub
     assert make_plan(out, RELEASE, private, api=api_of(hub)) == plan
 
 
-def test_a_hub_that_fails_or_is_away(out: Path, hub: Hub) -> None:
+def test_a_hub_that_fails_or_is_away(out: Path, hub: FaultyHub) -> None:
     with pytest.raises(RemoteError, match="401") as caught:
         make_plan(out, RELEASE, TARGET, api=api_of(hub, "hf_unknown"))
     assert "HF_TOKEN" in caught.value.hint
@@ -245,7 +245,7 @@ def test_a_hub_that_fails_or_is_away(out: Path, hub: Hub) -> None:
     assert not plan_path(out, RELEASE).exists()
 
 
-def test_nothing_built_and_no_such_release(tmp_path: Path, hub: Hub) -> None:
+def test_nothing_built_and_no_such_release(tmp_path: Path, hub: FaultyHub) -> None:
     with pytest.raises(StorageError):
         make_plan(tmp_path, RELEASE, TARGET, api=api_of(hub))
     with pytest.raises(UsageError):
@@ -277,7 +277,7 @@ def test_a_plan_that_is_none(tmp_path: Path, text: str | None) -> None:
     assert "release plan" in caught.value.hint
 
 
-def test_what_a_killed_plan_left_is_swept(tmp_path: Path, hub: Hub) -> None:
+def test_what_a_killed_plan_left_is_swept(tmp_path: Path, hub: FaultyHub) -> None:
     out = write_release(tmp_path)
     leftover = out / RELEASE / ".README.md.x1.tmp"
     leftover.write_bytes(b"halb")
@@ -285,7 +285,7 @@ def test_what_a_killed_plan_left_is_swept(tmp_path: Path, hub: Hub) -> None:
     assert not leftover.exists()
 
 
-def test_a_plan_waits_for_no_build(tmp_path: Path, hub: Hub) -> None:
+def test_a_plan_waits_for_no_build(tmp_path: Path, hub: FaultyHub) -> None:
     out = write_release(tmp_path)
     with exclusive(out), pytest.raises(Busy):
         make_plan(out, RELEASE, TARGET, api=api_of(hub))

@@ -10,9 +10,9 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import OfflineModeIsEnabled
 
 from builders.errors import MtebDeError, RemoteError
-from builders.rehearsal import Hub
 from builders.release.model import ABSENT
 from builders.release.remote import explain, explained, hub_client, is_loopback, read_remote
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import REPO, api_of
 
 
@@ -27,7 +27,9 @@ from tests.release.kit import REPO, api_of
     (500, RemoteError, "try again later"),
     (504, RemoteError, "try again later"),
 ])  # fmt: skip
-def test_each_status_says_what_to_do(hub: Hub, status: int, error: type[MtebDeError], hint: str) -> None:
+def test_each_status_says_what_to_do(
+    hub: FaultyHub, status: int, error: type[MtebDeError], hint: str
+) -> None:
     hub.fault("GET", "/refs$", status, headers={"RateLimit": '"api";r=0;t=3'})
     hub.store.create_repo("dataset", REPO)
     with pytest.raises(error, match=str(status)) as caught:
@@ -35,7 +37,7 @@ def test_each_status_says_what_to_do(hub: Hub, status: int, error: type[MtebDeEr
     assert hint in caught.value.hint
 
 
-def test_a_repository_that_is_absent_empty_or_hidden(hub: Hub) -> None:
+def test_a_repository_that_is_absent_empty_or_hidden(hub: FaultyHub) -> None:
     assert read_remote(api_of(hub), REPO) == ABSENT
     repo = hub.store.create_repo("dataset", REPO, private=True)
     remote = read_remote(api_of(hub), REPO)

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from builders.errors import Refused, RemoteError, UsageError
-from builders.rehearsal import READ_TOKEN, Hub
-from builders.rehearsal.model import AddFile, Blob
+from builders.rehearsal import READ_TOKEN
+from builders.rehearsal.store import AddFile, Blob
 from builders.release import next_version, verify
 from builders.release.rollback import plan_rollback, rollback
 from tests.cli.kit import call
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, repo_of, rewrite, without, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -23,7 +24,7 @@ BACK = ("release", "rollback", "--repo", REPO, "--to")
 
 
 @pytest.fixture
-def two(out: Path, hub: Hub) -> Path:
+def two(out: Path, hub: FaultyHub) -> Path:
     """Version 1.1.0 with both datasets, and 2.0.0 with fewer rows and no jobs."""
     publish(hub, out, "1.1.0")
     rewrite(out, "germandpr/qrels/dev.parquet", lambda rows: rows[1:])
@@ -33,11 +34,11 @@ def two(out: Path, hub: Hub) -> Path:
     return out
 
 
-def tree(hub: Hub, revision: str) -> Mapping[str, Blob]:
+def tree(hub: FaultyHub, revision: str) -> Mapping[str, Blob]:
     return repo_of(hub).resolve(revision).tree
 
 
-def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: Hub, tmp_path: Path) -> None:
+def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: FaultyHub, tmp_path: Path) -> None:
     planned = plan_rollback(REPO, "v1.1.0", api=api_of(hub))
     before = dict(repo_of(hub).tags)
     assert (planned.bump, planned.latest, planned.version, planned.delete) == ("major", "2.0.0", "3.0.0", ())
@@ -55,7 +56,7 @@ def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: Hub, t
         plan_rollback(REPO, "v1.1.0", api=api_of(hub))
 
 
-def test_what_was_added_since_goes_and_a_later_build_is_weighed_against_it(two: Path, hub: Hub) -> None:
+def test_what_was_added_since_goes_and_a_later_build_is_weighed_against_it(two: Path, hub: FaultyHub) -> None:
     rollback(plan_rollback(REPO, "v1.1.0", api=api_of(hub)), api=api_of(hub))
     planned = plan_rollback(REPO, "v2.0.0", api=api_of(hub))
     assert "jobs/corpus/corpus.parquet" in planned.delete
@@ -65,7 +66,7 @@ def test_what_was_added_since_goes_and_a_later_build_is_weighed_against_it(two: 
         next_version(two, RELEASE, REPO, api=api_of(hub))
 
 
-def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: Hub) -> None:
+def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: FaultyHub) -> None:
     card = AddFile("README.md", b"# Von Hand")
     hub.store.commit(repo_of(hub), "main", [card, AddFile("neu.txt", b"x")], title="Eingriff")
     planned = plan_rollback(REPO, "v2.0.0", api=api_of(hub))
@@ -75,7 +76,7 @@ def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: Hub) -> None:
     assert tree(hub, "main") == tree(hub, "v2.0.1") == tree(hub, "v2.0.0")
 
 
-def test_versions_tags_and_repositories_that_will_not_do(two: Path, hub: Hub) -> None:
+def test_versions_tags_and_repositories_that_will_not_do(two: Path, hub: FaultyHub) -> None:
     with pytest.raises(Refused, match=r"2\.9\.0 is below 3\.0\.0: going back is a major change"):
         plan_rollback(REPO, "v1.1.0", version="2.9.0", api=api_of(hub))
     assert plan_rollback(REPO, "v1.1.0", version="3.1.0", api=api_of(hub)).tag == "v3.1.0"
@@ -89,7 +90,7 @@ def test_versions_tags_and_repositories_that_will_not_do(two: Path, hub: Hub) ->
         assert caught.value.hint
 
 
-def test_a_repository_that_moved_and_a_token_that_may_not(two: Path, hub: Hub) -> None:
+def test_a_repository_that_moved_and_a_token_that_may_not(two: Path, hub: FaultyHub) -> None:
     planned = plan_rollback(REPO, "v1.1.0", api=api_of(hub, READ_TOKEN))
     sent = writes(hub)
     with pytest.raises(RemoteError, match="may only read"):
@@ -102,7 +103,7 @@ def test_a_repository_that_moved_and_a_token_that_may_not(two: Path, hub: Hub) -
 
 
 def test_a_run_cut_before_its_tag_is_finished_by_the_next(
-    two: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+    two: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.fault("POST", "/tag/", 503, times=3)
     said = call(capsys, *BACK, "v1.1.0", "--yes")
@@ -114,7 +115,7 @@ def test_a_run_cut_before_its_tag_is_finished_by_the_next(
     assert titles.count("Go back to v1.1.0 as 3.0.0") == 1
 
 
-def test_it_asks_before_it_publishes(two: Path, hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_asks_before_it_publishes(two: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]) -> None:
     sent = writes(hub)
     said = call(capsys, *BACK, "v1.1.0")
     assert said.code == 2 and "--yes" in said.err and writes(hub) == sent

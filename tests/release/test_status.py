@@ -12,20 +12,20 @@ from huggingface_hub import HfApi
 
 from builders import files
 from builders.errors import RemoteError, UsageError
-from builders.rehearsal import Hub
-from builders.rehearsal.model import AddFile
+from builders.rehearsal.store import AddFile
 from builders.release import apply
 from builders.release.model import plan_path, read_plan, receipt_path
 from builders.release.rollback import plan_rollback, rollback
 from builders.release.status import Status, _refused, status
 from tests.cli.kit import call
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, without, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 
-def now(out: Path, hub: Hub, repo: str = REPO) -> Status:
+def now(out: Path, hub: FaultyHub, repo: str = REPO) -> Status:
     sent = writes(hub)
     found = status(out, RELEASE, repo, api=api_of(hub))
     assert writes(hub) == sent
@@ -36,14 +36,16 @@ def planning(out: Path) -> str:
     return f"mteb-de release plan mteb-de --repo {REPO} --out {out}"
 
 
-def test_a_hub_on_this_machine_takes_stand_ins_and_the_real_one_does_not(rehearsed: Path, hub: Hub) -> None:
+def test_a_hub_on_this_machine_takes_stand_ins_and_the_real_one_does_not(
+    rehearsed: Path, hub: FaultyHub
+) -> None:
     edit(plan_path(rehearsed, RELEASE), stand_ins=["jobs: read from a folder"])
     plan = read_plan(rehearsed, RELEASE)
     assert _refused(plan, api_of(hub)) == ()
     assert _refused(plan, HfApi(endpoint="https://huggingface.co")) == ("jobs: read from a folder",)
 
 
-def test_from_nothing_to_a_second_version(rehearsed: Path, hub: Hub) -> None:
+def test_from_nothing_to_a_second_version(rehearsed: Path, hub: FaultyHub) -> None:
     found = now(rehearsed, hub)
     assert (found.head, found.versions, found.state) == (None, {}, "rehearsed")
     assert found.next == f"mteb-de release apply mteb-de --out {rehearsed}"
@@ -60,7 +62,7 @@ def test_from_nothing_to_a_second_version(rehearsed: Path, hub: Hub) -> None:
     assert (found.gated, found.private, found.state) == (True, False, "applied")
 
 
-def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: Hub, tmp_path: Path) -> None:
+def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: FaultyHub, tmp_path: Path) -> None:
     assert now(tmp_path, hub).state == "none"
     other = now(rehearsed, hub, "verein/anders")
     assert (other.state, other.why) == ("stale", f"the plan is for {REPO}")
@@ -85,7 +87,7 @@ def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: Hub, tmp_path: Path) -
 
 
 def test_the_command_says_it_in_words_and_in_json(
-    rehearsed: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+    rehearsed: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit = apply(rehearsed, RELEASE, api=api_of(hub)).commit
     words = ("release", "status", RELEASE, "--repo", REPO, "--out", str(rehearsed))
@@ -99,7 +101,7 @@ def test_the_command_says_it_in_words_and_in_json(
     assert (document["state"], document["versions"]) == ("applied", {"v1.0.0": commit})
 
 
-def test_tables_that_were_built_after_the_release_are_seen(rehearsed: Path, hub: Hub) -> None:
+def test_tables_that_were_built_after_the_release_are_seen(rehearsed: Path, hub: FaultyHub) -> None:
     apply(rehearsed, RELEASE, api=api_of(hub))
     (rehearsed / RELEASE / "README.md").unlink()
     assert now(rehearsed, hub).state == "applied", "the card is written by the plan"
@@ -113,7 +115,7 @@ def test_tables_that_were_built_after_the_release_are_seen(rehearsed: Path, hub:
     assert now(rehearsed, hub).gates == ()
 
 
-def test_tables_that_were_built_before_the_tag_make_the_plan_stale(rehearsed: Path, hub: Hub) -> None:
+def test_tables_that_were_built_before_the_tag_make_the_plan_stale(rehearsed: Path, hub: FaultyHub) -> None:
     hub.fault("POST", "/tag/", 401)
     with pytest.raises(RemoteError):
         apply(rehearsed, RELEASE, api=api_of(hub))
@@ -124,7 +126,7 @@ def test_tables_that_were_built_before_the_tag_make_the_plan_stale(rehearsed: Pa
     assert "jobs/qrels/dev.parquet" in found.why
 
 
-def test_after_a_rollback_main_is_what_it_is(rehearsed: Path, hub: Hub) -> None:
+def test_after_a_rollback_main_is_what_it_is(rehearsed: Path, hub: FaultyHub) -> None:
     publish(hub, rehearsed)
     rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
     publish(hub, rehearsed, "2.0.0")
@@ -143,7 +145,7 @@ def test_after_a_rollback_main_is_what_it_is(rehearsed: Path, hub: Hub) -> None:
 
 def test_every_next_command_can_be_typed_as_it_stands(
     rehearsed: Path,
-    hub: Hub,
+    hub: FaultyHub,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -10,7 +10,7 @@ import pytest
 
 from builders.errors import Drift, RemoteError
 from builders.rehearsal import WRITE_TOKEN, Hub
-from builders.rehearsal.model import AddFile, AddLfs, Delete, Operation
+from builders.rehearsal.store import AddFile, AddLfs, Delete, Operation
 from builders.release import apply, verify
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.rehearsal.metadata import card_errors
+from builders.rehearsal.refusals import card_errors
 from tests.rehearsal.kit import CARD
 
 

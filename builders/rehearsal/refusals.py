@@ -1,0 +1,152 @@
+"""Why a Hub refuses something: its answer, and the metadata of a card judged as strictly as it does, or more.
+
+The Hub's validator is not public. Errors here are what it is known to refuse; what it only warns of is an
+error too, since a warning would be lost in a rehearsal.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_CREATORS = frozenset("found crowdsourced expert-generated machine-generated other".split())
+_ENUMS: dict[str, frozenset[str]] = {
+    "license": frozenset(
+        "cc0-1.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 cc-by-nc-sa-4.0 cc-by-nd-4.0 "
+        "apache-2.0 mit odbl odc-by other".split()
+    ),
+    "size_categories": frozenset("n<1K 1K<n<10K 10K<n<100K 100K<n<1M 1M<n<10M 10M<n<100M 100M<n<1B".split()),
+    "task_categories": frozenset(
+        "feature-extraction question-answering sentence-similarity text-classification text-ranking "
+        "text-retrieval zero-shot-classification other".split()
+    ),
+    "annotations_creators": _CREATORS | {"no-annotation"},
+    "language_creators": _CREATORS,
+    "multilinguality": frozenset("monolingual multilingual translation other".split()),
+}
+"""The Hub's values by field, as far as a benchmark of texts can need them."""
+_TEXTS = ("pretty_name", "license_name", "license_link", "license_details")
+_LISTS = ("tags", "task_ids", "source_datasets", "task_categories")
+
+
+class HubError(Exception):
+    """A refusal, as the Hub answers it: HTTP status, message, and the value of ``X-Error-Code``."""
+
+    def __init__(self, status: int, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+
+
+def card_errors(content: bytes, repo_type: str) -> list[str]:
+    """Return what is wrong with the metadata of a README.md; a README without metadata has none.
+
+    Args:
+        content: The file's bytes.
+        repo_type: Datasets are judged whole, models by licence and language only.
+    """
+    try:
+        block = _front_matter(content.decode())
+        data = yaml.safe_load(block)
+        errors = list(_duplicate_keys(yaml.compose(block, Loader=yaml.SafeLoader)))
+    except UnicodeDecodeError as error:
+        return [f"README.md is not UTF-8 ({error.reason} at byte {error.start})"]
+    except yaml.YAMLError as error:
+        return [f"bad YAML: {' '.join(str(error).split())}"]
+    if data is None:
+        return []
+    if not isinstance(data, dict):
+        return ["the metadata must be a mapping"]
+    errors += _not_in(data, "license", _ENUMS["license"])
+    if data.get("license") == "other" and not data.get("license_name"):
+        errors.append('"license_name" is required where "license" is other')
+    errors += _not_in(data, "language", _language_codes())
+    return errors if repo_type == "model" else [*errors, *_dataset(data)]
+
+
+def _front_matter(text: str) -> str:
+    lines = [line.rstrip() for line in text.removeprefix("\ufeff").lstrip().splitlines()]
+    if not lines or lines[0] != "---":
+        return ""
+    if "---" not in lines[1:]:
+        raise yaml.YAMLError("the block that --- opens is not closed")
+    return "\n".join(lines[1 : lines.index("---", 1)])
+
+
+def _duplicate_keys(root: yaml.Node | None) -> Iterator[str]:
+    waiting, seen = [root] if root is not None else [], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        if isinstance(node, yaml.MappingNode):
+            keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+            yield from (f"duplicated mapping key {key!r}" for key, count in keys.items() if count > 1)
+            waiting.extend(value for _, value in node.value)
+
+
+@cache
+def _language_codes() -> frozenset[str]:
+    spec = importlib.util.find_spec("datasets")
+    folders = spec.submodule_search_locations if spec else None
+    path = Path(next(iter(folders or [""]))) / "utils" / "resources" / "languages.json"
+    return frozenset(json.loads(path.read_bytes())) | {"code", "multilingual"}
+
+
+def _not_in(data: dict[Any, Any], key: str, allowed: frozenset[str]) -> Iterator[str]:
+    for value in _many(data.get(key, [])):
+        if not isinstance(value, str) or value not in allowed:
+            yield f'"{key}" must be one of the Hub\'s lower-case values, not {value!r}'
+
+
+def _many(value: Any) -> list[Any]:  # noqa: ANN401  any YAML value
+    return value if isinstance(value, list) else [value]
+
+
+def _dataset(data: dict[Any, Any]) -> Iterator[str]:
+    for key in _ENUMS.keys() - {"license"}:
+        yield from _not_in(data, key, _ENUMS[key])
+    for key in _LISTS:
+        values = data.get(key, [])
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            yield f'"{key}" must be a list of strings'
+    yield from (f'"{key}" must be a string' for key in _TEXTS if not isinstance(data.get(key, ""), str))
+    if not isinstance(data.get("viewer", True), (bool, str)):
+        yield '"viewer" must be true, false or a string'
+    for key in ("configs", "dataset_info"):
+        entries = data.get(key, [])
+        if key == "dataset_info" and isinstance(entries, dict):
+            continue
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            yield f'"{key}" must be a list of mappings'
+            continue
+        names = [entry.get("config_name") for entry in entries]
+        if not all(isinstance(name, str) and name for name in names):
+            yield f'"{key}" must name its config_name as a string'
+        elif len(set(names)) != len(names):
+            yield f'"{key}" has a config_name twice'
+        if sum(entry.get("default") is True for entry in entries) > 1:
+            yield f'"{key}" has more than one default'
+        for files in (entry.get("data_files") for entry in entries):
+            if files is not None and not all(map(_is_data_file, _many(files))):
+                yield f'"{key}": data_files must be paths, or pairs of split and path'
+
+
+def _is_data_file(entry: Any) -> bool:  # noqa: ANN401  any YAML value
+    if not isinstance(entry, dict):
+        return isinstance(entry, str)
+    paths = _many(entry.get("path"))
+    return (
+        isinstance(entry.get("split"), str) and bool(paths) and all(isinstance(path, str) for path in paths)
+    )
