@@ -5,9 +5,14 @@ Whether titles differ is seen before they are scrubbed; nothing of that leaves t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import polars as pl
 
 from builders.text.titles import has_uncued
+
+_INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9][0-9]")
 
 SCRUB_MERGES: dict[str, type[pl.DataType]] = {
     "query-id": pl.String,
@@ -44,12 +49,21 @@ def scrub_merges(queries: pl.DataFrame, pairs: pl.DataFrame, passages: pl.DataFr
     titles = pl.col("unscrubbed").n_unique()
     shared = seen.group_by("_id", "occupation").agg(titles.alias("shared_by"))
     most = shared.group_by("_id").agg(pl.col("shared_by").max())
-    apart = seen.group_by("_id", "key").agg(titles.alias("titles")).join(most, on="_id")
+    came = pl.col("unscrubbed").unique().alias("came")
+    apart = seen.group_by("_id", "key").agg(titles.alias("titles"), came).join(most, on="_id")
     apart = apart.filter(pl.col("shared_by") < pl.col("titles")).sort("_id")
-    cue = pl.Series("cue", [not has_uncued(key) for key in apart["key"]], dtype=pl.Boolean)
+    cues = [_is_announced(key, came) for key, came in apart.select("key", "came").iter_rows()]
+    cue = pl.Series("cue", cues, dtype=pl.Boolean)
     return (
         apart
         .select(pl.col("_id").alias("query-id"), "titles")
         .with_columns(cue)
         .cast(pl.Schema(SCRUB_MERGES))
     )
+
+
+def _is_announced(key: str, came: Sequence[str]) -> bool:
+    """Say whether cues, or country codes of numbers, announce all that was replaced in titles."""
+    if not has_uncued(key):
+        return True
+    return not has_uncued(key.replace("<phone>", " ")) and all(map(_INTERNATIONAL.search, came))

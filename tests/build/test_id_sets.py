@@ -61,6 +61,7 @@ def test_every_line_is_published_merged_or_dropped_for_a_reason() -> None:
         "read": 10,
         "dropped": {"deleted": 1, "missing": 1, "no_subreddit": 2, "removed": 1},
         "merged": 3,
+        "undecided": 0,
         "out": 2,
     }
     assert prepared.submissions.rows() == [("aaaaa", "Beete"), ("ggggg", "Teich")]

@@ -15,6 +15,7 @@ from builders.personal.engine import SPAN_SCHEMA, Scrubbed
 from builders.prepare.retrieval import Prepared, prepare
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from tests.fixtures import hub
+from tests.fixtures.upstream import upstream
 
 
 def merges(rows: Sequence[tuple[str, str, str, str | None]]) -> list[tuple[str, int, bool]]:
@@ -39,6 +40,24 @@ def test_titles_of_different_occupations_without_a_cue_are_told() -> None:
 def test_titles_behind_a_cue_are_told_apart() -> None:
     rows = [(f"ingenieur, tel. {number}", "ingenieur, tel. <phone>", f"o:{number}") for number in (1, 2)]
     assert merges([("q1", *row) for row in rows]) == [("q1", 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("number", "cue"), [("+49 30 231250", True), ("0049 30 231250", True), ("030 231250", False)]
+)
+def test_a_country_code_announces_a_number(number: str, cue: bool) -> None:
+    rows = [(f"koch {number}{end}", "koch <phone>", f"o:{end}") for end in (1, 2)]
+    assert merges([("q1", *row) for row in rows]) == [("q1", 2, cue)]
+    with_name = [(f"koch {number}{end} a", "koch <phone> <person>", f"o:{end}") for end in (1, 2)]
+    assert merges([("q1", *row) for row in with_name]) == [("q1", 2, False)]
+
+
+@pytest.mark.upstream
+def test_no_titles_of_the_stand_in_become_one_without_a_cue() -> None:
+    files = sorted((upstream() / "hub/datasets/mischeiwiller/german-job-postings/data").glob("*.parquet"))
+    found = prepare(CONFIG, read({"postings": files})).scrub_merges
+    assert found.height > 0
+    assert found["cue"].all()
 
 
 @pytest.mark.parametrize(
