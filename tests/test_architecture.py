@@ -47,7 +47,6 @@ OPEN = {
     ("build", "evaluation"),
     ("describe", "audit"),
     ("prepare", "audit"),
-    ("reddit", "build"),
     ("text", "personal"),
 }
 """Imports upwards that are still to be turned round."""

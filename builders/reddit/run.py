@@ -10,7 +10,6 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.build.ids import draw_ids, id_table, prepare_ids
 from builders.errors import StorageError
 from builders.files import exclusive
 from builders.progress import Progress
@@ -37,6 +36,7 @@ from builders.reddit.ledgers import (
     rewrite_dated,
 )
 from builders.reddit.published import read_published
+from builders.reddit.sets import draw_ids, id_table, prepare_ids
 from builders.reddit.shares import fill_sets
 from builders.reddit.submission import Status, Submission
 from builders.reddit.texts import texts_of

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from builders import explain
-from builders.build.ids import draw_ids, id_table, limit_ids, prepare_ids
 from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.cli.output import Lines
@@ -20,6 +19,7 @@ from builders.errors import FindingsError, SourceChanged, SourceMissing
 from builders.lock.committed import commit, lock_path, stand_ins
 from builders.lock.lock import Lock
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
+from builders.reddit.sets import draw_ids, id_table, limit_ids, prepare_ids
 from builders.reddit.submission import Status
 from builders.spec import IdsFile
 from builders.tables import read_frame

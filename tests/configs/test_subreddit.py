@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build.ids import draw_ids, prepare_ids
 from builders.configs.subreddit import CONFIG, LIST, read
 from builders.errors import SourceSchema, UsageError
 from builders.prepare.sets import draw
 from builders.reddit.dated_ledger import statuses
+from builders.reddit.sets import draw_ids, prepare_ids
 from builders.reddit.submission import Status, Submission
 from builders.spec import RELEASES, Ids
 from tests.fixtures.submissions import DAY, entry, write_list
