@@ -43,9 +43,6 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split(
 LONGEST = 600
 """Lines of a module: a guide, so that a module of two jobs is noticed."""
 OPEN = {
-    ("build", "audit"),
-    ("build", "evaluation"),
-    ("describe", "audit"),
     ("prepare", "audit"),
     ("text", "personal"),
 }

@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from builders.audit.model import DECIDED, Judgement, Verdict, standing
 from builders.errors import UsageError
-from builders.lock.cited import told
+from builders.lock.beside import read_lines
 from builders.lock.lock import Frozen
-from builders.text_files import numbered_lines
 
 AGREE = 2
 
@@ -35,11 +34,7 @@ def read_controls(path: Path) -> list[Control]:
             there twice; it names file and line.
     """
     controls: dict[tuple[str, str], Control] = {}
-    for number, text in numbered_lines(path):
-        try:
-            control = Control.model_validate_json(text)
-        except ValidationError as error:
-            raise UsageError(f"{path}, line {number}: {told(error)}", hint="Correct the line.") from error
+    for number, control in read_lines(path, Control, hint="Correct the line."):
         pair = control.query_id, control.corpus_id
         if control.verdict not in DECIDED:
             raise UsageError(f"{path}, line {number}: a control is either not_relevant or also_relevant")

@@ -134,7 +134,7 @@ class Head(Frozen):
     Attributes:
         sample: Its id: a hash of everything else.
         config: The builder's name.
-        build: `builders.audit.tree.build_id` of what was sampled.
+        build: `Lock.rows_id` of what was sampled.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
         opinion: Who ranked the suspects; empty for a random sample.
         recipe: The recipe that mined; empty where nothing was.

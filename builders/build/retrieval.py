@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders import checks
-from builders.audit.citation import audit_path, read_audit
 from builders.build.options import (
     Built,
     Options,
@@ -21,10 +20,9 @@ from builders.build.options import (
     stop_on_errors,
     written_line,
 )
-from builders.build.write import Outcome, cited_lines, write
+from builders.build.write import Outcome, write
 from builders.checks.model import Subject
 from builders.errors import UsageError
-from builders.evaluation.citation import read_citation, scores_path
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
 from builders.lock.lock import Lock, LockedMining
 from builders.prepare.decisions import decisions_path, read_decisions
@@ -81,7 +79,6 @@ def build_pairs(
         "limit": options.limit,
         "stand_in": stand_in,
     }
-    cited = read_citation(scores_path(options.committed, spec.name))
     outcome = Outcome(
         spec=spec,
         sources=fetched.locks,
@@ -93,12 +90,10 @@ def build_pairs(
         mining=mining,
         scale=mined.scale if mined else None,
         suspicious=mined.suspicious if mined else None,
-        audit=read_audit(audit_path(options.committed, spec.name)),
         findings=findings,
-        cited=cited,
     )
     lock = write(options.out, outcome)
-    progress.step("write", written_line(lock), *cited_lines(lock, cited))
+    progress.step("write", written_line(lock))
     return Built(lock, findings)
 
 

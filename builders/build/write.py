@@ -16,10 +16,8 @@ import polars as pl
 from builders import files
 from builders.checks.model import Finding, Severity
 from builders.errors import StorageError
-from builders.evaluation.citation import Citation, scores_for
 from builders.lock.lock import (
     MANIFEST,
-    AuditLock,
     Lock,
     LockedFinding,
     LockedMining,
@@ -49,8 +47,6 @@ class Outcome:
         splits: The same, and the committed queries that are gone: what the next build starts from.
         scale: From `builders.mining.Mined`; None where nothing is mined.
         suspicious: From `builders.mining.Mined`; None where nothing is mined.
-        audit: The latest audit of the config; None where there was none.
-        cited: Scores that were computed from a build of the config; None where there are none.
     """
 
     spec: Retrieval
@@ -63,9 +59,7 @@ class Outcome:
     mining: LockedMining | None
     scale: pl.DataFrame | None
     suspicious: pl.DataFrame | None
-    audit: AuditLock | None
     findings: list[Finding]
-    cited: Citation | None = None
 
 
 def write(out: Path, outcome: Outcome) -> Lock:
@@ -165,20 +159,9 @@ def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
         scrubbed=outcome.prepared.personal,
         mining=outcome.mining,
         decisions=outcome.prepared.decisions,
-        audit=outcome.audit,
-        scores=scores_for(outcome.cited, published),
         findings=finding_locks(outcome.findings),
         files=published,
     )
-
-
-def cited_lines(lock: Lock, cited: Citation | None) -> list[str]:
-    """Return what became of cited scores: nothing to tell where there are none."""
-    if cited is None:
-        return []
-    if not lock.scores:
-        return ["the cited scores are of other rows, and are left out: run mteb-de eval --cite again"]
-    return [f"{len(lock.scores)} cited scores"]
 
 
 def finding_locks(findings: Sequence[Finding]) -> tuple[LockedFinding, ...]:

@@ -25,7 +25,7 @@ _notes = click.option(
 _locks = click.option(
     "--locks",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed locks, decisions and audits.  [default: beside the configs]",
+    help="Folder of committed locks, decisions and citations.  [default: beside the configs]",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 

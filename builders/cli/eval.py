@@ -73,11 +73,11 @@ _WIDEST = 200
     help="Folder for the HTML and Markdown report.",
 )
 @click.option("--overwrite", is_flag=True, help="Write over a report that holds more, or that is not ours.")
-@click.option("--cite", is_flag=True, help="Have the card of the next build cite these scores.")
+@click.option("--cite", is_flag=True, help="Have the card of the next plan cite these scores.")
 @click.option(
     "--locks",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed locks and cited scores.  [default: beside the configs]",
+    help="Folder of committed locks and citations.  [default: beside the configs]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
@@ -121,8 +121,7 @@ def command(
     not run, or something could not be scored: the rest is shown all the same.
     """
     from builders.cli.texts import hydrated_texts
-    from builders.evaluation.candidates import candidate, default_names
-    from builders.evaluation.cite import require_citable
+    from builders.evaluation.candidates import candidate, default_names, require_citable
     from builders.evaluation.compare import compare
     from builders.evaluation.coverage import coverage, planned, require_wider
     from builders.evaluation.pipelines import PIPELINES
@@ -276,14 +275,14 @@ def _refuse_stand_ins(specs: Sequence[ConfigSpec], out: Path) -> None:
 
 
 def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
-    from builders.evaluation.citation import merged, read_citation, scores_path, write_citation
-    from builders.evaluation.cite import citations
+    from builders.evaluation.run import cited_scores
+    from builders.lock.beside import citations_path, cite
     from builders.lock.committed import FOLDER
 
     paths = []
-    for config, citation in citations(evaluation.results, evaluation.locks).items():
-        path = scores_path(locks or FOLDER, config)
-        write_citation(path, merged(read_citation(path), citation))
+    for config, scores in cited_scores(evaluation.results, evaluation.locks).items():
+        path = citations_path(locks or FOLDER, config)
+        cite(path, scores=scores)
         paths.append(path)
     return paths
 

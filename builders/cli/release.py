@@ -32,6 +32,11 @@ _out = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
 _repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
+_locks = click.option(
+    "--locks",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of committed citations.  [default: beside the configs]",
+)
 _yes = click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
 
 
@@ -55,9 +60,18 @@ def command() -> None:
 @_repo
 @click.option("--revision", metavar="TAG", help='A tag, or "main".  [default: the highest version]')
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where anything differs.")
+@_locks
 @_out
 @_json
-def diff(release: str, repo: str, revision: str | None, exit_code: bool, out: Path, as_json: bool) -> None:
+def diff(
+    release: str,
+    repo: str,
+    revision: str | None,
+    exit_code: bool,
+    locks: Path | None,
+    out: Path,
+    as_json: bool,
+) -> None:
     """Compare a built release with the published one, by content, and say which version must follow.
 
     Rows are matched by `_id`, or by `query-id` and `corpus-id`. Only parquet files whose content differs are
@@ -70,10 +84,11 @@ def diff(release: str, repo: str, revision: str | None, exit_code: bool, out: Pa
 
     Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
     """
+    from builders.lock.committed import FOLDER
     from builders.printable import printable
     from builders.release.compare import diff as run
 
-    found = run(out, release, repo, revision=revision)
+    found = run(out, release, repo, revision=revision, beside=locks or FOLDER)
     if as_json:
         emit(dataclasses.asdict(found) | {"difference": found.difference.model_dump(mode="json")})
     else:
@@ -132,6 +147,7 @@ def _table(table: TableChange) -> Iterator[str]:
 )
 @click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of the release.  [default: today]")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
+@_locks
 @_out
 @_json
 def plan(
@@ -140,6 +156,7 @@ def plan(
     version: str | None,
     date: datetime.datetime | None,
     private: bool,
+    locks: Path | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -155,13 +172,16 @@ def plan(
     Exit codes: 0 planned; 1 refused (version too low, nothing changed, tree not as built); 2 could not run.
     """
     from builders.describe.target import Target
+    from builders.lock.committed import FOLDER
     from builders.printable import printable, shortened
     from builders.release.commands import command as typed
     from builders.release.compare import REASONS, next_version
     from builders.release.plan import make_plan
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
-    made = make_plan(out, release, Target(repo, version or next_version(out, release, repo), day, private))
+    beside = locks or FOLDER
+    version = version or next_version(out, release, repo, beside=beside)
+    made = make_plan(out, release, Target(repo, version, day, private), beside=beside)
     if as_json:
         emit({"plan": made.model_dump(mode="json")})
         return
@@ -182,6 +202,8 @@ def plan(
         lines.step("gate", gate)
     for stand_in in made.stand_ins:
         lines.step("rehearsal only", stand_in)
+    for uncited in made.uncited:
+        lines.step("not cited", uncited)
     say(
         f"planned {made.repo}@{made.tag}: {len(made.files)} files; "
         f"next: {typed('rehearse', made.release, out=out)}"

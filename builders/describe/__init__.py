@@ -1,10 +1,11 @@
-"""Card with plots, Croissant and licence files of a release: a pure function of locks and target."""
+"""Card with plots, Croissant and licence files of a release: a pure function of locks, citations, target."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from builders.describe.target import Target
+from builders.lock.beside import Citations
 from builders.lock.lock import Lock
 from builders.spec import ConfigSpec, Release
 
@@ -18,6 +19,7 @@ def render(
     *,
     changelog: str = "",
     specs: Mapping[str, ConfigSpec] | None = None,
+    citations: Mapping[str, Citations] | None = None,
 ) -> dict[str, bytes]:
     """Return the files that describe a release, by path: README.md, plots, croissant.jsonld, licences.
 
@@ -29,6 +31,7 @@ def render(
         target: Repository, version and date.
         changelog: What changed, as Markdown that is trusted.
         specs: Specs by config name; others are taken from the registry.
+        citations: Audits and scores by config name; those of other rows are left out.
 
     Raises:
         UsageError: There are no locks, a lock is not one of this release, a card body is missing or
@@ -41,7 +44,7 @@ def render(
     from builders.describe.plots import plots
     from builders.files import json_bytes
 
-    datasets = datasets_of(release, locks, specs)
+    datasets = datasets_of(release, locks, specs, citations)
     used = [release.licence, *(dataset.lock.licence for dataset in datasets)]
     return {
         "README.md": render_card(release, datasets, target, changelog).encode(),

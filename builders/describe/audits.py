@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from builders.audit.tree import build_id
 from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, code, table
 from builders.printable import counted, interval, percent
@@ -10,7 +9,7 @@ from builders.printable import counted, interval, percent
 
 def figures(dataset: Dataset) -> Markdown:
     """Return what the latest audit found, with its date, sample and auditors; nothing without one."""
-    audit = dataset.lock.audit
+    audit = dataset.cited.audit
     if audit is None:
         return Markdown("")
     shares = {
@@ -25,9 +24,10 @@ def figures(dataset: Dataset) -> Markdown:
     ]
     who = counted(audit.auditors, "auditor")
     kappa = "" if audit.kappa is None else f"; Cohen's kappa is {audit.kappa:.2f}"
-    of_this = audit.build == build_id(dataset.lock.files)
-    which = "this very build" if of_this else f"an earlier build ({code(audit.build)})"
-    head = f"{who} read a random sample of {which}, last on {audit.date}{kappa}. Sample {code(audit.sample)}"
+    head = (
+        f"{who} read a random sample of this very build, last on {audit.date}{kappa}. "
+        f"Sample {code(audit.sample)}"
+    )
     recipe = f", mined by recipe {code(audit.recipe)}" if audit.recipe else ""
     columns = ("What", "Pairs", "Share", "95 % interval")
     return Markdown(f"{head}{recipe}; shares are weighted back to all pairs.\n\n{table(columns, rows)}")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from builders import registry
 from builders.describe.templates import About, about
 from builders.errors import UsageError
+from builders.lock.beside import Citations
 from builders.lock.lock import Lock, PublishedFile
 from builders.spec import Clustering, ConfigSpec, Ids, Release
 from builders.tables import SCHEMAS, Kind, config_name, splits_of
@@ -52,12 +53,14 @@ class Dataset:
         spec: What was asked for.
         about: The facts at the top of its card body.
         configs: Its configs that have rows.
+        cited: Audit and scores of its very rows.
     """
 
     lock: Lock
     spec: ConfigSpec
     about: About
     configs: tuple[Config, ...]
+    cited: Citations
 
     @property
     def name(self) -> str:
@@ -86,7 +89,10 @@ class Dataset:
 
 
 def datasets_of(
-    release: Release, locks: Sequence[Lock], specs: Mapping[str, ConfigSpec] | None = None
+    release: Release,
+    locks: Sequence[Lock],
+    specs: Mapping[str, ConfigSpec] | None = None,
+    citations: Mapping[str, Citations] | None = None,
 ) -> tuple[Dataset, ...]:
     """Return the datasets of a release, by name.
 
@@ -94,6 +100,7 @@ def datasets_of(
         release: The release.
         locks: The locks of its configs, in any order.
         specs: Specs by name; others are taken from the registry.
+        citations: Citations by name; those of other rows are left out.
 
     Raises:
         UsageError: There is no lock, one belongs to another release or stands there twice, names a file or
@@ -104,10 +111,15 @@ def datasets_of(
     names = [lock.config for lock in locks]
     if len(set(names)) < len(names):
         raise UsageError(f"{release.name}: two locks of one config among {', '.join(sorted(names))}")
-    return tuple(_dataset(release, lock, specs) for lock in sorted(locks, key=lambda lock: lock.config))
+    return tuple(
+        _dataset(release, lock, specs, (citations or {}).get(lock.config, Citations()))
+        for lock in sorted(locks, key=lambda lock: lock.config)
+    )
 
 
-def _dataset(release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | None) -> Dataset:
+def _dataset(
+    release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | None, citations: Citations
+) -> Dataset:
     if not _NAME.fullmatch(lock.config):
         raise UsageError(f"{lock.config!r} cannot be the name of a config")
     if lock.release != release.name:
@@ -123,7 +135,7 @@ def _dataset(release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | Non
     )
     if not configs:
         raise UsageError(f"{lock.config}: the lock names no file with rows", hint="Build it again.")
-    return Dataset(lock, spec, about(lock.config), configs)
+    return Dataset(lock, spec, about(lock.config), configs, citations.of_rows(lock.rows_id))
 
 
 def _kind(lock: Lock, file: PublishedFile) -> Kind:

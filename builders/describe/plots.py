@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from builders.describe.dataset import Dataset
 from builders.describe.figures import yield_of
 from builders.describe.markdown import Markdown, escape
-from builders.lock.lock import ScoreLock, SetFigures
+from builders.lock.beside import CitedScore
+from builders.lock.lock import SetFigures
 from builders.plots import charts
 from builders.plots.style import plot_path
 from builders.plots.svg import svg
@@ -131,7 +132,7 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
 
 
 def _scores(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
-    scores = [score for dataset in datasets for score in dataset.lock.scores]
+    scores = [score for dataset in datasets for score in dataset.cited.scores]
     if not scores:
         return
     several = len({score.metric for score in scores}) > 1
@@ -145,7 +146,7 @@ def _scores(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
     )
 
 
-def _dot(score: ScoreLock, several: bool) -> charts.Dot:
+def _dot(score: CitedScore, several: bool) -> charts.Dot:
     model = score.model.rpartition("/")[2] or score.model
     series = f"{model}, {_METRICS.get(score.metric, score.metric)}" if several else model
     return charts.Dot(score.config, series, score.value, score.low, score.high)

@@ -16,6 +16,7 @@ from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
 from builders.evaluation.model import EncoderFacts
 from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import printable
+from builders.sources import is_stand_in
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
 BM25 = "bm25"
@@ -182,3 +183,29 @@ def _sentence(name: str, workers: int | None, *, offline: bool) -> Candidate:
     model = SentenceModel(name, threads=workers, offline=offline)
     searching, clustering = model.encoder("search"), model.encoder("clustering")
     return Candidate(name, "dense", lambda _: searching, lambda: clustering)
+
+
+_IN_THE_PACKAGE = frozenset(NAMES) - {"e5"}
+"""What is evaluated without anything from the Hub."""
+
+
+def require_citable(names: Iterable[str]) -> None:
+    """Refuse encoders that a reader of the card could not get.
+
+    Args:
+        names: Of candidates, as they were asked for.
+
+    Raises:
+        UsageError: One is a folder of this machine, or would come from a stand-in for the Hub.
+    """
+    for name in names:
+        if is_stand_in() and name not in _IN_THE_PACKAGE:
+            raise UsageError(
+                f"{name!r} would come from a stand-in for the Hub, and a card cites the Hub's models only",
+                hint="Unset HF_ENDPOINT, or leave --cite out.",
+            )
+        if name not in NAMES and Path(name).is_dir():
+            raise UsageError(
+                f"{name!r} is a folder, and a card cites only what its readers can get",
+                hint="Cite a model as OWNER/NAME@COMMIT.",
+            )

@@ -21,18 +21,20 @@ from builders.evaluation.candidates import BM25, RANDOM, RULES, Candidate, facts
 from builders.evaluation.lexical import BM25_FACTS, bm25_parts
 from builders.evaluation.model import EncoderFacts, Result, RetrievalResult
 from builders.evaluation.pairs import ALL, Judged
-from builders.evaluation.places import find_place
+from builders.evaluation.places import find_place, is_hydrated
 from builders.evaluation.retrieval import score_parts, searched
 from builders.evaluation.rules import chance, rule_parts
+from builders.evaluation.sanity import place_of
 from builders.evaluation.store import SearchChance, read_chance, read_result
 from builders.evaluation.work import SEARCHED, Options, Table
+from builders.lock.beside import CitedScore
 from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import label
 from builders.progress import Progress
 from builders.spec import ConfigSpec, Retrieval
 from builders.tables import CLUSTERING, SPLITS, kind_of
 
-__all__ = ["Evaluation", "Failure", "Options", "builder_of", "evaluate", "failed"]
+__all__ = ["Evaluation", "Failure", "Options", "builder_of", "cited_scores", "evaluate", "failed"]
 
 _FAILS = (EncoderError, SourceError, RemoteError, UsageError)
 """What keeps one encoder or one config from being scored, and no other."""
@@ -257,3 +259,44 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
 def _identity(encoder: Encoder | None, facts: EncoderFacts) -> dict[str, Any]:
     identity: EncoderIdentity | EncoderFacts = encoder.identity if encoder is not None else facts
     return identity.model_dump(mode="json")
+
+
+def cited_scores(results: Iterable[Result], locks: Mapping[str, Lock]) -> dict[str, list[CitedScore]]:
+    """Return the scores that cards cite, by the builder's name of a config.
+
+    These are the nDCG@10 of encoders that search, and the V-measure of vectors that mteb's k-means clustered.
+    Rules are left out, and so are hydrated texts, whose rows are not published.
+
+    Args:
+        results: What was scored.
+        locks: Of the configs, which name the rows.
+    """
+    found: dict[str, list[CitedScore]] = {}
+    for result in results:
+        lock = locks[builder_of(result)]
+        if not is_hydrated(lock) and (score := _cited_score(result, lock.rows_id)) is not None:
+            found.setdefault(lock.config, []).append(score)
+    return found
+
+
+def _cited_score(result: Result, build: str) -> CitedScore | None:
+    encoder = result.encoder
+    if encoder.kind == "rule":
+        return None
+    if isinstance(result, RetrievalResult):
+        score = result.scores["ndcg_at_10"]
+        metric, value, low, high = "ndcg_at_10", score.value, score.low, score.high
+    elif result.pipeline == "minibatch-kmeans":
+        metric, value, low, high = "v_measure", result.v_measure, None, None
+    else:
+        return None
+    return CitedScore(
+        build=build,
+        config=place_of(result),
+        model=encoder.model,
+        revision=encoder.revision,
+        metric=metric,
+        value=value,
+        low=low,
+        high=high,
+    )

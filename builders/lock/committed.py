@@ -24,7 +24,7 @@ class Differences:
 
     Attributes:
         drift: Rows, sources and parameters.
-        notes: All else: bytes and scores of equal rows, counts, citations, audits, versions, findings.
+        notes: All else: bytes and scores of equal rows, counts, versions, findings.
     """
 
     drift: tuple[str, ...] = ()

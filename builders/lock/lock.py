@@ -15,7 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from builders.errors import StorageError
 from builders.files import sha256, write_json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+MANIFEST_VERSION = 1
 
 
 class Frozen(BaseModel):
@@ -229,63 +230,6 @@ class ClusteringFigures(Frozen):
     texts: dict[str, TextLengths]
 
 
-class ShareLock(Frozen):
-    """A share that an audit found, with its 95 % interval; `value` is None where nothing was judged."""
-
-    pairs: int
-    value: float | None
-    low: float
-    high: float
-
-
-class AuditLock(Frozen):
-    """What an audit of hard negatives and positives found.
-
-    Attributes:
-        sample: Its id.
-        build: `rows_id` of the build that was audited.
-        date: Of the last verdict, "2026-01-05".
-        recipe: The recipe that had mined.
-        auditors: How many judged.
-        false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
-        precision: Share of the labelled positives that are relevant.
-        controls: Share of the verdicts on pairs confirmed by hand that are right.
-        kappa: The lowest Cohen's kappa of two auditors; None where one judged, or it is not defined.
-    """
-
-    sample: str
-    build: str
-    date: str
-    recipe: str
-    auditors: int
-    false_negatives: ShareLock
-    precision: ShareLock
-    controls: ShareLock
-    kappa: float | None = None
-
-
-class ScoreLock(Frozen):
-    """A reference score of published tables, as the card cites it.
-
-    Attributes:
-        config: The builder's name with the split searched, "jobs/test", or a clustering config.
-        model: The encoder's model.
-        revision: Its revision.
-        metric: "ndcg_at_10" or "v_measure".
-        value: The score.
-        low: Low end of its 95 % interval, or None.
-        high: High end of its 95 % interval, or None.
-    """
-
-    config: str
-    model: str
-    revision: str
-    metric: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
 class LockedFinding(Frozen):
     """A finding that did not stop the build."""
 
@@ -314,8 +258,6 @@ class Lock(Frozen):
         mining: None where nothing is mined.
         clustering: None where no clustering sets are published.
         decisions: What decisions of audits did, counted; empty where there are none.
-        audit: The latest audit; None where there was none.
-        scores: Reference scores of these very rows; empty where there are none.
         findings: Gates and notes.
         files: The published files, sorted by path.
     """
@@ -335,10 +277,13 @@ class Lock(Frozen):
     mining: LockedMining | None = None
     clustering: ClusteringFigures | None = None
     decisions: dict[str, int] = Field(default_factory=dict)
-    audit: AuditLock | None = None
-    scores: tuple[ScoreLock, ...] = ()
     findings: tuple[LockedFinding, ...] = ()
     files: tuple[PublishedFile, ...]
+
+    @property
+    def rows_id(self) -> str:
+        """The hash that names the rows of all tables, as they were built."""
+        return rows_id({file.path: file.content for file in self.files})
 
 
 def read_lock(path: Path) -> Lock:
@@ -371,7 +316,7 @@ class Manifest(Frozen):
         files: The parquet files with their hashes, sorted by path.
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = MANIFEST_VERSION
     release: str
     locks: dict[str, str]
     recipes: dict[str, dict[str, Any]] = Field(default_factory=dict)

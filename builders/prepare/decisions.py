@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import polars as pl
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from builders import files
 from builders.audit.model import Judgement, PairKind, Sample, Verdict, line, standing
 from builders.errors import UsageError
-from builders.lock.cited import told
+from builders.lock.beside import read_lines
 from builders.lock.lock import Frozen
 from builders.spec import Relations
-from builders.text_files import numbered_lines
 
 PAIR = ["query-id", "corpus-id"]
 Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]
@@ -70,12 +69,7 @@ def read_decisions(path: Path) -> list[Decision]:
     if not path.exists():
         return []
     decisions: dict[tuple[str, str], Decision] = {}
-    for number, text in numbered_lines(path):
-        try:
-            decision = Decision.model_validate_json(text)
-        except ValidationError as error:
-            hint = "Restore the committed file."
-            raise UsageError(f"{path}, line {number}: {told(error)}", hint=hint) from error
+    for number, decision in read_lines(path, Decision, hint="Restore the committed file."):
         if decision.pair in decisions:
             raise UsageError(
                 f"{path}, line {number}: {' and '.join(decision.pair)} were decided in an earlier line",

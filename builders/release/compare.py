@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from builders import describe
 from builders.describe.target import Target
 from builders.errors import Refused
+from builders.lock.beside import citations_path, read_citations
+from builders.lock.committed import FOLDER
 from builders.lock.lock import locks_of
 from builders.printable import listed
 from builders.release import versions
@@ -57,7 +59,13 @@ class Comparison:
 
 
 def diff(
-    out: Path, release: str, repo: str, *, revision: str | None = None, api: HfApi | None = None
+    out: Path,
+    release: str,
+    repo: str,
+    *,
+    revision: str | None = None,
+    beside: Path = FOLDER,
+    api: HfApi | None = None,
 ) -> Comparison:
     """Compare a built release with the published one, row by row where their contents differ.
 
@@ -66,6 +74,7 @@ def diff(
         release: "mteb-de".
         repo: "OWNER/NAME".
         revision: A tag, or "main"; by default the highest version, else "main".
+        beside: Folder of the citations.
         api: The Hub's client; by default with the client's own settings.
 
     Raises:
@@ -77,7 +86,8 @@ def diff(
     check_repo(repo)
     check_tree(out, release)
     api = api or hub_client()
-    return compare(out, release, repo, read_remote(api, repo), api, revision=revision, rows=True)
+    remote = read_remote(api, repo)
+    return compare(out, release, repo, remote, api, revision=revision, rows=True, beside=beside)
 
 
 def compare(
@@ -90,6 +100,7 @@ def compare(
     revision: str | None = None,
     rows: bool = False,
     changelog: str = "",
+    beside: Path = FOLDER,
 ) -> Comparison:
     """Compare a built release with a published one.
 
@@ -106,6 +117,7 @@ def compare(
         rows: Whether to read the rows of splits whose content is known to differ. Those whose content is not
             known are read where a version depends on it, too.
         changelog: As for `make_plan`.
+        beside: Folder of the citations.
 
     Raises:
         UsageError: There is no such tag.
@@ -121,7 +133,8 @@ def compare(
         version = versions.of_tag(f"v{before.version}") or versions.FIRST
         target = Target(repo, str(version), before.date or datetime.date.min, remote.private)
         locks = [lock for _, lock in sorted(locks_of(out, release).items())]
-        rendered = describe.render(RELEASES[release], locks, target, changelog=changelog)
+        citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
+        rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
         after = built(out / release, rendered)
         found = compare_sides(before, after, differing=rows, unknown=rows or latest is not None)
     return Comparison(
@@ -162,7 +175,9 @@ def compare_sides(before: Side, after: Side, *, differing: bool, unknown: bool) 
     return difference(before.tables, after.tables, found, before.files, after.files)
 
 
-def next_version(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> str:
+def next_version(
+    out: Path, release: str, repo: str, *, beside: Path = FOLDER, api: HfApi | None = None
+) -> str:
     """Return the lowest version under which a built release may be published.
 
     Raises:
@@ -174,7 +189,7 @@ def next_version(out: Path, release: str, repo: str, *, api: HfApi | None = None
     check_repo(repo)
     check_tree(out, release)
     api = api or hub_client()
-    comparison = compare(out, release, repo, read_remote(api, repo), api)
+    comparison = compare(out, release, repo, read_remote(api, repo), api, beside=beside)
     if comparison.latest and comparison.difference.bump == "none":
         message = f"{release}: nothing has changed since {comparison.latest} of {repo}"
         raise Refused(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from builders.errors import StorageError
 from builders.lock.lock import Frozen
@@ -61,6 +61,8 @@ class Plan(Frozen):
         delete: Files of the repository that are no longer published.
         gates: Findings that stop `apply`, since no waiver covers them.
         stand_ins: Why this build may be rehearsed, but not applied to the real Hub.
+        citations: sha256 of the file of citations of each config that has one.
+        uncited: What those files hold of other rows, which the card leaves out.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -79,6 +81,8 @@ class Plan(Frozen):
     delete: tuple[str, ...]
     gates: tuple[str, ...]
     stand_ins: tuple[str, ...]
+    citations: dict[str, str] = Field(default_factory=dict)
+    uncited: tuple[str, ...] = ()
 
 
 class Receipt(Frozen):
@@ -93,6 +97,7 @@ class Receipt(Frozen):
         rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
         requests: How many requests the rehearsal took.
         tools: Versions of the clients.
+        citations: As in the plan.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -103,6 +108,7 @@ class Receipt(Frozen):
     rows: dict[str, dict[str, int]]
     requests: int
     tools: dict[str, str]
+    citations: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from builders import describe, files
 from builders.describe.target import Target
 from builders.errors import Refused
-from builders.lock.committed import stand_ins
+from builders.lock.beside import Citations, citations_path, read_citations
+from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Lock, locks_of
 from builders.plots.style import is_plot
 from builders.printable import shortened
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 
 
 def make_plan(
-    out: Path, release: str, target: Target, *, changelog: str = "", api: HfApi | None = None
+    out: Path,
+    release: str,
+    target: Target,
+    *,
+    changelog: str = "",
+    beside: Path = FOLDER,
+    api: HfApi | None = None,
 ) -> Plan:
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
@@ -36,6 +43,7 @@ def make_plan(
         release: "mteb-de".
         target: Repository, version and date. For a repository that is private the release is, too.
         changelog: What changed, as Markdown, for the card.
+        beside: Folder of the citations.
         api: The Hub's client; by default with the client's own settings.
 
     Raises:
@@ -49,18 +57,19 @@ def make_plan(
     """
     with files.exclusive(out):
         files.sweep(out / release)
-        return _make_plan(out, release, target, changelog, api or hub_client())
+        return _make_plan(out, release, target, changelog, beside, api or hub_client())
 
 
-def _make_plan(out: Path, release: str, target: Target, changelog: str, api: HfApi) -> Plan:
+def _make_plan(out: Path, release: str, target: Target, changelog: str, beside: Path, api: HfApi) -> Plan:
     check_tree(out, release)
     remote = read_remote(api, target.repo)
     target = replace(target, private=target.private or remote.private)
-    comparison = compare(out, release, target.repo, remote, api, changelog=changelog)
+    comparison = compare(out, release, target.repo, remote, api, changelog=changelog, beside=beside)
     _check_target(release, target, remote, comparison)
     locks = [lock for _, lock in sorted(locks_of(out, release).items())]
     folder = out / release
-    rendered = describe.render(RELEASES[release], locks, target, changelog=changelog)
+    citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
+    rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
     for stale in filter(is_plot, published_paths(folder) - published):
         files.remove(folder / stale)  # of an earlier plan, which had something else to show
@@ -86,6 +95,12 @@ def _make_plan(out: Path, release: str, target: Target, changelog: str, api: HfA
         delete=tuple(sorted(remote.files.keys() - published)),
         gates=tuple(_gates(locks)),
         stand_ins=tuple(reason for lock in locks for reason in stand_ins(lock)),
+        citations={
+            config: files.sha256(path)
+            for config in citations
+            if (path := citations_path(beside, config)).exists()
+        },
+        uncited=tuple(_uncited(locks, citations)),
     )
     files.write_json(plan_path(out, release), plan.model_dump(mode="json"))
     return plan
@@ -148,3 +163,13 @@ def _gates(locks: list[Lock]) -> Iterator[str]:
         for finding in lock.findings:
             if finding.severity == "gate" and not finding.waived:
                 yield f"{lock.config}: {finding.code}: {finding.message}"
+
+
+def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[str]:
+    """Yield what is committed beside a config and was measured on other rows."""
+    for lock in locks:
+        found, cited = citations[lock.config], citations[lock.config].of_rows(lock.rows_id)
+        if found.audit and not cited.audit:
+            yield f"{lock.config}: the audit is of other rows, and is left out: audit the build"
+        if len(found.scores) > len(cited.scores):
+            yield f"{lock.config}: scores are of other rows, and are left out: run mteb-de eval --cite again"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders.errors import RemoteError, StorageError, UsageError
-from builders.lock.lock import MANIFEST, SCHEMA_VERSION, Manifest, read_manifest
+from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
 from builders.printable import printable
 from builders.release.diff import Listed, Listing, Split
 from builders.release.layout import card_layout
@@ -179,7 +179,7 @@ def _manifest(path: Path) -> Manifest | None:
         manifest = read_manifest(path)
     except StorageError:
         return None
-    return manifest if manifest.schema_version == SCHEMA_VERSION else None
+    return manifest if manifest.schema_version == MANIFEST_VERSION else None
 
 
 def _described(path: Path) -> tuple[str, datetime.date | None]:

@@ -63,6 +63,7 @@ def _rehearse(out: Path, release: str) -> Receipt:
             rows=verified.rows,
             requests=len(hub.log),
             tools={name: importlib.metadata.version(name) for name in _CLIENTS},
+            citations=plan.citations,
         )
     files.write_json(receipt_path(out, release), receipt.model_dump(mode="json"))
     return receipt

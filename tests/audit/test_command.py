@@ -51,7 +51,7 @@ def test_sample_import_and_report(place: Path, capsys: pytest.CaptureFixture[str
     assert said.code == 0
     assert json.loads(said.out)["audits"]["jobs"]["auditors"] == 2
     assert (place / "notes" / "hard-negative-audit.md").exists()
-    assert (place / "locks" / "jobs.audit.json").exists()
+    assert (place / "locks" / "jobs.citations.json").exists()
 
 
 def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,11 +13,12 @@ from builders.audit.draw import Wanted, draw
 from builders.audit.model import Sample, Verdict
 from builders.audit.summary import write_report
 from builders.audit.take import take
-from builders.audit.tree import build_id, read_tree
+from builders.audit.tree import read_tree
 from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.demo.sample_upstream import lay_out
 from builders.describe import Target, render
+from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.lock import Lock
 from builders.release.diff import Listed, Listing, Split, difference
 from builders.spec import RELEASES, Retrieval
@@ -92,6 +93,12 @@ def listing(lock: Lock) -> Listing:
     return {Split(f.config, f.split): Listed((f.path,), f.rows, f.content) for f in lock.files}
 
 
+def card(lock: Lock, cited: Citations | None = None) -> str:
+    target = Target("verein/mteb-de", "2.0.0", date(2026, 2, 1))
+    citations = {"jobs": cited} if cited else {}
+    return render(RELEASES["mteb-de"], [lock], target, citations=citations)["README.md"].decode()
+
+
 def verdicts(sample: Sample, auditor: str, *, disputed: bool) -> list[Verdict]:
     """The first negative is relevant to both, the second to Anna alone, the others to nobody."""
     return [R, N if disputed else R] + [N] * (len(sample.of_kind("negative")) - 2)
@@ -100,7 +107,6 @@ def verdicts(sample: Sample, auditor: str, *, disputed: bool) -> list[Verdict]:
 def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) -> None:
     out, before, _ = place.build("first")
     assert before.decisions == {}
-    assert before.audit is None
     sample = draw(place.spec(), Wanted(20, 0), dist=out, notes=place.notes).sample
     first, second = (item for item in sample.of_kind("negative")[:2])
     for auditor in ("Anna", "Ben"):
@@ -127,18 +133,17 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
     changed = difference(listing(before), listing(after), {}, {}, {})
     assert changed.bump == "major"
 
-    assert after.audit is not None
-    assert (
-        after.audit.build == build_id(before.files) == sample.head.build != read_tree(out, place.spec()).build
-    )
-    card = render(RELEASES["mteb-de"], [after], Target("verein/mteb-de", "2.0.0", date(2026, 2, 1)))[
-        "README.md"
-    ]
-    text = card.decode()
-    assert "what auditors found" in text
-    assert "2 auditors read a random sample of an earlier build" in text
-    assert "2026-01-05" in text
-    assert "Pairs that auditors found relevant | 1 |" in text
+    cited = read_citations(citations_path(place.locks, "jobs"))
+    assert cited.audit is not None
+    assert cited.audit.build == before.rows_id == sample.head.build
+    assert cited.audit.build != read_tree(out, place.spec()).build
+    audited = card(before, cited)
+    assert "2 auditors read a random sample of this very build, last on 2026-01-05" in audited
+    assert "No audit of them" not in audited
+    decided = card(after, cited)
+    assert "2 auditors read" not in decided and "No audit of them has been made yet." in decided
+    assert "what auditors found" in decided
+    assert "Pairs that auditors found relevant | 1 |" in decided
 
     _, again, _ = place.build("second")
     assert again == after
@@ -147,8 +152,5 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
 def test_without_an_audit_the_card_says_so(place: Place) -> None:
     _, lock, told = place.build("third", committed=place.root / "nothing")
     assert not [line for line in told if line.startswith("decisions")]
-    card = render(RELEASES["mteb-de"], [lock], Target("verein/mteb-de", "1.0.0", date(2026, 2, 1)))[
-        "README.md"
-    ]
-    assert "No audit of them has been made yet." in card.decode()
-    assert "what auditors found" not in card.decode()
+    assert "No audit of them has been made yet." in card(lock)
+    assert "what auditors found" not in card(lock)

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from builders.audit.citation import audit_path, read_audit
 from builders.audit.draw import Wanted, draw
 from builders.audit.model import Item, NoVerdict, Sample, Verdict, line
 from builders.audit.summary import Reported, sentence, write_report
 from builders.audit.take import take
 from builders.audit.tree import read_tree
-from builders.errors import StorageError
+from builders.lock.beside import citations_path, read_citations
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
@@ -60,7 +59,7 @@ def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
     place.judge(sample, wrong, "Ben", minute=3)
     reported = place.report()
     text = reported.path.read_text(encoding="utf-8")
-    audit = read_audit(audit_path(place.locks, "jobs"))
+    audit = read_citations(citations_path(place.locks, "jobs")).audit
     assert audit is not None
     assert audit == reported.configs["jobs"]
     assert (audit.auditors, audit.date, audit.recipe, audit.kappa) == (2, "2026-01-05", "v0", 1.0)
@@ -120,7 +119,7 @@ def test_suspects_alone_give_no_rate(place: Place) -> None:
     reported = place.report()
     assert reported.configs == {}
     assert "only suspects were judged" in reported.remarks[0]
-    assert not audit_path(place.locks, "jobs").exists()
+    assert not citations_path(place.locks, "jobs").exists()
 
 
 def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -> None:
@@ -242,11 +241,3 @@ def test_no_verdict_writes_no_report(place: Place) -> None:
     place.sample(Wanted(20, 0))
     assert place.report().configs == {}
     assert not place.notes.exists()
-
-
-def test_a_damaged_citation_is_named(tmp_path: Path) -> None:
-    path = audit_path(tmp_path, "jobs")
-    assert read_audit(path) is None
-    path.write_text('{"sample": "x"}', encoding="utf-8")
-    with pytest.raises(StorageError, match=r"jobs\.audit\.json: not an audit"):
-        read_audit(path)

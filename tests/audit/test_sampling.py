@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders.audit.controls import Control
 from builders.audit.model import Verdict
 from builders.audit.sampling import Sizes, allocate, banded, random_sample, suspect_sample
-from builders.audit.tree import Tree, build_id, read_tree
+from builders.audit.tree import Tree, read_tree
 from builders.lock.lock import read_lock, work_folder
 from builders.tables import PAIR
 from tests.audit.kit import build, jobs
@@ -25,7 +25,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 def test_the_build_is_known_from_its_rows_and_from_its_lock_alike(tmp_path: Path) -> None:
     out = build(tmp_path)
-    assert read_tree(out, jobs()).build == build_id(read_lock(work_folder(out, "jobs") / "lock.json").files)
+    assert read_tree(out, jobs()).build == read_lock(work_folder(out, "jobs") / "lock.json").rows_id
 
 
 def test_gaps_are_the_distance_below_the_guard(tree: Tree) -> None:

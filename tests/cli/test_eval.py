@@ -289,11 +289,11 @@ def test_citing_is_for_builds_that_may_be_published(
     edit_lock(out, "germandpr", parameters={"limit": None})
     said = call(capsys, *words(out, "germandpr", *CHEAP, "--cite", "--locks", str(locks)))
     assert said.code == 0, said.err
-    cited = json.loads((locks / "germandpr.scores.json").read_bytes())
+    cited = json.loads((locks / "germandpr.citations.json").read_bytes())
     assert [score["config"] for score in cited["scores"]] == ["germandpr/test"]
     more = ("--encoder", "bm25", "--cite", "--locks", str(locks))
     assert call(capsys, *words(out, "germandpr", *more)).code == 0
-    both = json.loads((locks / "germandpr.scores.json").read_bytes())
+    both = json.loads((locks / "germandpr.citations.json").read_bytes())
     assert both["scores"][:1] == cited["scores"] and len(both["scores"]) == 2
     said = call(capsys, *words(out, "germandpr", "--encoder", str(tmp_path), "--cite", "--locks", str(locks)))
     assert said.code == 2 and "is a folder" in said.err

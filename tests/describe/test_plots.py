@@ -13,21 +13,30 @@ from builders.checks.release import check_release
 from builders.describe import Target, render
 from builders.describe.dataset import datasets_of
 from builders.describe.plots import card_plots, plots
-from builders.lock.lock import ClusteringFigures, Lock, ScoreLock, SetFigures, write_manifest
+from builders.lock.beside import Citations, CitedScore
+from builders.lock.lock import ClusteringFigures, Lock, SetFigures, write_manifest
 from builders.plots.style import is_plot
 from tests.describe import kit
 
 SCORES = (
-    ScoreLock(
-        config="jobs/test", model="verein/modell", revision="a", metric="ndcg_at_10",
+    CitedScore(
+        build="f" * 16, config="jobs/test", model="verein/modell", revision="a", metric="ndcg_at_10",
         value=0.61, low=0.5, high=0.7,
     ),
-    ScoreLock(config="jobs/test", model="bm25s", revision="1", metric="ndcg_at_10", value=0.4),
+    CitedScore(
+        build="f" * 16, config="jobs/test", model="bm25s", revision="1", metric="ndcg_at_10", value=0.4
+    ),
 )  # fmt: skip
 
 
 def texts(data: bytes) -> list[str]:
     return [e.text or "" for e in ET.fromstring(data).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def cited(lock: Lock, *scores: CitedScore) -> dict[str, Citations]:
+    """Return the scores as if they had been computed from the rows of the lock."""
+    update = {"build": lock.rows_id}
+    return {lock.config: Citations(scores=tuple(score.model_copy(update=update) for score in scores))}
 
 
 def drawn(built: kit.Built, *locks: Lock) -> dict[str, bytes]:
@@ -39,10 +48,8 @@ def with_sets(lock: Lock, *sets: SetFigures) -> Lock:
 
 
 def test_the_card_shows_every_plot_and_no_other(built: kit.Built) -> None:
-    first, second = built.locks
-    files = render(
-        kit.RELEASE, [first, second.model_copy(update={"scores": SCORES})], kit.TARGET, specs=built.specs
-    )
+    citations = cited(built.locks[1], *SCORES)
+    files = render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs, citations=citations)
     body = MarkdownIt("commonmark").render(files["README.md"].decode().split("---\n", 2)[2])
 
     shown = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', body)
@@ -85,10 +92,16 @@ def test_no_sets_no_plot(built: kit.Built) -> None:
     assert "plots/clustering-sets.svg" not in drawn(built, with_sets(built.locks[1]))
 
 
+def test_scores_of_other_rows_are_not_cited(built: kit.Built) -> None:
+    citations = {built.locks[1].config: Citations(scores=SCORES)}
+    without = render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs)
+    assert render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs, citations=citations) == without
+
+
 def test_hostile_names_stay_text(built: kit.Built) -> None:
     score = SCORES[0].model_copy(update={"model": "](javascript:x) <img src=x onerror=1> `|`"})
-    lock = built.locks[1].model_copy(update={"scores": (score,)})
-    files = render(kit.RELEASE, [built.locks[0], lock], kit.TARGET, specs=built.specs)
+    citations = cited(built.locks[1], score)
+    files = render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs, citations=citations)
     body = MarkdownIt("commonmark", {"html": True}).render(files["README.md"].decode().split("---\n", 2)[2])
 
     assert "<img src=x" not in body

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,28 +8,15 @@ from builders import registry
 from builders.build.order import Options as BuildOptions
 from builders.build.order import build
 from builders.demo.sample_upstream import lay_out
-from builders.errors import StorageError, UsageError
-from builders.evaluation.candidates import candidate
-from builders.evaluation.citation import (
-    Citation,
-    merged,
-    read_citation,
-    rows_id,
-    scores_for,
-    scores_path,
-    write_citation,
-)
-from builders.evaluation.cite import citations, require_citable
+from builders.errors import UsageError
+from builders.evaluation.candidates import candidate, require_citable
 from builders.evaluation.places import TextFolder
-from builders.evaluation.run import Options, evaluate
-from builders.lock.lock import ScoreLock
+from builders.evaluation.run import Options, cited_scores, evaluate
+from builders.lock.beside import citations_path, cite, read_citations
 from tests.evaluation.built import Told
 from tests.evaluation.hydrated import write_hydrated
 
 NAMES = ("germandpr", "tenkgnad")
-SCORE = ScoreLock(
-    config="germandpr/test", model="verein/modell", revision="a" * 40, metric="ndcg_at_10", value=0.5
-)
 
 
 @pytest.fixture(scope="module")
@@ -47,68 +33,29 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> BuildOptions:
     )
 
 
-def test_the_next_build_of_the_same_rows_cites_the_scores(options: BuildOptions) -> None:
+def test_scores_are_cited_of_the_rows_they_were_computed_from(options: BuildOptions) -> None:
     specs = [registry.load(name) for name in NAMES]
     plain = {spec.name: build(spec, options, Told()).lock for spec in specs}
-    assert all(lock.scores == () for lock in plain.values())
     names = [candidate(name) for name in ("hashing", "bm25", "oracle")]
     found = evaluate(specs, names, Options(out=options.out), Told())
-    cited = citations(found.results, found.locks)
-    for name, citation in cited.items():
-        write_citation(scores_path(options.committed, name), citation)
+    for name, scores in cited_scores(found.results, found.locks).items():
+        cite(citations_path(options.committed, name), scores=scores)
     told = Told()
-    locks = {spec.name: build(spec, options, told).lock for spec in specs}
-    assert [line for line in told.lines if "cited" in line] == ["write: 2 cited scores"] * 2
-    assert {name: (len(lock.scores), lock.files) for name, lock in locks.items()} == {
-        name: (2, plain[name].files) for name in NAMES
+    assert {spec.name: build(spec, options, told).lock for spec in specs} == plain
+    assert not [line for line in told.lines if "cited" in line]
+    cited = {
+        name: read_citations(citations_path(options.committed, name)).of_rows(plain[name].rows_id)
+        for name in NAMES
     }
-    first = locks["germandpr"].scores[0]
+    assert {name: len(of.scores) for name, of in cited.items()} == dict.fromkeys(NAMES, 2)
+    first = cited["germandpr"].scores[0]
     assert (first.config, first.metric) == ("germandpr/test", "ndcg_at_10")
     assert first.low is not None and first.low <= first.value
-    assert [one.config for one in locks["tenkgnad"].scores] == [
+    assert [one.config for one in cited["tenkgnad"].scores] == [
         "tenkgnad-clustering-s2s",
         "tenkgnad-clustering-p2p",
     ]
     assert evaluate(specs, names, Options(out=options.out), Told()).results == found.results
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_scores_of_other_rows_are_left_out_and_told(options: BuildOptions, tmp_path: Path, name: str) -> None:
-    write_citation(scores_path(tmp_path, name), Citation(rows="0" * 16, scores=(SCORE,)))
-    told = Told()
-    other = replace(options, out=tmp_path / "dist", committed=tmp_path)
-    lock = build(registry.load(name), other, told).lock
-    assert lock.scores == ()
-    assert any("of other rows" in line and "eval --cite" in line for line in told.lines)
-
-
-def test_rows_name_the_citation_whatever_wrote_the_bytes(options: BuildOptions) -> None:
-    files = build(registry.load("germandpr"), options, Told()).lock.files
-    citation = Citation(rows=rows_id(files), scores=(SCORE,))
-    rewritten = [file.model_copy(update={"sha256": "0" * 64, "size": 1}) for file in reversed(files)]
-    assert scores_for(citation, rewritten) == (SCORE,)
-    assert scores_for(citation, files[1:]) == ()
-    changed = [files[0].model_copy(update={"content": "0" * 64}), *files[1:]]
-    assert scores_for(citation, changed) == () == scores_for(None, files)
-
-
-def test_a_citation_comes_back_as_it_was(tmp_path: Path) -> None:
-    path = scores_path(tmp_path, "germandpr")
-    assert path.name == "germandpr.scores.json" and read_citation(path) is None
-    citation = Citation(rows="f" * 16, scores=(SCORE,))
-    write_citation(path, citation)
-    assert read_citation(path) == citation
-
-
-def test_citing_again_keeps_what_was_cited_of_the_same_rows() -> None:
-    old = Citation(rows="a" * 16, scores=(SCORE, SCORE.model_copy(update={"model": "verein/anderes"})))
-    newer = SCORE.model_copy(update={"value": 0.6, "revision": "b" * 40})
-    more = SCORE.model_copy(update={"config": "germandpr/all"})
-    new = Citation(rows="a" * 16, scores=(more, newer))
-    assert merged(old, new).scores == (newer, old.scores[1], more)
-    assert merged(None, new) == new
-    other = new.model_copy(update={"rows": "c" * 16})
-    assert merged(old, other) == other
 
 
 def test_a_folder_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,13 +81,4 @@ def test_hydrated_texts_are_not_cited(tmp_path: Path) -> None:
     texts = {"subreddit": TextFolder(write_hydrated(tmp_path / "hydrated"))}
     options = Options(out=tmp_path / "dist", texts=texts)
     found = evaluate([registry.load("subreddit")], [candidate("hashing")], options, Told())
-    assert len(found.results) == 2 and citations(found.results, found.locks) == {}
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"rows": "x"}', '{"rows": "x", "scores": [{"config": 1}]}'])
-def test_what_is_no_citation_stops_the_build(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "germandpr.scores.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(StorageError, match="not cited scores") as caught:
-        read_citation(path)
-    assert "eval --cite" in caught.value.hint
+    assert len(found.results) == 2 and cited_scores(found.results, found.locks) == {}

@@ -16,7 +16,6 @@ from builders import files
 from builders.errors import Drift, Refused, SourceChanged, StorageError, UsageError
 from builders.lock import committed
 from builders.lock.lock import (
-    AuditLock,
     EncoderIdentity,
     Funnel,
     Lock,
@@ -24,8 +23,6 @@ from builders.lock.lock import (
     LockedMining,
     LockedSource,
     PublishedFile,
-    ScoreLock,
-    ShareLock,
     SourceFile,
     read_lock,
     read_manifest,
@@ -246,7 +243,6 @@ def test_other_rows_sources_and_parameters_are_drift(
         committed.require_equal(built, locked, tmp_path)
 
 
-SHARE = ShareLock(pairs=10, value=0.1, low=0.0, high=0.2)
 SCORED = FILE.model_copy(update={"unscored": "6" * 64})
 
 
@@ -271,29 +267,6 @@ SCORED = FILE.model_copy(update={"unscored": "6" * 64})
         (
             {"mining": MINED.model_copy(update={"report": {"x": 1.5}})},
             "mining.report.x: locked None, now 1.5",
-        ),
-        (
-            {
-                "scores": (
-                    ScoreLock(config="jobs/test", model="m", revision="r", metric="ndcg_at_10", value=0.5),
-                )
-            },
-            "scores: locked [], now [",
-        ),
-        (
-            {
-                "audit": AuditLock(
-                    sample="s",
-                    build="b",
-                    date="2026-01-05",
-                    recipe="v0",
-                    auditors=1,
-                    false_negatives=SHARE,
-                    precision=SHARE,
-                    controls=SHARE,
-                )
-            },
-            "audit: locked None, now {",
         ),
         (
             {"findings": (LockedFinding(code="a-b", severity="note", count=1, message="other words"),)},

@@ -14,7 +14,8 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import exclusive
-from builders.lock.lock import Lock, LockedFinding, work_folder
+from builders.lock.beside import CitedScore, citations_path, cite
+from builders.lock.lock import Lock, LockedFinding, read_lock, work_folder
 from builders.release import PlannedFile, make_plan, next_version, read_plan
 from builders.release.local import check_bytes, published_paths
 from builders.release.model import RemoteFile, plan_path, receipt_path, same_bytes
@@ -52,6 +53,25 @@ def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub
         assert (file.lfs, file.change) == (file.path.endswith(".parquet"), "added")
     assert read_plan(out, RELEASE) == plan
     assert hub.endpoint not in plan_path(out, RELEASE).read_text(encoding="utf-8")
+
+
+def test_scores_of_these_rows_are_cited_and_their_file_is_named(
+    out: Path, hub: FaultyHub, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    path = citations_path(beside, "jobs")
+    here = read_lock(work_folder(out, "jobs") / "lock.json").rows_id
+    for build, uncited in ((here, 0), ("0" * 16, 1)):
+        score = CitedScore(
+            build=build, config="jobs/test", model="m/n", revision="r", metric="ndcg_at_10", value=0.5
+        )
+        cite(path, scores=[score])
+        plan = make_plan(out, RELEASE, TARGET, beside=beside, api=api_of(hub))
+        assert plan.citations == {"jobs": hashlib.sha256(path.read_bytes()).hexdigest()}
+        assert len(plan.uncited) == uncited
+        assert (out / RELEASE / "plots/scores.svg").exists() is not bool(uncited)
+    assert "eval --cite" in plan.uncited[0]
+    assert make_plan(out, RELEASE, TARGET, beside=tmp_path, api=api_of(hub)).citations == {}
 
 
 def test_equal_input_gives_an_equal_plan_and_an_old_receipt_goes(rehearsed: Path, hub: FaultyHub) -> None:

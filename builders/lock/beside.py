@@ -1,0 +1,157 @@
+"""Files beside a config in `configs/`: what was measured about its rows, and documents of one value a line.
+
+``NAME.citations.json`` holds what card and Croissant cite. It decides no row and is no part of the lock: each
+citation names the rows it was measured on, and is left out of the card of other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import ValidationError
+
+from builders import files
+from builders.errors import StorageError, UsageError
+from builders.lock.lock import Frozen
+from builders.text_files import numbered_lines
+
+_Line = TypeVar("_Line", bound=Frozen)
+
+
+class CitedShare(Frozen):
+    """A share that an audit found, with its 95 % interval; `value` is None where nothing was judged."""
+
+    pairs: int
+    value: float | None
+    low: float
+    high: float
+
+
+class CitedAudit(Frozen):
+    """What a random sample of hard negatives and positives showed.
+
+    Attributes:
+        sample: Id of the sample.
+        build: `Lock.rows_id` of the build that was audited.
+        date: Day of the last verdict, "2026-01-05".
+        recipe: The recipe that had mined.
+        auditors: Number of auditors.
+        false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
+        precision: Share of the labelled positives that are relevant.
+        controls: Share of the verdicts on pairs confirmed by hand that are right.
+        kappa: The lowest Cohen's kappa of two auditors; None where one judged, or it is not defined.
+    """
+
+    sample: str
+    build: str
+    date: str
+    recipe: str
+    auditors: int
+    false_negatives: CitedShare
+    precision: CitedShare
+    controls: CitedShare
+    kappa: float | None = None
+
+
+class CitedScore(Frozen):
+    """A reference score of published tables.
+
+    Attributes:
+        build: `Lock.rows_id` of the build that was evaluated.
+        config: The builder's name with the split searched, "jobs/test", or a clustering config.
+        model: The encoder's model.
+        revision: The model's revision.
+        metric: "ndcg_at_10" or "v_measure".
+        value: The score.
+        low: Low end of its 95 % interval, or None.
+        high: High end of its 95 % interval, or None.
+    """
+
+    build: str
+    config: str
+    model: str
+    revision: str
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Citations(Frozen):
+    """What a card cites of a config: its latest audit, and scores in the order of the card."""
+
+    schema_version: Literal[1] = 1
+    audit: CitedAudit | None = None
+    scores: tuple[CitedScore, ...] = ()
+
+    def of_rows(self, rows: str) -> Citations:
+        """Return the citations that were measured on the rows of that id."""
+        return Citations(
+            audit=self.audit if self.audit and self.audit.build == rows else None,
+            scores=tuple(score for score in self.scores if score.build == rows),
+        )
+
+
+def citations_path(folder: Path, config: str) -> Path:
+    """Return where the citations of a config lie, beside its committed lock."""
+    return folder / f"{config}.citations.json"
+
+
+def read_citations(path: Path) -> Citations:
+    """Read citations; empty ones where there is no file.
+
+    Raises:
+        StorageError: The file cannot be read, or holds something else.
+    """
+    if not path.exists():
+        return Citations()
+    try:
+        return Citations.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValidationError as error:
+        raise StorageError(
+            f"{path}: not citations ({first_fault(error)})",
+            hint="Remove it, then run mteb-de eval --cite and mteb-de audit report again.",
+        ) from error
+
+
+def cite(path: Path, *, audit: CitedAudit | None = None, scores: Sequence[CitedScore] = ()) -> None:
+    """Put an audit or scores of one build into the citations of a config; equal citations are equal bytes.
+
+    An audit replaces the one before. A score replaces that of the same config, model and metric, in its
+    place; others come behind, and scores of other rows go.
+
+    Raises:
+        StorageError: The file holds something else, or cannot be written.
+    """
+    found = read_citations(path)
+    builds = {score.build for score in scores}
+    kept = [score for score in found.scores if score.build in builds or not scores]
+    by_place = {(score.config, score.model, score.metric): score for score in (*kept, *scores)}
+    found = Citations(audit=audit or found.audit, scores=tuple(by_place.values()))
+    files.write_json(path, found.model_dump(mode="json"))
+
+
+def read_lines(path: Path, model: type[_Line], *, hint: str) -> Iterator[tuple[int, _Line]]:
+    """Yield the values of a file of one JSON object a line, with the numbers of their lines.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed; the error names file and line.
+    """
+    for number, text in numbered_lines(path):
+        try:
+            value = model.model_validate_json(text)
+        except ValidationError as error:
+            raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
+        yield number, value
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of a document in a few words."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
