@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from builders import files
 from builders.audit import store
-from builders.audit.model import standing
-from builders.audit.plot import gap_plot
+from builders.audit.model import Verdict, standing
 from builders.audit.rates import Rate
 from builders.audit.report import HEADER, Audited, audited, section
 from builders.audit.verdicts import counting
 from builders.lock.beside import CitedAudit, CitedShare, citations_path, cite
 from builders.lock.committed import FOLDER
+from builders.plots import charts
+from builders.plots.svg import svg
 from builders.prepare.decisions import decide, decisions_path, merged, of_real_builds, read_decisions
 from builders.printable import counted, interval, percent
 from builders.spec import Retrieval
@@ -122,15 +124,16 @@ def _share(found: Rate) -> CitedShare:
 def _plot(notes: Path, config: str, audit: Audited) -> str:
     """Write the plot of a sample, and return its address as the report links it."""
     votes = counting(audit.judgements)
-    points = [
-        (f"{item.item} {auditor}", item.gap, verdict)
-        for item in audit.sample.of_kind("negative")
-        if item.gap is not None
-        for auditor, verdict in sorted(votes.get(item.item, {}).items())
-    ]
-    if not points:
+    gaps: dict[str, list[float]] = {verdict.words: [] for verdict in Verdict}
+    for item in audit.sample.of_kind("negative"):
+        if item.gap is not None:
+            for _, verdict in sorted(votes.get(item.item, {}).items()):
+                gaps[verdict.words].append(item.gap)
+    count = sum(map(len, gaps.values()))
+    if not count:
         return ""
     path = notes / "audits" / f"{config}.svg"
-    title = f"{config}: distance below the guard against verdict, {counted(len(points), 'verdict')}"
-    files.write_bytes(path, gap_plot(title, points).encode())
+    title = f"{config}: distance below the guard against verdict, {counted(count, 'verdict')}"
+    draw = partial(charts.strips, gaps, across="cosine below the guarding positive")
+    files.write_bytes(path, svg(draw, title=title))
     return f"audits/{config}.svg"

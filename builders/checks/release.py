@@ -15,7 +15,7 @@ from builders.checks.findings import Code, ordered
 from builders.checks.model import Finding, Severity
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import MANIFEST, Lock, PublishedFile, locks_of, read_manifest, work_folder
-from builders.plots.style import is_plot
+from builders.plots.svg import is_plot
 from builders.spec import RELEASES
 from builders.tables import SCHEMAS, SORT_KEYS, kind_of
 

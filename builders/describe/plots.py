@@ -13,8 +13,7 @@ from builders.describe.markdown import Markdown, escape
 from builders.lock.beside import CitedScore
 from builders.lock.lock import SetFigures
 from builders.plots import charts
-from builders.plots.style import plot_path
-from builders.plots.svg import svg
+from builders.plots.svg import plot_path, svg
 from builders.printable import share, span
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
     Args:
         datasets: Its datasets.
     """
-    return {plot.path: svg(plot.draw, name=plot.name, title=plot.alt) for plot in card_plots(datasets)}
+    return {plot.path: svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
 
 
 def card_plots(datasets: Sequence[Dataset]) -> tuple[CardPlot, ...]:

@@ -18,7 +18,7 @@ from builders.checks.model import Finding
 from builders.describe.markdown import escape
 from builders.describe.markdown import table as markdown_table
 from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks
-from builders.evaluation.blocks import NOTHING, Block, Section, Table, table
+from builders.evaluation.blocks import NOTHING, Block, Plot, Section, Table, table
 from builders.evaluation.compare import Compared
 from builders.evaluation.coverage import record
 from builders.evaluation.figures import ConfigFigures, read_figures
@@ -114,9 +114,7 @@ def html(told: Iterable[Section]) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from builders.plots.style import style_sheet
-
-    style = _asset("report.css") + style_sheet() + "\n"
+    style = _asset("report.css")
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
@@ -147,13 +145,11 @@ def _findings(found: Iterable[Finding]) -> Section:
     return Section("Findings", "An error or a gate needs an answer, a note does not.", (block,))
 
 
-def _drawn(block: Block, name: str) -> str:
-    from markupsafe import Markup
+def _drawn(plot: Plot) -> str:
+    """Return a plot as the address of an image that holds it."""
+    from builders.plots.svg import svg
 
-    from builders.plots.svg import inline
-
-    assert block.plot is not None
-    return Markup(inline(block.plot.draw, name=name, title=block.plot.alt))
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg(plot.draw, title=plot.alt)).decode()}"
 
 
 def _cell(value: object) -> str:

@@ -147,14 +147,13 @@ def _encoders(results: Sequence[Result]) -> dict[EncoderFacts, list[str]]:
 
 
 def _length_block(one: ConfigFigures) -> Block:
-    panels = [
-        charts.Histogram(
-            "characters",
-            [(max(low, _NO_CHARACTER), high + 1, count / of.texts) for low, high, count in of.bands],
-            f"{of.what} ({of.texts:,})",
+    panels = {
+        f"{of.what} ({of.texts:,})": (
+            [*(max(low, _NO_CHARACTER) for low, _, _ in of.bands), of.bands[-1][1] + 1],
+            [count / of.texts for _, _, count in of.bands],
         )
         for of in one.lengths
-    ]
+    }
     header = ("Texts", "Number", "Shortest", "Median", "Longest")
     rows = [(of.what, of.texts, of.shortest, of.median, of.longest) for of in one.lengths]
     told = "; ".join(
@@ -164,7 +163,7 @@ def _length_block(one: ConfigFigures) -> Block:
         one.config,
         "",
         Plot(
-            partial(charts.histograms, panels, step=STEP, up="share"),
+            partial(charts.histograms, panels, step=STEP, across="characters", up="share"),
             f"Lengths of texts in {one.config}. {told}.",
         ),
         table(header, rows),
@@ -186,16 +185,12 @@ def _bands(lengths: Sequence[Lengths]) -> list[tuple[object, ...]]:
 def _positives_block(one: ConfigFigures) -> Block:
     queries = sum(one.positives.values())
     rows = [(number, count, share(count, queries)) for number, count in one.positives.items()]
-    panel = charts.Bars(
-        "positives of a query",
-        list(one.positives),
-        {"queries": [count / queries for count in one.positives.values()]},
-    )
+    shares = {"queries": [count / queries for count in one.positives.values()]}
     return Block(
         one.config,
         "",
         Plot(
-            partial(charts.bars, panel, up="queries"),
+            partial(charts.bars, shares, list(one.positives), across="positives of a query", up="queries"),
             f"Queries of {one.config} by number of positives. "
             + "; ".join(f"{number}: {part}" for number, _, part in rows)
             + ".",
@@ -244,11 +239,7 @@ def _balance_block(one: ConfigFigures) -> Block:
 
 def _overlap_block(config: str, found: Overlap) -> Block:
     sides = {"in a positive": found.positive_tenths, "in a random passage": found.random_tenths}
-    panel = charts.Bars(
-        "words of the query, %",
-        _TENTHS,
-        {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()},
-    )
+    shares = {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()}
     told = f"on average {percent(found.positive)} stand in a positive, "
     if found.random is None:
         told += "and no passage that was drawn at random is none"
@@ -262,6 +253,9 @@ def _overlap_block(config: str, found: Overlap) -> Block:
     return Block(
         config,
         f"Of the words of {which}, {told}.",
-        Plot(partial(charts.bars, panel, up="queries"), f"Of a query's words in {config}, {told}."),
+        Plot(
+            partial(charts.bars, shares, _TENTHS, across="words of the query, %", up="queries"),
+            f"Of a query's words in {config}, {told}.",
+        ),
         table(("Words, %", *sides), zip(_TENTHS, *sides.values(), strict=True)),
     )

@@ -1,7 +1,6 @@
-"""From a figure of the plotting library to SVG that is small, deterministic, accessible and without styles.
+"""Matplotlib figures as SVG files: text stays text, and equal figures give equal bytes.
 
-The library writes styles into attributes, which a strict content-security policy refuses, dates, random ids
-and more digits than a screen has. What is written here holds presentation attributes only.
+A plot is drawn in the light colours; rules inside the file turn each into its dark twin.
 """
 
 from __future__ import annotations
@@ -9,156 +8,66 @@ from __future__ import annotations
 import io
 import re
 import warnings
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from importlib import resources
+from typing import TYPE_CHECKING
 
-from builders.plots.style import FONTS, SETTINGS, style_sheet
+from builders.printable import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DECIMAL = re.compile(r"-?[0-9]{1,12}\.[0-9]{1,20}")
-_REFERENCE = re.compile(r"url\(#([A-Za-z0-9_-]{1,60})\)")
-_SIZE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)px")
-_NUMERIC = {"d", "x", "y", "width", "height", "transform", "points", "viewBox"}
-_DEFAULTS = {"opacity": "1", "stroke-dasharray": "none", "stroke-dashoffset": "0"}
-_ENLARGED = 1.35
-"""A file is shown at its own size, where a page makes its plots as large as it likes."""
+GROUND, INK, SOFT, LINE = "#ffffff", "#1d1c1a", "#5b5852", "#d9d5cc"
+NONE = "#c9c5bc"
+"""Part of a bar that stands for nothing."""
+SERIES = ("#0072b2", "#c04a00", "#007a5a", "#a5487f", "#8a6500", "#4d5560")
+"""Okabe and Ito's colours for colour-blind readers, darkened to a contrast of 3 and more on the ground."""
+RAMP = ("#a9cfe8", "#74b0d9", "#3f8fc4", "#0f6aa5", "#084772")
+"""From little to much."""
+DARK: dict[str, str] = {
+    GROUND: "#1d2023",
+    INK: "#e9e6df",
+    SOFT: "#a9a59c",
+    LINE: "#3a3e42",
+    NONE: "#565b60",
+    **dict(zip(SERIES, ("#5bb8f0", "#ff9d6e", "#3fd0a4", "#eaa6cf", "#e3bd5c", "#b8c0ca"), strict=True)),
+    **dict(zip(RAMP, ("#17405a", "#1f608a", "#3387bd", "#6ab4e4", "#b5dcf5"), strict=True)),
+}
+"""Dark twin of each colour."""
+_FONTS = "text{font-family:system-ui,-apple-system,'Segoe UI',sans-serif!important}"
+_LIBRARY_RULE = "*{stroke-linejoin: round; stroke-linecap: butt}"
+_PATH = re.compile(r"plots/[a-z0-9][a-z0-9-]{0,60}\.svg")
 
 
-def svg(draw: Callable[[], Figure], *, name: str, title: str) -> bytes:
-    """Draw a figure and return it as a file.
-
-    Args:
-        draw: Makes the figure; it runs under the project's settings.
-        name: Unique among the plots of a page, of letters, digits and hyphens.
-        title: What a reader who sees no picture is told.
-
-    Returns:
-        UTF-8; the same figure gives the same bytes on every day and under every hash seed.
-    """
-    root = _element(draw, name, title)
-    style = ET.Element("style")
-    style.text = style_sheet()
-    root.insert(1, style)
-    for side in ("width", "height"):
-        root.set(side, f"{float(root.get(side, '0')) * _ENLARGED:.0f}")
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + _text(root).encode() + b"\n"
-
-
-def inline(draw: Callable[[], Figure], *, name: str, title: str) -> str:
-    """Draw a figure and return it as part of a page whose style sheet holds `style_sheet`.
-
-    Args:
-        draw: As for `svg`.
-        name: As for `svg`.
-        title: As for `svg`.
-    """
-    return _text(_element(draw, name, title))
-
-
-def _element(draw: Callable[[], Figure], name: str, title: str) -> ET.Element:
-    root = ET.fromstring(_drawn(draw))
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-    _drop(root, {"metadata", "style"})
-    for element in root.iter():
-        _tidy(element)
-    for path in root.iterfind(".//defs/path"):
-        path.attrib.pop("stroke", None)  # a copy takes its colours from the element that places it
-    _rename(root, name)
-    _drop_empty(root)
-    _head(root, name, title)
-    return root
-
-
-def _drawn(draw: Callable[[], Figure]) -> bytes:
-    import matplotlib as mpl
+def svg(draw: Callable[[], Figure], *, title: str) -> bytes:
+    """Draw a figure under the project's style and return it as a file; `title` is for who sees no picture."""
+    import matplotlib.style
 
     written = io.BytesIO()
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        mpl.rcParams.update(cast("Any", SETTINGS))  # the library types each key by itself
+    metadata = {"Date": None, "Creator": None, "Title": one_line(title)}
+    style = str(resources.files("builders.plots") / "plots.mplstyle")
+    with matplotlib.style.context(style, after_reset=True), warnings.catch_warnings():
         # the reader's own fonts show it: text stays text
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        draw().savefig(written, format="svg", metadata={"Date": None, "Creator": None})
-    return written.getvalue()
+        draw().savefig(written, format="svg", metadata=metadata)
+    own = f"{_LIBRARY_RULE}{_FONTS}{_dark_rules()}"
+    return written.getvalue().replace(_LIBRARY_RULE.encode(), own.encode(), 1)
 
 
-def _tidy(element: ET.Element) -> None:
-    for entry in element.attrib.pop("style", "").split(";"):
-        key, _, value = (part.strip() for part in entry.partition(":"))
-        if key == "font":
-            element.set("font-size", match[1] if (match := _SIZE.search(value)) else value)
-        elif key and _DEFAULTS.get(key) != value:
-            element.set(key, value)
-    for key in _NUMERIC & element.attrib.keys():
-        rounded = _DECIMAL.sub(
-            lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), element.get(key, "")
-        )
-        element.set(key, " ".join(rounded.split()))
-    if element.get("type") == "text/css":
-        del element.attrib["type"]
-    if element.tag not in {"text", "tspan", "title"}:
-        element.text = None
-    element.tail = None
+def plot_path(name: str) -> str:
+    """Return where a release keeps a plot of its card."""
+    return f"plots/{name}.svg"
 
 
-def _rename(root: ET.Element, name: str) -> None:
-    """Keep the ids that something refers to, numbered; the library's own would clash in a page."""
-    used: dict[str, str] = {}
-    for element in root.iter():
-        for key, value in element.attrib.items():
-            found = value[1:] if key == "href" and value.startswith("#") else ""
-            if match := _REFERENCE.fullmatch(value):
-                found = match[1]
-            if found:
-                new = used.setdefault(found, f"{name}-{len(used)}")
-                element.set(key, f"#{new}" if key == "href" else f"url(#{new})")
-    for element in root.iter():
-        if (old := element.attrib.pop("id", None)) in used:
-            element.set("id", used[old])
+def is_plot(path: str) -> bool:
+    """Whether a path in a release is that of a plot of its card."""
+    return _PATH.fullmatch(path) is not None
 
 
-def _drop(root: ET.Element, tags: set[str]) -> None:
-    for parent in list(root.iter()):
-        for child in [child for child in parent if child.tag in tags]:
-            parent.remove(child)
-
-
-def _drop_empty(root: ET.Element) -> None:
-    """Remove groups that hold nothing, and replace those that say nothing by what they hold."""
-    for child in list(root):
-        _drop_empty(child)
-        place = list(root).index(child)
-        if child.tag in {"g", "defs"} and not len(child):
-            root.remove(child)
-        elif child.tag == "g" and not child.attrib:
-            root.remove(child)
-            for offset, grandchild in enumerate(list(child)):
-                root.insert(place + offset, grandchild)
-
-
-def _head(root: ET.Element, name: str, title: str) -> None:
-    _, _, width, height = root.get("viewBox", "0 0 0 0").split()
-    box = root.get("viewBox", "")
-    root.attrib = {
-        "xmlns": "http://www.w3.org/2000/svg",
-        "class": "plot",
-        "viewBox": box,
-        "width": width,
-        "height": height,
-        "role": "img",
-        "aria-labelledby": f"{name}-title",
-        "font-family": FONTS,
-        "stroke-linejoin": "round",
-    }
-    told = ET.Element("title", {"id": f"{name}-title"})
-    told.text = title
-    root.insert(0, told)
-
-
-def _text(root: ET.Element) -> str:
-    return ET.tostring(root, encoding="unicode")
+def _dark_rules() -> str:
+    rules = "".join(
+        f'[style*="{what}: {light}"]{{{what}:{dark}!important}}'
+        for light, dark in DARK.items()
+        for what in ("fill", "stroke")
+    )
+    return f"@media (prefers-color-scheme:dark){{{rules}}}"

@@ -13,7 +13,7 @@ from builders.errors import Refused
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Lock, locks_of
-from builders.plots.style import is_plot
+from builders.plots.svg import is_plot
 from builders.printable import shortened
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths

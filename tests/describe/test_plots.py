@@ -15,7 +15,7 @@ from builders.describe.dataset import datasets_of
 from builders.describe.plots import card_plots, plots
 from builders.lock.beside import Citations, CitedScore
 from builders.lock.lock import ClusteringFigures, Lock, SetFigures, write_manifest
-from builders.plots.style import is_plot
+from builders.plots.svg import is_plot
 from tests.describe import kit
 
 SCORES = (
