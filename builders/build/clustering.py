@@ -20,7 +20,7 @@ from builders.build.options import (
     written_line,
 )
 from builders.build.write import encode_all, finding_locks, put, tool_versions
-from builders.checks.model import ClusteringSubject, Finding
+from builders.checks.finding import Finding
 from builders.lock.committed import whole_upstream
 from builders.lock.lock import ClusteringFigures, Lock, LockedSource, SetFigures, TextLengths
 from builders.personal import gold_set
@@ -67,14 +67,15 @@ def build_sets(
     clustered = cluster(spec, prepared, draw(prepared.documents, spec.sets, seed=SEED))
     progress.step("draw", sets_line(clustered.figures))
     parameters = {"seed": SEED, "encoder": None, "limit": options.limit, "stand_in": stand_in}
-    subject = ClusteringSubject(
-        spec,
-        by_kind(list(clustered.tables)),
-        (prepared.funnel,),
-        clustered.figures,
-        upstream=whole_upstream(fetched.locks, parameters),
+    findings = checks.run(
+        checks.Subject(
+            spec,
+            by_kind(list(clustered.tables)),
+            (prepared.funnel,),
+            clustering=clustered.figures,
+            upstream=whole_upstream(fetched.locks, parameters),
+        )
     )
-    findings = checks.apply_waivers(checks.run_clustering(subject), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
     lock = _write(options.out, spec, fetched.locks, parameters, prepared, clustered, findings)

@@ -18,7 +18,7 @@ from builders.build.options import (
     written_line,
 )
 from builders.build.write import encode_all, finding_locks, put, tool_versions
-from builders.checks.model import Finding, IdsSubject
+from builders.checks.finding import Finding
 from builders.errors import SourceChanged
 from builders.files import sha256
 from builders.lock.lock import ClusteringFigures, Lock, LockedSource, SetFigures
@@ -49,8 +49,11 @@ def build_ids(spec: Ids, options: Options, progress: Progress, fetched: Fetched,
     table = Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(prepared.submissions, drawn))
     figures = ClusteringFigures(sets=tuple(_set(prepared.submissions, one) for one in drawn), texts={})
     progress.step("draw", _sets_line(figures))
-    subject = IdsSubject(spec, by_kind([table]), (prepared.funnel,), figures, prepared.statuses)
-    findings = checks.apply_waivers(checks.run_ids(subject), spec.waivers)
+    findings = checks.run(
+        checks.Subject(
+            spec, by_kind([table]), (prepared.funnel,), clustering=figures, statuses=prepared.statuses
+        )
+    )
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
     lock = _write(options, spec, fetched.locks, prepared, drawn, table, figures, findings, stand_in=stand_in)

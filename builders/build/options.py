@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, Severity
 from builders.errors import FindingsError
 from builders.lock.committed import FOLDER
 from builders.lock.lock import Funnel, Lock

@@ -21,7 +21,6 @@ from builders.build.options import (
     written_line,
 )
 from builders.build.write import Outcome, write
-from builders.checks.model import Subject
 from builders.errors import UsageError
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
 from builders.lock.lock import Lock, LockedMining
@@ -58,19 +57,21 @@ def build_pairs(
         locked = committed_lock(options.committed, spec.name) if options.against_lock else None
         mined, mining = _mine(spec.mining, options, prepared, progress, locked)
     tables = list(_tables(spec, prepared, assignment, mined.negatives if mined else None))
-    subject = Subject(
-        spec,
-        by_kind(tables),
-        prepared.relations.undecided,
-        prepared.funnels,
-        mining,
-        mined.scale if mined else None,
-        prepared.relations.classes,
-        prepared.provenance,
-        prepared.scrub_merges,
-        prepared.decisions,
+    findings = checks.run(
+        checks.Subject(
+            spec,
+            by_kind(tables),
+            prepared.funnels,
+            mining=mining,
+            decisions=prepared.decisions,
+            committed=committed,
+            undecided=prepared.relations.undecided,
+            scale=mined.scale if mined else None,
+            classes=prepared.relations.classes,
+            provenance=prepared.provenance,
+            scrub_merges=prepared.scrub_merges,
+        )
     )
-    findings = checks.apply_waivers(checks.run(subject, committed=committed), spec.waivers)
     stop_on_errors(spec, findings)
     progress.step("check", *finding_lines(findings))
     parameters = {

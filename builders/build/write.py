@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from builders import files
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, Severity
 from builders.errors import StorageError
 from builders.lock.lock import (
     MANIFEST,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from builders.checks import funnel, published, schema, text
-from builders.checks.findings import Code, line, ordered
-from builders.checks.frames import kinds_of
-from builders.checks.model import ClusteringSubject, Finding, Severity
+from builders.checks import text
+from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.subject import Rule, Sets, numbered
 from builders.lock.lock import ClusteringFigures, SetFigures, TextLengths
 from builders.spec import Sampled, SetRule, Within
 from builders.tables import CLUSTERING, Kind
@@ -18,74 +16,47 @@ from builders.tables import CLUSTERING, Kind
 _DRAW = "The build draws these itself: look at the config's `sets` and `compose`."
 _WITHIN = "within:"
 
-UNEVEN = Code("set-uneven", Severity.ERROR, "sets with more sentences than labels, or fewer", _DRAW)
-EMPTY = Code("set-empty", Severity.ERROR, "sets without a sentence", "Build from more documents.")
-NULL = Code("set-null", Severity.ERROR, "sets with a null sentence or label", _DRAW)
-ONE_LABEL = Code(
+UNEVEN = error("set-uneven", "sets with more sentences than labels, or fewer", _DRAW)
+EMPTY = error("set-empty", "sets without a sentence", "Build from more documents.")
+NULL = error("set-null", "sets with a null sentence or label", _DRAW)
+ONE_LABEL = error(
     "set-one-label",
-    Severity.ERROR,
     "sets whose sentences all have one label, so that any clustering is right",
     "Build from more documents, or leave such a set out of the config's `sets`.",
 )
-LEVELS = Code("set-levels", Severity.ERROR, "levels with another number of sets than the config has", _DRAW)
-MIXED = Code(
+LEVELS = error("set-levels", "levels with another number of sets than the config has", _DRAW)
+MIXED = error(
     "labels-mixed",
-    Severity.ERROR,
     "labels that stand in sets of different kinds of label, such as genre and topic",
     "Labels of one level must not be labels of another: look at the config's `compose`.",
 )
-TOO_MANY = Code("set-rows", Severity.ERROR, "sets with a number of rows that they cannot have", _DRAW)
-MISALIGNED = Code(
+TOO_MANY = error("set-rows", "sets with a number of rows that they cannot have", _DRAW)
+MISALIGNED = error(
     "sets-misaligned",
-    Severity.ERROR,
     "rows in which s2s and p2p differ in label or level, or p2p does not begin with s2s",
     "Both variants are filled from one draw: look at what was done to one of them since.",
 )
-REPEATED = Code(
+REPEATED = note(
     "set-repeated-text",
-    Severity.NOTE,
     "texts that stand in their set already",
     "Upstreams have such documents, and the published sets kept them.",
 )
-FIGURES = Code(
+FIGURES = error(
     "set-figures",
-    Severity.ERROR,
     "figures of the sets in the lock that the tables do not have",
     "Build the config again; nothing in the release folder is edited by hand.",
 )
-MALFORMED = Code(
+MALFORMED = gate(
     "row-malformed",
-    Severity.GATE,
     "places of the upstream that could not be read and were passed over",
     "Look at them in dropped.parquet; a waiver says why they may go.",
 )
-CODES = (
-    UNEVEN, EMPTY, NULL, ONE_LABEL, LEVELS, MIXED, TOO_MANY, MISALIGNED, REPEATED, FIGURES, MALFORMED,
-)  # fmt: skip
 
 
-def run_clustering(subject: ClusteringSubject) -> list[Finding]:
-    """Apply every rule to a built clustering config.
-
-    Tables whose shape is wrong are reported alone: the other rules could only say the same again.
-
-    Args:
-        subject: The tables, and what the build recorded.
-
-    Returns:
-        Findings, errors first, then by code; each code at most once. Waivers are not applied.
-    """
-    found = [*schema.structure(subject)] or [*schema.nulls(subject), *shape(subject)]
-    if not found:
-        rules = (*schema.RULES, funnel.sums, funnel.reasons, *RULES, *published.RULES)
-        found = [finding for rule in rules for finding in rule(subject)]
-    return ordered(replace(finding, config=subject.spec.name) for finding in found)
-
-
-def shape(subject: ClusteringSubject) -> Iterator[Finding]:
+def shape(subject: Sets) -> Iterator[Finding]:
     """A set has as many labels as sentences, and none of them is null."""
     frames = [
-        table(subject, kind).select(
+        numbered(subject, kind).select(
             pl.lit(str(kind)).alias("kind"),
             "set",
             "level",
@@ -94,7 +65,7 @@ def shape(subject: ClusteringSubject) -> Iterator[Finding]:
             null=pl.col("sentences").list.eval(pl.element().is_null()).list.any()
             | pl.col("labels").list.eval(pl.element().is_null()).list.any(),
         )
-        for kind in kinds_of(subject)
+        for kind in CLUSTERING.values()
     ]
     sets = pl.concat(frames)
     where = ("kind", "set", "level")
@@ -106,9 +77,9 @@ def shape(subject: ClusteringSubject) -> Iterator[Finding]:
     yield from NULL.rows(sets.filter("null"), line("{} set {} ({})", *where))
 
 
-def labels(subject: ClusteringSubject) -> Iterator[Finding]:
+def labels(subject: Sets) -> Iterator[Finding]:
     """A set has two labels or more, of its own level's kind; levels have as many sets as the config says."""
-    sets = table(subject, Kind.CLUSTERING_S2S).with_columns(
+    sets = numbered(subject, Kind.CLUSTERING_S2S).with_columns(
         kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
     lone = sets.filter(pl.col("kinds") == 1)
@@ -129,7 +100,7 @@ def labels(subject: ClusteringSubject) -> Iterator[Finding]:
     )
     yield from MIXED.rows(shared, line("{}: {}", "label", "column"))
     wrong = sorted(_wrong_levels(subject, sets["level"].to_list()))
-    yield from LEVELS.counted(len(wrong), wrong)
+    yield from LEVELS.lines(wrong)
 
 
 def _columns(rules: Iterable[SetRule]) -> dict[str, str]:
@@ -137,7 +108,7 @@ def _columns(rules: Iterable[SetRule]) -> dict[str, str]:
     return {rule.level if isinstance(rule, Sampled) else _WITHIN: rule.label for rule in rules}
 
 
-def _wrong_levels(subject: ClusteringSubject, levels: list[str]) -> Iterator[str]:
+def _wrong_levels(subject: Sets, levels: list[str]) -> Iterator[str]:
     wanted = {rule.level: rule.count for rule in subject.spec.sets if isinstance(rule, Sampled)}
     within = any(isinstance(rule, Within) for rule in subject.spec.sets)
     found = {level: levels.count(level) for level in levels}
@@ -149,10 +120,10 @@ def _wrong_levels(subject: ClusteringSubject, levels: list[str]) -> Iterator[str
         yield f"{_WITHIN}…: no set"
 
 
-def sizes(subject: ClusteringSubject) -> Iterator[Finding]:
+def sizes(subject: Sets) -> Iterator[Finding]:
     """No set has more rows than there are documents, and the sets within values divide them."""
     (documents,) = [one.out for one in subject.funnels if one.table == "documents"] or [0]
-    sets = table(subject, Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
+    sets = numbered(subject, Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
     large = sets.filter(pl.col("rows") > documents)
     wrong = [
         f"set {number} ({level!a}): {rows} rows, {documents} documents"
@@ -161,10 +132,10 @@ def sizes(subject: ClusteringSubject) -> Iterator[Finding]:
     inside = sets.filter(pl.col("level").str.starts_with(_WITHIN))
     if not inside.is_empty() and inside["rows"].sum() != documents:
         wrong.append(f"{_WITHIN}…: {inside['rows'].sum()} rows in all, {documents} documents")
-    yield from TOO_MANY.counted(len(wrong), wrong)
+    yield from TOO_MANY.lines(wrong)
 
 
-def agreement(subject: ClusteringSubject) -> Iterator[Finding]:
+def agreement(subject: Sets) -> Iterator[Finding]:
     """Row by row, s2s and p2p are the same documents."""
     s2s, p2p = (rows(subject, kind) for kind in CLUSTERING.values())
     both = s2s.join(p2p, on=["set", "row"], how="full", coalesce=True, suffix="_p2p")
@@ -176,7 +147,7 @@ def agreement(subject: ClusteringSubject) -> Iterator[Finding]:
     )
 
 
-def repetitions(subject: ClusteringSubject) -> Iterator[Finding]:
+def repetitions(subject: Sets) -> Iterator[Finding]:
     """Count the texts that stand in their set more than once."""
     repeated = {name: _repeated(rows(subject, kind)) for name, kind in CLUSTERING.items()}
     total = sum(frame.height for frame in repeated.values())
@@ -189,57 +160,56 @@ def repetitions(subject: ClusteringSubject) -> Iterator[Finding]:
         )
 
 
-def texts(subject: ClusteringSubject) -> Iterator[Finding]:
+def texts(subject: Sets) -> Iterator[Finding]:
     """Every text and label is there, normalised, and free of what the scrubber replaces."""
     each = _texts(subject)
     yield from text.EMPTY.rows(
         each.filter(pl.col("text").str.strip_chars() == ""), line("{} {} {}", "table", "id", "field")
     )
-    yield from text.unnormalised(each)
-    yield from text.curious(each)
+    yield from text.malformed(each)
     yield from text.unscrubbed(each.filter(pl.col("field") != "label"), subject.spec.personal)
 
 
-def recounted(subject: ClusteringSubject) -> Iterator[Finding]:
+def recounted(subject: Sets) -> Iterator[Finding]:
     """The lock's figures are those of the tables."""
-    if subject.figures is None:
-        yield from FIGURES.counted(1, ["the lock has none"])
+    if subject.clustering is None:
+        yield from FIGURES.lines(["the lock has none"])
         return
-    wrong = _differences(subject.figures, figures(subject))
-    yield from FIGURES.counted(len(wrong), wrong)
+    old, new = subject.clustering, figures(subject)
+    names = sorted(old.texts.keys() | new.texts.keys())
+    wrong = [*other_sets(old, new)]
+    if len(old.sets) != len(new.sets):
+        wrong.append(f"{len(old.sets)} sets where {len(new.sets)} are found")
+    yield from FIGURES.lines(
+        wrong + [f"texts of {name}" for name in names if old.texts.get(name) != new.texts.get(name)]
+    )
 
 
-def malformed(subject: ClusteringSubject) -> Iterator[Finding]:
+def malformed(subject: Sets) -> Iterator[Finding]:
     """Count what could not be read; the build went on only because a waiver says so."""
     yield from MALFORMED.counted(sum(one.dropped.get("malformed", 0) for one in subject.funnels))
 
 
-Rule = Callable[[ClusteringSubject], Iterable[Finding]]
 RULES: tuple[Rule, ...] = (labels, sizes, agreement, repetitions, texts, recounted, malformed)
 
 
-def table(subject: ClusteringSubject, kind: Kind) -> pl.DataFrame:
-    """Return the sets of a variant with their number, ``set``, counted from 1."""
-    return subject.tables[kind]["test"].with_row_index("set", offset=1)
-
-
-def rows(subject: ClusteringSubject, kind: Kind) -> pl.DataFrame:
+def rows(subject: Sets, kind: Kind) -> pl.DataFrame:
     """Return one row per sentence: ``set``, ``row`` (both from 1), ``level``, ``sentence``, ``label``."""
     return (
-        table(subject, kind)
+        numbered(subject, kind)
         .select("set", "level", sentence="sentences", label="labels")
         .explode("sentence", "label")
         .with_columns(row=pl.int_range(1, pl.len() + 1).over("set"))
     )
 
 
-def figures(subject: ClusteringSubject) -> ClusteringFigures:
+def figures(subject: Sets) -> ClusteringFigures:
     """Count sets and texts anew from the tables."""
     counted = {name: rows(subject, kind) for name, kind in CLUSTERING.items()}
     repeated = {
         name: dict(_repeated(frame).group_by("set").len().iter_rows()) for name, frame in counted.items()
     }
-    sets = table(subject, Kind.CLUSTERING_S2S).select(
+    sets = numbered(subject, Kind.CLUSTERING_S2S).select(
         "set",
         "level",
         pl.col("labels").list.len().alias("rows"),
@@ -270,7 +240,7 @@ def _repeated(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~pl.struct("set", "sentence").is_first_distinct())
 
 
-def _texts(subject: ClusteringSubject) -> pl.DataFrame:
+def _texts(subject: Sets) -> pl.DataFrame:
     """Every distinct text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``.
 
     Of p2p the part after the title is taken: as title and text were scrubbed, each by itself.
@@ -292,14 +262,8 @@ def _texts(subject: ClusteringSubject) -> pl.DataFrame:
     )
 
 
-def _differences(told: ClusteringFigures, found: ClusteringFigures) -> list[str]:
-    wrong = [
-        f"set {number}: {old} where {new} is found"
-        for number, (old, new) in enumerate(zip(told.sets, found.sets, strict=False), 1)
-        if old != new
-    ]
-    if len(told.sets) != len(found.sets):
-        wrong.append(f"{len(told.sets)} sets where {len(found.sets)} are found")
-    names = sorted(told.texts.keys() | found.texts.keys())
-    wrong += [f"texts of {name}" for name in names if told.texts.get(name) != found.texts.get(name)]
-    return wrong
+def other_sets(locked: ClusteringFigures, found: ClusteringFigures) -> Iterator[str]:
+    """Yield a line for each set whose figures in the lock are not those of the table."""
+    for number, (old, new) in enumerate(zip(locked.sets, found.sets, strict=False), 1):
+        if old != new:
+            yield f"set {number}: {old} where {new} is found"

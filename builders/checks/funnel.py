@@ -7,81 +7,71 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code
-from builders.checks.frames import stacked
-from builders.checks.model import AnySubject, Finding, Rule, Severity, Subject
+from builders.checks.finding import Finding, error, gate, note
+from builders.checks.subject import AnySubject, Pairs, Rule, stacked
 from builders.lock.lock import Funnel
 from builders.spec import observed
 from builders.tables import PAIR, Kind
 
 _COUNT = "Count drops and merges where they happen; never as a difference."
 
-MISSING = Code("funnel-missing", Severity.ERROR, "funnels that are missing, double or unknown", _COUNT)
-SUM = Code("funnel-sum", Severity.ERROR, "funnels that lose rows or make some up", _COUNT)
-OUT = Code("funnel-out", Severity.ERROR, "funnels that do not end in the published rows", _COUNT)
-FOLLOWED = Code(
-    "funnel-pairs", Severity.ERROR, "ways of pairs that the published tables do not bear out", _COUNT
-)
-CHAIN = Code("funnel-chain", Severity.ERROR, "funnels that do not begin where the rows' funnel ends", _COUNT)
-REASON = Code(
+MISSING = error("funnel-missing", "funnels that are missing, double or unknown", _COUNT)
+SUM = error("funnel-sum", "funnels that lose rows or make some up", _COUNT)
+OUT = error("funnel-out", "funnels that do not end in the published rows", _COUNT)
+FOLLOWED = error("funnel-pairs", "ways of pairs that the published tables do not bear out", _COUNT)
+CHAIN = error("funnel-chain", "funnels that do not begin where the rows' funnel ends", _COUNT)
+REASON = error(
     "funnel-reason",
-    Severity.ERROR,
     "reasons that name nothing, or counts below zero",
     "A reason is a word such as `empty_text`; side files and card cite it.",
 )
 _LOST = "Look at them in dropped.parquet: a part of the upstream is missing or damaged."
 _TOLERATED = 0.01
-DANGLING = Code("pairs-dangling", Severity.NOTE, "pairs of which the upstream lacks an end", _LOST)
-MANY_DANGLING = Code(
-    "pairs-dangling-many",
-    Severity.GATE,
-    "pairs of which the upstream lacks an end",
-    f"{_LOST} Fetch it again.",
+DANGLING = note("pairs-dangling", "pairs of which the upstream lacks an end", _LOST)
+MANY_DANGLING = gate(
+    "pairs-dangling-many", "pairs of which the upstream lacks an end", f"{_LOST} Fetch it again."
 )
-NAMELESS = Code("rows-without-id", Severity.NOTE, "upstream rows without an id", _LOST)
-MANY_NAMELESS = Code(
-    "rows-without-id-many", Severity.GATE, "upstream rows without an id", f"{_LOST} Fetch it again."
-)
-CODES = (MISSING, SUM, OUT, FOLLOWED, CHAIN, REASON, DANGLING, MANY_DANGLING, NAMELESS, MANY_NAMELESS)
+NAMELESS = note("rows-without-id", "upstream rows without an id", _LOST)
+MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", f"{_LOST} Fetch it again.")
 
 _REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
 
 
-def tables(subject: Subject) -> Iterator[Finding]:
+def tables(subject: Pairs) -> Iterator[Finding]:
     """There is one funnel each for queries, passages and pairs, and one for rows where a row is all three."""
     expected = {*_PUBLISHED, "pairs", *(["rows"] if subject.spec.rows == "pair" else [])}
     found = [funnel.table for funnel in subject.funnels]
     wrong = sorted(name for name in {*expected, *found} if found.count(name) != (name in expected))
-    yield from MISSING.counted(len(wrong), (f"{name}: {found.count(name)} funnels" for name in wrong))
+    yield from MISSING.lines([f"{name}: {found.count(name)} funnels" for name in wrong])
 
 
 def sums(subject: AnySubject) -> Iterator[Finding]:
     """What was read is out, undecided, merged or dropped."""
-    wrong = [funnel for funnel in subject.funnels if funnel.read != _accounted(funnel)]
-    examples = (f"{f.table}: {f.read} read, {_accounted(f)} accounted for" for f in wrong)
-    yield from SUM.counted(len(wrong), examples)
+    yield from SUM.lines([
+        f"{funnel.table}: {funnel.read} read, {_accounted(funnel)} accounted for"
+        for funnel in subject.funnels
+        if funnel.read != _accounted(funnel)
+    ])
 
 
 def _accounted(funnel: Funnel) -> int:
     return funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
 
 
-def ends(subject: Subject) -> Iterator[Finding]:
+def ends(subject: Pairs) -> Iterator[Finding]:
     """Funnels end in the published rows, and begin where the funnel before them ends."""
     ends_in = {**_PUBLISHED, **({"pairs": Kind.QRELS} if subject.spec.relate is observed else {})}
     published = {name: stacked(subject, kind).height for name, kind in ends_in.items()}
     final = [funnel for funnel in subject.funnels if funnel.table in published]
     wrong = [f for f in final if f.out != published[f.table]]
-    yield from OUT.counted(
-        len(wrong), (f"{f.table}: {f.out} out, {published[f.table]} published" for f in wrong)
-    )
+    yield from OUT.lines([f"{f.table}: {f.out} out, {published[f.table]} published" for f in wrong])
     left = next((funnel.out for funnel in subject.funnels if funnel.table == "rows"), None)
     broken = [f for f in final if left is not None and f.table in _PUBLISHED and f.read != left]
-    yield from CHAIN.counted(len(broken), (f"{f.table}: {f.read} read, {left} rows left" for f in broken))
+    yield from CHAIN.lines([f"{f.table}: {f.read} read, {left} rows left" for f in broken])
 
 
-def followed(subject: Subject) -> Iterator[Finding]:
+def followed(subject: Pairs) -> Iterator[Finding]:
     """Where a row is query and passage, its pair is found again from the provenance and the tables.
 
     The provenance knows no decisions of auditors: the counts may differ by their number.
@@ -113,12 +103,10 @@ def followed(subject: Subject) -> Iterator[Finding]:
             "no_positive": funnel.dropped.get("no_positive", 0),
         }
         wrong = [name for name in said if said[name] not in counted[name]]
-        yield from FOLLOWED.counted(
-            len(wrong), (f"pairs: {said[n]} {n}, {found[n]} found again" for n in wrong)
-        )
+        yield from FOLLOWED.lines([f"pairs: {said[n]} {n}, {found[n]} found again" for n in wrong])
 
 
-def losses(subject: Subject) -> Iterator[Finding]:
+def losses(subject: Pairs) -> Iterator[Finding]:
     """A part of the upstream that is not there is told, and much of it is a gate."""
     for reason, few, many in (("dangling", DANGLING, MANY_DANGLING), ("no_id", NAMELESS, MANY_NAMELESS)):
         # Where a row is query, passage and pair, its loss is told by the rows.
@@ -146,7 +134,7 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
         for count in (getattr(funnel, name),)
         if count < 0
     ]
-    yield from REASON.counted(len(wrong), wrong)
+    yield from REASON.lines(wrong)
 
 
 RULES: tuple[Rule, ...] = (tables, sums, ends, followed, losses, reasons)

@@ -7,49 +7,42 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code, line
-from builders.checks.frames import encoded, keyed, stacked
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.finding import Finding, error, line
+from builders.checks.subject import Pairs, Rule, keyed, stacked
 from builders.tables import Kind
+from builders.text.merge import encoded_text
 
 _UPSTREAM = "Give such rows another id, or drop them with a reason, before they are published."
 _MERGE = "Rows with one id must be merged before they are written: look at the config's `ids`."
 
-EMPTY = Code("id-empty", Severity.ERROR, "ids that are empty", _UPSTREAM)
-MALFORMED = Code("id-malformed", Severity.ERROR, "ids with white space or control characters", _UPSTREAM)
-DUPLICATE = Code("id-duplicate", Severity.ERROR, "ids that occur more than once in a table", _MERGE)
-ACROSS = Code(
+EMPTY = error("id-empty", "ids that are empty", _UPSTREAM)
+MALFORMED = error("id-malformed", "ids with white space or control characters", _UPSTREAM)
+DUPLICATE = error("id-duplicate", "ids that occur more than once in a table", _MERGE)
+ACROSS = error(
     "id-across-splits",
-    Severity.ERROR,
     "query ids that occur in more than one split",
     "A query belongs to one split: look for it in the config's splits.tsv.",
 )
-SHARED = Code(
+SHARED = error(
     "id-shared",
-    Severity.ERROR,
     "ids that are a query's and a passage's",
     "Give queries and passages different prefixes: evaluators may drop a pair with equal ids.",
 )
-CONTENT = Code(
+CONTENT = error(
     "id-content",
-    Severity.ERROR,
     "ids that do not follow from their text",
     "The text was changed after its id was made: make ids last, from the text that is published.",
 )
-CODES = (EMPTY, MALFORMED, DUPLICATE, ACROSS, SHARED, CONTENT)
 
 
-def _ids(subject: Subject) -> pl.DataFrame:
-    frames = (
-        stacked(subject, kind).select(table=pl.lit(str(kind)), split="split", id="_id") for kind in _KINDS
+def _ids(subject: Pairs) -> pl.DataFrame:
+    return pl.concat(
+        stacked(subject, kind).select(table=pl.lit(str(kind)), split="split", id="_id")
+        for kind in (Kind.CORPUS, Kind.QUERIES)
     )
-    return pl.concat(frames)
 
 
-_KINDS = (Kind.CORPUS, Kind.QUERIES)
-
-
-def form(subject: Subject) -> Iterator[Finding]:
+def form(subject: Pairs) -> Iterator[Finding]:
     """Ids are words: neither empty nor broken by white space."""
     ids = _ids(subject)
     yield from EMPTY.rows(ids.filter(pl.col("id") == ""), line("{}/{}", "table", "split"))
@@ -57,7 +50,7 @@ def form(subject: Subject) -> Iterator[Finding]:
     yield from MALFORMED.rows(malformed, line("{}/{} {}", "table", "split", "id"))
 
 
-def uniqueness(subject: Subject) -> Iterator[Finding]:
+def uniqueness(subject: Pairs) -> Iterator[Finding]:
     """An id names one row of one table of one split."""
     ids = _ids(subject)
     repeated = ids.group_by("table", "split", "id").len("times").filter(pl.col("times") > 1)
@@ -71,14 +64,15 @@ def uniqueness(subject: Subject) -> Iterator[Finding]:
     yield from SHARED.rows(shared, line("{}", "id"))
 
 
-def content(subject: Subject) -> Iterator[Finding]:
+def content(subject: Pairs) -> Iterator[Finding]:
     """Derived ids are the first 16 hex digits of blake2b of what they stand for.
 
     Computed here from the published text, not by the code that made the ids.
     """
     if subject.spec.ids != "content":
         return
-    corpus = stacked(subject, Kind.CORPUS).select("_id", "split", key=encoded(), table=pl.lit("corpus"))
+    corpus = stacked(subject, Kind.CORPUS)
+    corpus = corpus.select("_id", "split", key=encoded_text(corpus), table=pl.lit("corpus"))
     queries = stacked(subject, Kind.QUERIES)
     keys = keyed(queries["text"], subject.spec.query_key)
     queries = queries.select("_id", "split", key=keys, table=pl.lit("queries"))

@@ -9,81 +9,71 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from builders.checks.findings import Code, line
-from builders.checks.frames import astray, repeated_pairs, stacked
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.subject import Pairs, dangling_pairs, repeated_pairs, stacked
 from builders.spec import RECIPES, Recipe
 from builders.tables import PAIR, Kind
 
-SCORE_ROUNDING = 2.0**-23
+_SCORE_ROUNDING = 2.0**-23
 """Two cosines rounded to float32 differ from their float64 difference by no more than this."""
 _BEYOND_ONE = 1e-6
 LEAST_YIELD = 0.5
 
-MINE = "Mine again from these tables: the miner and the tables disagree."
+_MINE = "Mine again from these tables: the miner and the tables disagree."
 
-DANGLING_QUERY = Code(
-    "dangling-negatives-query", Severity.ERROR, "negatives whose query is in no split", MINE
-)
-DANGLING_CORPUS = Code(
-    "dangling-negatives-corpus", Severity.ERROR, "negatives whose passage is not there", MINE
-)
-WRONG_SPLIT = Code("negatives-wrong-split", Severity.ERROR, "negatives whose query is in another split", MINE)
-POSITIVE = Code("negative-is-positive", Severity.ERROR, "negatives that are positives of their query", MINE)
-TWIN = Code("negative-twin", Severity.ERROR, "negatives with the text of a positive or of their query", MINE)
-UNDECIDED = Code("negative-undecided", Severity.ERROR, "negatives that are undecided pairs", MINE)
-UNKNOWN = Code(
+DANGLING_QUERY = error("dangling-negatives-query", "negatives whose query is in no split", _MINE)
+DANGLING_CORPUS = error("dangling-negatives-corpus", "negatives whose passage is not there", _MINE)
+WRONG_SPLIT = error("negatives-wrong-split", "negatives whose query is in another split", _MINE)
+POSITIVE = error("negative-is-positive", "negatives that are positives of their query", _MINE)
+TWIN = error("negative-twin", "negatives with the text of a positive or of their query", _MINE)
+UNDECIDED = error("negative-undecided", "negatives that are undecided pairs", _MINE)
+UNDECIDED_UNKNOWN = note(
     "undecided-unknown",
-    Severity.NOTE,
     "tables of undecided pairs that are not there, so that no negative was compared with them",
     "Build the config again: the build keeps undecided.parquet beside the lock.",
 )
-MARGIN = Code(
-    "negative-above-margin", Severity.ERROR, "negatives closer to the positive than the margin", MINE
-)
-KEEP = Code("negatives-over-keep", Severity.ERROR, "queries with more negatives than the recipe keeps", MINE)
-DUPLICATE = Code(
-    "negative-duplicate", Severity.ERROR, "pairs that occur more than once in the negatives", MINE
-)
-ORDER = Code(
-    "negative-order", Severity.ERROR, "negatives whose rank or score breaks their query's order", MINE
-)
-DEPTH = Code("negative-depth", Severity.ERROR, "negatives ranked deeper than the recipe looks", MINE)
-SCORE = Code("negative-score", Severity.ERROR, "negatives with a score that is no cosine", MINE)
-GUARD = Code("positive-score", Severity.ERROR, "queries whose negatives name different positive scores", MINE)
-RECIPE = Code(
+MARGIN = error("negative-above-margin", "negatives closer to the positive than the margin", _MINE)
+KEEP = error("negatives-over-keep", "queries with more negatives than the recipe keeps", _MINE)
+DUPLICATE = error("negative-duplicate", "pairs that occur more than once in the negatives", _MINE)
+ORDER = error("negative-order", "negatives whose rank or score breaks their query's order", _MINE)
+DEPTH = error("negative-depth", "negatives ranked deeper than the recipe looks", _MINE)
+SCORE = error("negative-score", "negatives with a score that is no cosine", _MINE)
+GUARD = error("positive-score", "queries whose negatives name different positive scores", _MINE)
+RECIPE = error(
     "mining-recipe",
-    Severity.ERROR,
     "differences between the recipe of the config, or the one of that name, and of the lock",
     "Build again: the recipe changed since these negatives were mined.",
 )
-CHOSEN = Code(
+CHOSEN = gate(
     "recipe-chosen",
-    Severity.GATE,
     "recipes that were asked for instead of the config's",
     "Build without --recipe, or set the recipe in the config: a switch is a major version.",
 )
-REPORT = Code(
+REPORT = error(
     "mining-report",
-    Severity.ERROR,
     "figures of the mining report that the published rows do not have",
     "The report must be counted from the rows that are written.",
 )
-YIELD = Code(
+YIELD = gate(
     "mining-yield",
-    Severity.GATE,
     "queries without a hard negative",
     "Choose another recipe, or waive it with this count: the card says the yield first.",
 )
-CODES = (
-    *(DANGLING_QUERY, DANGLING_CORPUS, WRONG_SPLIT, POSITIVE, TWIN, UNDECIDED, UNKNOWN, MARGIN, KEEP),
-    *(DUPLICATE, ORDER, DEPTH, SCORE, GUARD, RECIPE, CHOSEN, REPORT, YIELD),
+BELOW_FLOOR = error("negative-below-floor", "negatives that score lower than the recipe's floor", _MINE)
+SUSPICIOUS = error("negative-suspicious", "negatives of queries whose best positive is suspicious", _MINE)
+EQUIVALENT = error(
+    "negative-equivalent", "negatives that share a class with a positive of their query", _MINE
+)
+SCALE_UNKNOWN = note(
+    "scale-unknown",
+    "tables that the recipe's rules need and that are not there, so that the rules were not applied",
+    "Build the config again: the build keeps scale.parquet and classes.parquet beside the lock.",
 )
 
 _ROW = line("hard_negatives/{} {} → {}", "split", *PAIR)
 
 
-def recipe_of(subject: Subject) -> Recipe:
+def _recipe_of(subject: Pairs) -> Recipe:
     """Return the recipe that mined; the config's where the lock has none that can be read."""
     assert subject.spec.mining is not None
     try:
@@ -92,9 +82,9 @@ def recipe_of(subject: Subject) -> Recipe:
         return subject.spec.mining.recipe
 
 
-def ends(subject: Subject) -> Iterator[Finding]:
+def ends(subject: Pairs) -> Iterator[Finding]:
     """Both ends of a negative are published, the query in the same split; a pair occurs once."""
-    lost = astray(subject, Kind.HARD_NEGATIVES)
+    lost = dangling_pairs(subject, Kind.HARD_NEGATIVES)
     yield from DANGLING_QUERY.rows(lost.unknown, _ROW)
     yield from WRONG_SPLIT.rows(lost.elsewhere, _ROW)
     yield from DANGLING_CORPUS.rows(lost.dangling, _ROW)
@@ -102,18 +92,18 @@ def ends(subject: Subject) -> Iterator[Finding]:
     yield from DUPLICATE.rows(repeated, line("{} → {}: {} times", *PAIR, "times"))
 
 
-def relevance(subject: Subject) -> Iterator[Finding]:
+def relevance(subject: Pairs) -> Iterator[Finding]:
     """A negative is neither a positive of its query in any split, nor undecided, nor a twin of either."""
     negatives, qrels = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QRELS)
     yield from POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
     yield from TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
     if subject.undecided is None:
-        yield from UNKNOWN.counted(1)
+        yield from UNDECIDED_UNKNOWN.counted(1)
     else:
         yield from UNDECIDED.rows(negatives.join(subject.undecided, on=PAIR, how="semi"), _ROW)
 
 
-def _twins(subject: Subject, negatives: pl.DataFrame) -> pl.DataFrame:
+def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     """Return the negatives whose text, under whatever title, is a positive's or their query's."""
     texts = stacked(subject, Kind.CORPUS).select("text", **{"corpus-id": "_id"})
     queries = stacked(subject, Kind.QUERIES).select("text", **{"query-id": "_id"})
@@ -123,9 +113,9 @@ def _twins(subject: Subject, negatives: pl.DataFrame) -> pl.DataFrame:
     return negatives.join(texts, on="corpus-id").join(relevant, on=["query-id", "text"], how="semi")
 
 
-def margin(subject: Subject) -> Iterator[Finding]:
+def margin(subject: Pairs) -> Iterator[Finding]:
     """A negative's score is not above its guard's minus the margin, beyond the rounding to float32."""
-    recipe = recipe_of(subject)
+    recipe = _recipe_of(subject)
     guard = pl.col("positive_score").cast(pl.Float64)
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     if recipe.margin_kind == "deviations":
@@ -134,11 +124,11 @@ def margin(subject: Subject) -> Iterator[Finding]:
         negatives = negatives.join(subject.scale, on="query-id", how="left")
     units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
     negatives = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
-    above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + SCORE_ROUNDING)
+    above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + _SCORE_ROUNDING)
     yield from MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
 
 
-def scores(subject: Subject) -> Iterator[Finding]:
+def scores(subject: Pairs) -> Iterator[Finding]:
     """Scores are cosines (NaN compares greater than any), and one positive guards a query."""
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     cosines = pl.col("score", "positive_score")
@@ -148,9 +138,9 @@ def scores(subject: Subject) -> Iterator[Finding]:
     yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query-id", "guards"))
 
 
-def ranking(subject: Subject) -> Iterator[Finding]:
+def ranking(subject: Pairs) -> Iterator[Finding]:
     """Ranks count all passages: they rise while scores fall, within depth and keep."""
-    recipe, qrels = recipe_of(subject), stacked(subject, Kind.QRELS)
+    recipe, qrels = _recipe_of(subject), stacked(subject, Kind.QRELS)
     negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query-id", "rank")
     before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query-id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
@@ -170,28 +160,28 @@ def ranking(subject: Subject) -> Iterator[Finding]:
     yield from KEEP.rows(over, line("{}: {} negatives", "query-id", "negatives"))
 
 
-def record(subject: Subject) -> Iterator[Finding]:
+def record(subject: Pairs) -> Iterator[Finding]:
     """The lock's recipe is the config's, or another by name, and its report counts what is published."""
     assert subject.spec.mining is not None
     if subject.mining is None:
-        yield from RECIPE.counted(1, ["the lock records no mining"])
+        yield from RECIPE.lines(["the lock records no mining"])
         return
     locked, own = subject.mining.recipe, subject.spec.mining.recipe
     other = RECIPES.get(str(locked.get("name")), own)
     wanted = asdict(own if locked.get("name") == own.name else other)
     if wanted["name"] != own.name:
-        yield from CHOSEN.counted(1, [f"{wanted['name']}, config {own.name}"])
+        yield from CHOSEN.lines([f"{wanted['name']}, config {own.name}"])
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
-    differences = [f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names]
-    yield from RECIPE.counted(len(names), differences)
+    yield from RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
     published, reported = _counted(subject), _reported(subject.mining.report)
-    wrong = [name for name, count in published.items() if reported[name] != count]
-    yield from REPORT.counted(
-        len(wrong), (f"{name}: {reported[name]!r}, published {published[name]}" for name in wrong)
-    )
+    yield from REPORT.lines([
+        f"{name}: {reported[name]!r}, published {count}"
+        for name, count in published.items()
+        if reported[name] != count
+    ])
 
 
-def _counted(subject: Subject) -> dict[str, object]:
+def _counted(subject: Pairs) -> dict[str, object]:
     """Count from the published rows what the report says first."""
     queries = stacked(subject, Kind.QUERIES).select("_id")
     numbers = stacked(subject, Kind.HARD_NEGATIVES).group_by("query-id").len("number")
@@ -216,8 +206,8 @@ def _reported(report: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def harvest(subject: Subject) -> Iterator[Finding]:
-    """Below half of the queries with a negative, the table is not what its name promises."""
+def mining_yield(subject: Pairs) -> Iterator[Finding]:
+    """At least half of the queries have a hard negative."""
     negatives, queries = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QUERIES)
     without = queries.join(negatives, left_on="_id", right_on="query-id", how="anti")
     served = queries.height - without.height
@@ -228,4 +218,60 @@ def harvest(subject: Subject) -> Iterator[Finding]:
         )
 
 
-RULES: tuple[Rule, ...] = (ends, relevance, margin, scores, ranking, record, harvest)
+def known(subject: Pairs) -> Iterator[Finding]:
+    """What the recipe's rules need is there."""
+    recipe = _recipe_of(subject)
+    needs_scale = recipe.floor is not None or recipe.margin_kind == "deviations"
+    missing = {
+        "scale": needs_scale and subject.scale is None,
+        "classes": recipe.equivalence and subject.classes is None,
+    }
+    names = [name for name, holds in missing.items() if holds]
+    if needs_scale and subject.scale is not None:
+        lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query-id", how="anti")
+        names += [f"scale of {query}" for query in lost["query-id"].unique().sort()]
+    yield from SCALE_UNKNOWN.lines(names)
+
+
+def floor(subject: Pairs) -> Iterator[Finding]:
+    """With a floor no negative scores lower, and none is given to a query whose best positive is suspicious.
+
+    Which positive is the best is only published where the highest-scoring one guards.
+    """
+    recipe = _recipe_of(subject)
+    if recipe.floor is None or subject.scale is None:
+        return
+    negatives = (
+        stacked(subject, Kind.HARD_NEGATIVES)
+        .join(subject.scale, on="query-id")
+        .with_columns(
+            pl.col("score", "positive_score").cast(pl.Float64),
+            floor=pl.col("mean") + recipe.floor * pl.col("deviation"),
+            least=pl.col("mean") + recipe.suspicious_below * pl.col("deviation"),
+        )
+    )
+    below = negatives.filter(pl.col("score") < pl.col("floor") - _SCORE_ROUNDING)
+    yield from BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
+    if recipe.guard == "highest":
+        near = negatives.filter(pl.col("positive_score") < pl.col("least") - _SCORE_ROUNDING)
+        yield from SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
+
+
+def equivalence(subject: Pairs) -> Iterator[Finding]:
+    """A negative shares no class with a positive of its query in any split."""
+    if not _recipe_of(subject).equivalence or subject.classes is None:
+        return
+    negatives = stacked(subject, Kind.HARD_NEGATIVES)
+    positives = stacked(subject, Kind.QRELS).join(negatives, on="query-id", how="semi")
+    taken = positives.join(subject.classes, on="corpus-id").select("query-id", "class").unique()
+    shared = negatives.join(subject.classes, on="corpus-id").join(taken, on=["query-id", "class"])
+    rows = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
+    yield from EQUIVALENT.rows(rows, line("{} → {}: {}", *PAIR, "class"))
+
+
+def check(subject: Pairs) -> Iterator[Finding]:
+    """Apply all rules on hard negatives, where the config mines."""
+    if subject.spec.mining:
+        rules = (ends, relevance, margin, scores, ranking, record, mining_yield, known, floor, equivalence)
+        for rule in rules:
+            yield from rule(subject)

@@ -6,59 +6,47 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code, line
-from builders.checks.frames import astray, repeated_pairs, stacked
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.finding import Finding, error, line, note
+from builders.checks.subject import Pairs, Rule, dangling_pairs, repeated_pairs, stacked
 from builders.tables import PAIR, Kind
 
 _REMAP = "Remap the qrels by the ids that survive merging, and drop pairs whose end was dropped."
 
-DANGLING_QUERY = Code("dangling-qrels-query", Severity.ERROR, "qrels rows whose query is in no split", _REMAP)
-DANGLING_CORPUS = Code(
-    "dangling-qrels-corpus", Severity.ERROR, "qrels rows whose passage is not there", _REMAP
+DANGLING_QUERY = error("dangling-qrels-query", "qrels rows whose query is in no split", _REMAP)
+DANGLING_CORPUS = error("dangling-qrels-corpus", "qrels rows whose passage is not there", _REMAP)
+WRONG_SPLIT = error(
+    "qrels-wrong-split", "qrels rows whose query is in another split", "Split the qrels by their query."
 )
-WRONG_SPLIT = Code(
-    "qrels-wrong-split",
-    Severity.ERROR,
-    "qrels rows whose query is in another split",
-    "Split the qrels by their query.",
-)
-UNJUDGED = Code(
+UNJUDGED = error(
     "query-without-qrels",
-    Severity.ERROR,
     "queries without a positive in their split",
     "Evaluators skip such queries silently: drop them in the build, with a reason.",
 )
-DUPLICATE = Code("qrels-duplicate", Severity.ERROR, "pairs that occur more than once in the qrels", _REMAP)
-SCORE = Code(
-    "qrels-score", Severity.ERROR, "qrels rows whose score is not 1", "Publish positives only, as 1."
-)
-SHARED = Code(
+DUPLICATE = error("qrels-duplicate", "pairs that occur more than once in the qrels", _REMAP)
+SCORE = error("qrels-score", "qrels rows whose score is not 1", "Publish positives only, as 1.")
+SHARED = note(
     "test-positives-in-train",
-    Severity.NOTE,
     "test queries that share a positive with train",
     "The card says so: a model trained on train has seen these passages as answers.",
 )
-NEVER = Code(
+NEVER = note(
     "passage-never-relevant",
-    Severity.NOTE,
     "passages that are relevant to no query",
     "Nothing to do where the upstream has such passages; else look for lost qrels.",
 )
-CODES = (DANGLING_QUERY, DANGLING_CORPUS, WRONG_SPLIT, UNJUDGED, DUPLICATE, SCORE, SHARED, NEVER)
 
 _ROW = line("qrels/{} {} → {}", "split", *PAIR)
 
 
-def ends(subject: Subject) -> Iterator[Finding]:
+def ends(subject: Pairs) -> Iterator[Finding]:
     """Both ends of a pair are published, the query in the same split."""
-    lost = astray(subject, Kind.QRELS)
+    lost = dangling_pairs(subject, Kind.QRELS)
     yield from DANGLING_QUERY.rows(lost.unknown, _ROW)
     yield from WRONG_SPLIT.rows(lost.elsewhere, _ROW)
     yield from DANGLING_CORPUS.rows(lost.dangling, _ROW)
 
 
-def coverage(subject: Subject) -> Iterator[Finding]:
+def coverage(subject: Pairs) -> Iterator[Finding]:
     """Every query has a positive; passages without one are counted."""
     qrels, queries = stacked(subject, Kind.QRELS), stacked(subject, Kind.QUERIES)
     unjudged = queries.join(qrels, left_on=["_id", "split"], right_on=["query-id", "split"], how="anti")
@@ -69,7 +57,7 @@ def coverage(subject: Subject) -> Iterator[Finding]:
     yield from NEVER.rows(never, line("{}: {}", "_id", "text"), message=share)
 
 
-def rows(subject: Subject) -> Iterator[Finding]:
+def rows(subject: Pairs) -> Iterator[Finding]:
     """A pair occurs once, with score 1."""
     qrels = stacked(subject, Kind.QRELS)
     yield from DUPLICATE.rows(repeated_pairs(qrels), line("{} → {}: {} times", *PAIR, "times"))
@@ -78,7 +66,7 @@ def rows(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def overlap(subject: Subject) -> Iterator[Finding]:
+def overlap(subject: Pairs) -> Iterator[Finding]:
     """Count the test queries that have a positive in common with a train query."""
     tables = subject.tables[Kind.QRELS]
     test, train = tables["test"], tables["train"]

@@ -1,18 +1,19 @@
-"""Rules on a release as a whole: licences, and the files on disk against locks and manifest."""
+"""Rules on a release as a whole: licences, and files, manifest, card and Croissant against the locks."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from builders import files
-from builders.checks.described import check_described
-from builders.checks.findings import Code, ordered
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, error, ordered
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import MANIFEST, Lock, PublishedFile, locks_of, read_manifest, work_folder
 from builders.plots.svg import is_plot
@@ -21,31 +22,31 @@ from builders.tables import SCHEMAS, SORT_KEYS, kind_of
 
 _REBUILD = "Build the config again; nothing in the release folder is edited by hand."
 
-LICENCE = Code(
+LICENCE = error(
     "licence-refused",
-    Severity.ERROR,
     "configs whose licence the release does not admit",
     "Move the config to a release with a licence that allows it.",
 )
-TOP_RANKED = Code(
+TOP_RANKED = error(
     "config-top-ranked",
-    Severity.ERROR,
     "files of a config named *-top_ranked, which turns retrieval into reranking in mteb",
     "Name the table hard_negatives.",
 )
-MISSING = Code("file-missing", Severity.ERROR, "files of a lock that are not there", _REBUILD)
-CHANGED = Code("file-changed", Severity.ERROR, "files whose bytes differ from their lock", _REBUILD)
-EXTRA = Code(
+MISSING = error("file-missing", "files of a lock that are not there", _REBUILD)
+CHANGED = error("file-changed", "files whose bytes differ from their lock", _REBUILD)
+EXTRA = error(
     "file-extra",
-    Severity.ERROR,
     "files that no lock knows",
     "Remove them, or build the config they belong to: all of the folder would be published.",
 )
-SCHEMA = Code("file-schema", Severity.ERROR, "files with another Arrow schema than published", _REBUILD)
-ORDER = Code("file-order", Severity.ERROR, "files whose rows are not sorted", _REBUILD)
-NO_MANIFEST = Code("manifest-missing", Severity.ERROR, "manifests that are missing or unreadable", _REBUILD)
-STALE = Code("manifest-stale", Severity.ERROR, "entries in which manifest and locks differ", _REBUILD)
-CODES = (LICENCE, TOP_RANKED, MISSING, CHANGED, EXTRA, SCHEMA, ORDER, NO_MANIFEST, STALE)
+SCHEMA = error("file-schema", "files with another Arrow schema than published", _REBUILD)
+ORDER = error("file-order", "files whose rows are not sorted", _REBUILD)
+NO_MANIFEST = error("manifest-missing", "manifests that are missing or unreadable", _REBUILD)
+STALE = error("manifest-stale", "entries in which manifest and locks differ", _REBUILD)
+_PLAN = "Make the plan again: it renders card and Croissant from the locks."
+
+CARD = error("card-differs", "places in which the card differs from the tables", _PLAN)
+CROISSANT = error("croissant-differs", "places in which Croissant differs from the files", _PLAN)
 
 _BESIDE = {"README.md", "croissant.jsonld", MANIFEST}
 
@@ -78,28 +79,26 @@ def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Fin
         *_names(folder, locked, found),
         *_contents(folder, {path: file for path, file in locked.items() if path in found}),
         *_manifest(out, release, locks),
-        *(check_described(folder, locks) if rendered else ()),
+        *(_card_and_croissant(folder, locks) if rendered else ()),
     ])
 
 
 def _licences(locks: Mapping[str, Lock], release: str) -> Iterator[Finding]:
     admitted = RELEASES[release].admits
     refused = {name: lock.licence for name, lock in locks.items() if lock.licence not in admitted}
-    examples = (
+    yield from LICENCE.lines([
         f"{name}: {licence!a}, {release} admits {', '.join(admitted)}" for name, licence in refused.items()
-    )
-    yield from LICENCE.counted(len(refused), examples)
+    ])
 
 
 def _names(folder: Path, locked: Mapping[str, PublishedFile], found: set[str]) -> Iterator[Finding]:
-    missing = sorted(f"{folder.name}/{path}" for path in set(locked) - found)
-    yield from MISSING.counted(len(missing), missing)
+    yield from MISSING.lines(sorted(f"{folder.name}/{path}" for path in set(locked) - found))
     extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) if not _beside(path))
-    yield from EXTRA.counted(len(extra), map(ascii, extra))
+    yield from EXTRA.lines([*map(ascii, extra)])
     of_config = {path for path, file in locked.items() if file.config.endswith("top_ranked")}
     reranking = of_config | {path for path in found if "top_ranked" in Path(path).parent.name}
     named = sorted(f"{folder.name}/{path}" for path in reranking)
-    yield from TOP_RANKED.counted(len(named), map(ascii, named))
+    yield from TOP_RANKED.lines([*map(ascii, named)])
 
 
 def _beside(path: str) -> bool:
@@ -117,9 +116,9 @@ def _contents(folder: Path, locked: Mapping[str, PublishedFile]) -> Iterator[Fin
             schemas.append(named)
         elif not _is_sorted(folder / path, SORT_KEYS[kind]):
             orders.append(f"{named}: not by {', '.join(SORT_KEYS[kind])}")
-    yield from CHANGED.counted(len(changed), changed)
-    yield from SCHEMA.counted(len(schemas), schemas)
-    yield from ORDER.counted(len(orders), orders)
+    yield from CHANGED.lines(changed)
+    yield from SCHEMA.lines(schemas)
+    yield from ORDER.lines(orders)
 
 
 def _has_schema(path: Path, expected: pa.Schema) -> bool:
@@ -142,7 +141,7 @@ def _manifest(out: Path, release: str, locks: Mapping[str, Lock]) -> Iterator[Fi
     try:
         written = read_manifest(out / release / MANIFEST)
     except StorageError as error:
-        yield from NO_MANIFEST.counted(1, [error.message])
+        yield from NO_MANIFEST.lines([error.message])
         return
     hashes = {name: files.sha256(work_folder(out, name) / "lock.json") for name in locks}
     stale = [f"lock of {name}" for name, _ in sorted(set(written.locks.items()) ^ set(hashes.items()))]
@@ -151,4 +150,78 @@ def _manifest(out: Path, release: str, locks: Mapping[str, Lock]) -> Iterator[Fi
     names = [f"{release}: {name}" for name in dict.fromkeys(stale)]
     if written.release != release:
         names.append(f"{release}: release {written.release!a}")
-    yield from STALE.counted(len(names), names)
+    yield from STALE.lines(names)
+
+
+_Splits = dict[str, dict[str, Any]]
+"""What is known of each split, by config and split."""
+
+
+def _card_and_croissant(folder: Path, locks: Mapping[str, Lock]) -> Iterator[Finding]:
+    """Compare README.md and croissant.jsonld, where they are rendered already, with the locks."""
+    locked = [file for lock in locks.values() for file in lock.files]
+    card, croissant = folder / "README.md", folder / "croissant.jsonld"
+    if card.is_file():
+        yield from CARD.lines(
+            sorted(_card_faults(card.read_text(encoding="utf-8", errors="replace"), locked))
+        )
+    if croissant.is_file():
+        yield from CROISSANT.lines(sorted(_croissant_faults(croissant.read_bytes(), locked)))
+
+
+def _card_faults(text: str, files: list[PublishedFile]) -> Iterator[str]:
+    wanted: _Splits = {}
+    for file in files:
+        if file.rows:
+            facts = {"path": file.path, "num_examples": file.rows, "num_bytes": file.arrow_bytes}
+            wanted.setdefault(file.config, {})[file.split] = facts
+    try:
+        told = _splits_of_card(text)
+    except (AttributeError, IndexError, KeyError, TypeError, yaml.YAMLError) as error:
+        yield f"its metadata cannot be read ({type(error).__name__})"
+        return
+    yield from _differences("", told, wanted)
+
+
+def _splits_of_card(text: str) -> _Splits:
+    metadata = yaml.safe_load(text.split("---\n", 2)[1])
+    told: _Splits = {
+        config["config_name"]: {entry["split"]: {"path": entry["path"]} for entry in config["data_files"]}
+        for config in metadata["configs"]
+    }
+    for info in metadata["dataset_info"]:
+        for split in info["splits"]:
+            facts = {name: split[name] for name in ("num_examples", "num_bytes")}
+            told.setdefault(info["config_name"], {}).setdefault(split["name"], {}).update(facts)
+    return told
+
+
+def _differences(where: str, told: object, wanted: object) -> Iterator[str]:
+    if isinstance(told, dict) and isinstance(wanted, dict):
+        for name in told.keys() | wanted.keys():
+            yield from _differences(f"{where} {name}".strip(), told.get(name), wanted.get(name))
+    elif told != wanted:
+        yield f"{where}: says {_short(told)}, and the lock {_short(wanted)}"
+
+
+def _short(value: object) -> str:
+    return "nothing" if value is None else "a split" if isinstance(value, dict) else ascii(value)
+
+
+def _croissant_faults(data: bytes, files: list[PublishedFile]) -> Iterator[str]:
+    wanted = {file.path: (file.sha256, f"{file.size} B") for file in files}
+    try:
+        told = {
+            entry["@id"]: (entry["sha256"], entry["contentSize"])
+            for entry in json.loads(data)["distribution"]
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        yield f"it cannot be read ({type(error).__name__})"
+        return
+    for path in told.keys() | wanted.keys():
+        if path not in told:
+            yield f"{path}: is not in it"
+        elif path not in wanted:
+            yield f"{path}: is no file of the release"
+        elif told[path] != wanted[path]:
+            yield f"{path}: has another sha256 or size"

@@ -7,42 +7,36 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code
-from builders.checks.frames import columns_of, kinds_of
-from builders.checks.model import AnyRule, AnySubject, Finding, Severity
-from builders.tables import Kind, splits_of
+from builders.checks.finding import Finding, error, gate
+from builders.checks.subject import AnySubject, Rule, kinds_of
+from builders.tables import SCHEMAS, Kind, splits_of
 
 _PIPELINE = "The build writes this itself: report it as a bug, or build again if the file was edited."
 
-MISSING = Code("missing-table", Severity.ERROR, "tables that the config must publish and does not", _PIPELINE)
-UNEXPECTED = Code(
+MISSING = error("missing-table", "tables that the config must publish and does not", _PIPELINE)
+UNEXPECTED = error(
     "unexpected-table",
-    Severity.ERROR,
     "tables or splits that the config does not publish",
     "Splits are named train, dev and test (a corpus: corpus); hard negatives need `mining` in the config.",
 )
-COLUMNS = Code("schema-columns", Severity.ERROR, "tables whose columns or their order differ", _PIPELINE)
-DTYPE = Code("schema-dtype", Severity.ERROR, "columns with another dtype than published", _PIPELINE)
-NULL = Code("null-value", Severity.ERROR, "null values", "Drop such rows in the build, with a reason.")
-EMPTY_SPLIT = Code(
+COLUMNS = error("schema-columns", "tables whose columns or their order differ", _PIPELINE)
+DTYPE = error("schema-dtype", "columns with another dtype than published", _PIPELINE)
+NULL = error("null-value", "null values", "Drop such rows in the build, with a reason.")
+EMPTY_SPLIT = error(
     "empty-split",
-    Severity.ERROR,
     "splits without a row, which no client can load",
     "Build from more rows; a sample may be too small to fill every split.",
 )
-EMPTY_NEGATIVES = Code(
+EMPTY_NEGATIVES = gate(
     "empty-negatives",
-    Severity.GATE,
     "splits without a hard negative, which no client can load",
     "Choose another recipe, or waive it: the card then leaves the split out.",
 )
-CONFIG_NAME = Code(
+CONFIG_NAME = error(
     "config-name",
-    Severity.ERROR,
     "config names that clients misread",
     "Name the config with a-z, 0-9 and single underscores; a hyphen starts the kind of table.",
 )
-CODES = (MISSING, UNEXPECTED, COLUMNS, DTYPE, NULL, EMPTY_SPLIT, EMPTY_NEGATIVES, CONFIG_NAME)
 
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
@@ -57,11 +51,11 @@ def structure(subject: AnySubject) -> Iterator[Finding]:
     """Compare the tables with the published schemas; the other rules need them to be right."""
     expected = {f"{kind}/{split}" for kind in kinds_of(subject) for split in splits_of(kind)}
     found = {f"{kind}/{split}" for kind, splits in subject.tables.items() for split in splits}
-    yield from MISSING.counted(len(expected - found), sorted(expected - found))
-    yield from UNEXPECTED.counted(len(found - expected), sorted(found - expected))
+    yield from MISSING.lines(sorted(expected - found))
+    yield from UNEXPECTED.lines(sorted(found - expected))
     columns, dtypes = [], []
     for kind, split, frame in _tables(subject):
-        schema = columns_of(kind)
+        schema = dict(pl.Schema(SCHEMAS[kind]))
         if frame.columns != list(schema):
             wanted = ", ".join(schema)
             columns.append(f"{kind}/{split}: {', '.join(frame.columns)} where {wanted} is published")
@@ -70,8 +64,8 @@ def structure(subject: AnySubject) -> Iterator[Finding]:
             for name, dtype in schema.items()
             if name in frame.schema and frame.schema[name] != dtype
         ]
-    yield from COLUMNS.counted(len(columns), columns)
-    yield from DTYPE.counted(len(dtypes), dtypes)
+    yield from COLUMNS.lines(columns)
+    yield from DTYPE.lines(dtypes)
 
 
 def nulls(subject: AnySubject) -> Iterator[Finding]:
@@ -90,14 +84,14 @@ def empty_splits(subject: AnySubject) -> Iterator[Finding]:
     empty = [(kind, split) for kind, split, frame in _tables(subject) if frame.is_empty()]
     negatives = [f"{kind}/{split}" for kind, split in empty if kind is Kind.HARD_NEGATIVES]
     others = [f"{kind}/{split}" for kind, split in empty if kind is not Kind.HARD_NEGATIVES]
-    yield from EMPTY_SPLIT.counted(len(others), others)
-    yield from EMPTY_NEGATIVES.counted(len(negatives), negatives)
+    yield from EMPTY_SPLIT.lines(others)
+    yield from EMPTY_NEGATIVES.lines(negatives)
 
 
 def config_name(subject: AnySubject) -> Iterator[Finding]:
     """A hyphen in the name could make a config that ends in a kind mteb gives a meaning of its own."""
     if not _NAME.fullmatch(subject.spec.name):
-        yield from CONFIG_NAME.counted(1, [ascii(subject.spec.name)])
+        yield from CONFIG_NAME.lines([ascii(subject.spec.name)])
 
 
-RULES: tuple[AnyRule, ...] = (nulls, empty_splits, config_name)
+RULES: tuple[Rule, ...] = (nulls, empty_splits, config_name)

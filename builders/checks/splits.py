@@ -8,76 +8,62 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code, line
-from builders.checks.frames import keyed, stacked
-from builders.checks.model import Finding, Severity, Subject
+from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.subject import Pairs, keyed, stacked
 from builders.tables import Kind
 from builders.text.digest import digest
 
 RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 _FAR_OFF = 0.05
-MANY = 0.1
+_MANY = 0.1
 """Above this share of the test queries with a likeness elsewhere, the splits are not apart."""
 
-TWINS = Code(
+TWINS = error(
     "twins-across-splits",
-    Severity.ERROR,
     "groups whose queries lie in more than one split",
     "Deal whole groups: look at the config's `group_key` and its splits.tsv.",
 )
-COMMITTED = Code(
+COMMITTED = note(
     "twins-committed",
-    Severity.NOTE,
     "leak keys that lie in more than one split since an earlier version",
     "They stay where they were published; the next major version may deal them anew.",
 )
-MOVED = Code(
+MOVED = error(
     "split-moved",
-    Severity.ERROR,
     "queries that left the split they are committed to",
     "The committed splits.tsv is an input: give it to the build.",
 )
-RATIO = Code(
+RATIO = gate(
     "split-ratio",
-    Severity.GATE,
     "queries above their split's share",
     "Large groups or many removed queries do this: waive it, or deal anew with a major version.",
 )
-ALIKE = Code(
+ALIKE = note(
     "alike-across-splits",
-    Severity.NOTE,
     "test queries that differ from one of train or dev in little",
     "Read the examples: if they ask the same, the config's `leak_key` is too fine.",
 )
-MANY_ALIKE = Code(
+MANY_ALIKE = gate(
     "alike-across-splits-many",
-    Severity.GATE,
     "test queries that differ from one of train or dev in little",
     "Read the examples: if they ask the same, make the config's `leak_key` coarser, else waive it.",
 )
-CODES = (TWINS, COMMITTED, MOVED, RATIO, ALIKE, MANY_ALIKE)
 
 _BRACKETS = re.compile(r"[(\[{<][^()\[\]{}<>]{0,80}[)\]}>]")
 _SHORT_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])")
 
 
-def check(subject: Subject, committed: pl.DataFrame | None) -> Iterator[Finding]:
-    """Apply all rules on splits.
-
-    Args:
-        subject: The built config.
-        committed: ``_id`` str, ``group`` str (the key's hash), ``split`` str: the assignment of an earlier
-            version, None before the first.
-    """
+def check(subject: Pairs) -> Iterator[Finding]:
+    """Apply all rules on splits."""
     published = _grouped(subject)
-    earlier = published.clear() if committed is None else committed
+    earlier = published.clear() if subject.committed is None else subject.committed
     yield from _twins(published, earlier)
     yield from _alike(published)
     yield from _moved(published, earlier)
     yield from _ratio(published)
 
 
-def _grouped(subject: Subject) -> pl.DataFrame:
+def _grouped(subject: Pairs) -> pl.DataFrame:
     queries, spec = stacked(subject, Kind.QUERIES), subject.spec
     groups = keyed(keyed(queries["text"], spec.query_key), spec.relevance_key)
     leak = keyed(groups, spec.leak_key)
@@ -106,7 +92,7 @@ def _alike(published: pl.DataFrame) -> Iterator[Finding]:
     )
     found = alike.filter(pl.col("split") == "test").join(others, on="rough", suffix="_elsewhere")
     test = published.filter(pl.col("split") == "test").height
-    code = MANY_ALIKE if found.height > MANY * test else ALIKE
+    code = MANY_ALIKE if found.height > _MANY * test else ALIKE
     message = f"{found.height:,} of {test:,} test queries differ from one of train or dev in little"
     yield from code.rows(found, line("{}: {} | {}", "_id", "text", "text_elsewhere"), message=message)
 

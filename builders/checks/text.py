@@ -6,96 +6,74 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code, line
-from builders.checks.frames import encoded, keyed, stacked
-from builders.checks.model import Finding, Rule, Severity, Subject
+from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.subject import Pairs, Rule, keyed, stacked
 from builders.spec import PersonalKind
 from builders.tables import Kind
+from builders.text.merge import encoded_text
 
 LONG = 10_000
-MOST_MERGED = 0.001
+_MOST_MERGED = 0.001
 """Above this share of the queries, those that lost their meaning to the scrubber are a gate."""
 _UNFOLDED = r"^ | $|  |[\s--[ ]]|\p{Cc}"
 _INVISIBLE = r"[\u{ad}\u{200b}\u{2060}\u{202a}-\u{202e}\u{2066}-\u{2069}\u{feff}]"
 _ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
 
-EMPTY = Code(
+EMPTY = error(
     "text-empty",
-    Severity.ERROR,
     "queries or passages without text",
     "Drop them in the build, with a reason; a query whose key is empty has no text either.",
 )
-NOT_NORMALISED = Code(
+NOT_NORMALISED = error(
     "text-not-normalised",
-    Severity.ERROR,
     "texts that are not NFC, or hold unfolded white space or characters nobody sees",
     "Normalise after the last change to a text: composing and scrubbing can undo it.",
 )
-ENTITY = Code(
+ENTITY = note(
     "text-entity",
-    Severity.NOTE,
     "texts that still hold something like an HTML entity",
     "Entities are unescaped exactly once: look whether the upstream escaped these twice.",
 )
-TOO_LONG = Code(
+TOO_LONG = note(
     "text-long",
-    Severity.NOTE,
     f"texts of more than {LONG:,} characters",
     "An encoder reads only their beginning: look whether these are single passages.",
 )
-DUPLICATE_PASSAGE = Code(
+DUPLICATE_PASSAGE = error(
     "duplicate-passage",
-    Severity.ERROR,
     "passages that share their title and text with another",
     "Merge them and remap the qrels: else one twin counts as not relevant.",
 )
-DUPLICATE_QUERY = Code(
+DUPLICATE_QUERY = error(
     "duplicate-query",
-    Severity.ERROR,
     "queries that share their key with another",
     "Merge them and remap the qrels: look at the config's `query_key`.",
 )
-QUERY_IS_PASSAGE = Code(
+QUERY_IS_PASSAGE = note(
     "query-is-passage",
-    Severity.NOTE,
     "queries whose text is the whole text of a passage",
     "Such queries are found by string comparison: say so in the card.",
 )
-PERSONAL = Code(
+PERSONAL = error(
     "personal-data",
-    Severity.ERROR,
     "places that look like personal data",
     "Scrub after the last change to a text; `mteb-de scrub` shows the places of a file.",
 )
-MERGED = Code(
+MERGED = note(
     "titles-merged",
-    Severity.NOTE,
     "queries that scrubbing made of titles of different occupations",
     "Nothing to do where a contact was replaced; else look whether the scrubber took a trade for a name.",
 )
-MERGED_UNCUED = Code(
+MERGED_UNCUED = gate(
     "titles-merged-uncued",
-    Severity.GATE,
     "queries that scrubbing made of titles of different occupations, without a contact cue",
     "The scrubber took a trade, a brand or a code for a name, plate or number: make its rule stricter.",
-)
-CODES = (
-    EMPTY,
-    NOT_NORMALISED,
-    ENTITY,
-    TOO_LONG,
-    DUPLICATE_PASSAGE,
-    DUPLICATE_QUERY,
-    QUERY_IS_PASSAGE,
-    PERSONAL,
-    MERGED,
-    MERGED_UNCUED,
 )
 
 _WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
 
 
-def _texts(subject: Subject) -> pl.DataFrame:
+def _texts(subject: Pairs) -> pl.DataFrame:
     """Every published text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``."""
     corpus, queries = stacked(subject, Kind.CORPUS), stacked(subject, Kind.QUERIES)
     parts = ((corpus, "corpus", "title"), (corpus, "corpus", "text"), (queries, "queries", "text"))
@@ -105,12 +83,12 @@ def _texts(subject: Subject) -> pl.DataFrame:
     )
 
 
-def _queries(subject: Subject) -> pl.DataFrame:
+def _queries(subject: Pairs) -> pl.DataFrame:
     queries = stacked(subject, Kind.QUERIES)
     return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
 
 
-def empty(subject: Subject) -> Iterator[Finding]:
+def empty(subject: Pairs) -> Iterator[Finding]:
     """Every query and passage has text, and every query a key; a title may be empty."""
     texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
     keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
@@ -120,18 +98,13 @@ def empty(subject: Subject) -> Iterator[Finding]:
     yield from EMPTY.rows(pl.concat([texts, keyless]), _WHERE)
 
 
-def normalised(subject: Subject) -> Iterator[Finding]:
-    """Texts are NFC, with single spaces between words, without controls and invisible characters."""
-    yield from unnormalised(_texts(subject))
+def form(subject: Pairs) -> Iterator[Finding]:
+    """Texts are normalised, without entities, and not very long."""
+    yield from malformed(_texts(subject))
 
 
-def looks(subject: Subject) -> Iterator[Finding]:
-    """What may be right, but deserves a look."""
-    yield from curious(_texts(subject))
-
-
-def unnormalised(texts: pl.DataFrame) -> Iterator[Finding]:
-    """Report texts that are not normalised.
+def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
+    """Report texts that are not normalised, hold entities, or are very long.
 
     Args:
         texts: ``table``, ``split``, ``id``, ``field``, ``text`` str.
@@ -139,20 +112,17 @@ def unnormalised(texts: pl.DataFrame) -> Iterator[Finding]:
     text = pl.col("text")
     unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
     yield from NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
-
-
-def curious(texts: pl.DataFrame) -> Iterator[Finding]:
-    """Report texts with entities and very long ones, out of a frame as for `unnormalised`."""
-    yield from ENTITY.rows(texts.filter(pl.col("text").str.contains(_ENTITY)), _WHERE)
-    measured = texts.with_columns(length=pl.col("text").str.len_chars()).filter(pl.col("length") > LONG)
+    yield from ENTITY.rows(texts.filter(text.str.contains(_ENTITY)), _WHERE)
+    measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > LONG)
     yield from TOO_LONG.rows(
         measured, line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
     )
 
 
-def duplicates(subject: Subject) -> Iterator[Finding]:
+def duplicates(subject: Pairs) -> Iterator[Finding]:
     """A text is one passage, a key is one query, whatever the split."""
-    corpus = stacked(subject, Kind.CORPUS).with_columns(encoded=encoded())
+    corpus = stacked(subject, Kind.CORPUS)
+    corpus = corpus.with_columns(encoded=encoded_text(corpus))
     twins = corpus.filter(pl.col("encoded").is_duplicated())
     yield from DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "_id", "encoded"))
     queries = _queries(subject)
@@ -163,7 +133,7 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
     yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "_id", "text"))
 
 
-def personal(subject: Subject) -> Iterator[Finding]:
+def personal(subject: Pairs) -> Iterator[Finding]:
     """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
     titles = (pl.col("table") == "queries") & subject.spec.titles
     yield from unscrubbed(_texts(subject), subject.spec.personal, titles)
@@ -172,20 +142,20 @@ def personal(subject: Subject) -> Iterator[Finding]:
 def unscrubbed(
     texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr | None = None
 ) -> Iterator[Finding]:
-    """Report what the scrubber would still replace, out of a frame as for `unnormalised`.
+    """Report what the scrubber would still replace, out of a frame as for `malformed`.
 
     Args:
         texts: The texts.
-        kinds: What is replaced.
-        titles: Which of them are titles of jobs; None for none.
+        kinds: The personal data that is replaced.
+        titles: The rows that are titles of jobs; None for none.
     """
     if not kinds:
         return
     titles = pl.lit(value=False) if titles is None else titles
     texts = texts.drop_nulls("text")
     parts = (_unscrubbed(texts.filter(titles == flag), kinds, titles=flag) for flag in (True, False))
-    where = line("{}/{} {} {}: {} at {}-{} ({})", *_PLACE)
-    yield from PERSONAL.rows(pl.concat(parts), where)
+    where = ("table", "split", "id", "field", "kind", "start", "end", "rule")
+    yield from PERSONAL.rows(pl.concat(parts), line("{}/{} {} {}: {} at {}-{} ({})", *where))
 
 
 def _unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool) -> pl.DataFrame:
@@ -197,14 +167,14 @@ def _unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles:
     return places.join(texts, on="row", maintain_order="left")
 
 
-def merged(subject: Subject) -> Iterator[Finding]:
+def merged(subject: Pairs) -> Iterator[Finding]:
     """Scrubbing makes titles one query only where they differed in a contact; others are few."""
     if subject.scrub_merges is None:
         return
     queries = stacked(subject, Kind.QUERIES)
     found = subject.scrub_merges.join(queries, left_on="query-id", right_on="_id")
     uncued = found.filter(~pl.col("cue"))
-    many = uncued.height > MOST_MERGED * queries.height
+    many = uncued.height > _MOST_MERGED * queries.height
     example = line("{}: {}, of {} titles", "query-id", "text", "titles")
     if many:
         share = f"{MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
@@ -214,6 +184,4 @@ def merged(subject: Subject) -> Iterator[Finding]:
     yield from MERGED.rows(noted, example, message=told)
 
 
-_PLACE = ("table", "split", "id", "field", "kind", "start", "end", "rule")
-
-RULES: tuple[Rule, ...] = (empty, normalised, looks, duplicates, personal, merged)
+RULES: tuple[Rule, ...] = (empty, form, duplicates, personal, merged)

@@ -26,7 +26,7 @@ def command(dist: Path, locks: Path | None, as_json: bool) -> None:
     Exit codes: 0 no error; 1 a rule found an error; 2 the tree cannot be read.
     """
     from builders.checks import check_tree
-    from builders.checks.model import Severity
+    from builders.checks.finding import Severity
     from builders.lock.committed import FOLDER
 
     findings = check_tree(dist, configs=locks or FOLDER)

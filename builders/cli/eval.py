@@ -15,7 +15,7 @@ from builders.errors import Refused, StorageError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from builders.checks.model import Finding
+    from builders.checks.finding import Finding
     from builders.evaluation.compare import Compared
     from builders.evaluation.places import TextFolder
     from builders.evaluation.report import ReportContent

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from builders.checks.negatives import LEAST_YIELD
 from builders.describe.dataset import HUB_TYPES, Dataset
 from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
@@ -18,9 +19,6 @@ from builders.prepare.reasons import ROWS
 from builders.printable import share
 from builders.spec import PersonalKind, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind
-
-LOW_YIELD = 0.5
-"""Below this share of queries with a hard negative, the card says so before anything else."""
 
 _DROPS = {
     "positive": "a labelled positive",
@@ -66,7 +64,7 @@ class Yield:
     @property
     def low(self) -> bool:
         """Whether fewer than half of the queries have one."""
-        return self.some < LOW_YIELD * self.queries
+        return self.some < LEAST_YIELD * self.queries
 
 
 def yield_of(dataset: Dataset) -> Yield | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.checks.model import Subject
-from builders.checks.tree import read_built
+from builders import built
+from builders.checks.subject import AnySubject, subject_of
 from builders.errors import StorageError, UsageError
 from builders.spec import Retrieval
 from builders.tables import SORT_KEYS, SPLITS, Kind, config_name
@@ -76,10 +76,10 @@ def read_judged(out: Path, spec: Retrieval, split: str) -> Judged:
         UsageError: There is no such split.
         StorageError: The config has no lock there, or a table is missing or cannot be read.
     """
-    return judged_of(read_built(out, spec), split)
+    return judged_of(subject_of(built.read_built(out, spec)), split)
 
 
-def judged_of(subject: Subject, split: str) -> Judged:
+def judged_of(subject: AnySubject, split: str) -> Judged:
     """Take a split out of a config that was read; see `read_judged`.
 
     Raises:
@@ -104,7 +104,7 @@ def judged_of(subject: Subject, split: str) -> Judged:
     )
 
 
-def _stacked(subject: Subject, kind: Kind, splits: tuple[str, ...]) -> pl.DataFrame:
+def _stacked(subject: AnySubject, kind: Kind, splits: tuple[str, ...]) -> pl.DataFrame:
     tables: Mapping[str, pl.DataFrame] = subject.tables.get(kind, {})
     for split in splits:
         if split not in tables:

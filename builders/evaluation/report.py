@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from builders import files
-from builders.checks.model import Finding
+from builders.checks.finding import Finding
 from builders.describe.markdown import escape
 from builders.describe.markdown import table as markdown_table
 from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks

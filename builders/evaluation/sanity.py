@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from builders.checks.findings import Code, ordered
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Code, Finding, Severity, ordered
 from builders.evaluation.candidates import BM25
 from builders.evaluation.model import ClusteringResult, Result, RetrievalResult
 from builders.printable import label

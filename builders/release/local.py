@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from builders import checks
-from builders.checks.model import Severity
+from builders.checks.finding import Severity
 from builders.errors import Refused, StorageError
 from builders.printable import listed, printable
 from builders.release.model import Plan, RemoteFile

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from builders.checks import run_clustering
+from builders.checks import run
 from builders.checks.clustering import figures
-from builders.checks.model import ClusteringSubject, Finding, Severity
+from builders.checks.finding import Finding, Severity
+from builders.checks.subject import Sets, Subject
 from builders.lock.lock import Funnel
 from builders.spec import CONTACT, Clustering, Documents, Files, PublishedSets, Sampled, TextFigures, Within
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 
-Change = Callable[[ClusteringSubject], ClusteringSubject]
+Change = Callable[[Sets], Sets]
 
 _PLANTS = {
     "Beete": ("Tomate", "Bohne", "Gurke", "Kürbis"),
@@ -76,7 +77,7 @@ class Plant:
     recounted: bool = True
 
 
-def healthy() -> ClusteringSubject:
+def healthy() -> Sets:
     """Return a subject without a finding."""
     everything = [plant for plants in _PLANTS.values() for plant in plants]
     genre = {plant: genre for genre, plants in _PLANTS.items() for plant in plants}
@@ -100,22 +101,22 @@ def healthy() -> ClusteringSubject:
         for variant, kind in CLUSTERING.items()
     }
     funnel = Funnel(table="documents", read=11, dropped={"no_text": 3}, out=8)
-    return recount(ClusteringSubject(SPEC, tables, (funnel,), None, upstream=False))
+    return recount(Subject(SPEC, tables, (funnel,)))
 
 
 def text(variant: str, plant: str) -> str:
     return f"Die {plant}" if variant == "s2s" else f"Die {plant} wächst im Garten."
 
 
-def recount(subject: ClusteringSubject) -> ClusteringSubject:
+def recount(subject: Sets) -> Sets:
     """Give a subject the figures that its tables have."""
-    return replace(subject, figures=figures(subject))
+    return replace(subject, clustering=figures(subject))
 
 
 def put(variant: str, number: int, **columns: object) -> Change:
     """Set columns of one set, counted from 1, in one variant or in "both"."""
 
-    def change(subject: ClusteringSubject) -> ClusteringSubject:
+    def change(subject: Sets) -> Sets:
         tables = dict(subject.tables)
         for name, kind in CLUSTERING.items():
             if variant in {name, "both"}:
@@ -131,7 +132,7 @@ def put(variant: str, number: int, **columns: object) -> Change:
 def put_text(number: int, row: int, title: str | None = None, body: str = "wächst im Garten.") -> Change:
     """Set one document of one set, both counted from 1, in both variants."""
 
-    def change(subject: ClusteringSubject) -> ClusteringSubject:
+    def change(subject: Sets) -> Sets:
         titles = subject.tables[Kind.CLUSTERING_S2S]["test"]["sentences"][number - 1].to_list()
         texts = subject.tables[Kind.CLUSTERING_P2P]["test"]["sentences"][number - 1].to_list()
         titles[row - 1] = titles[row - 1] if title is None else title
@@ -151,16 +152,16 @@ def keep(*numbers: int) -> Change:
     """Keep these sets only, counted from 1, in this order."""
     rows = [number - 1 for number in numbers]
 
-    def change(subject: ClusteringSubject) -> ClusteringSubject:
+    def change(subject: Sets) -> Sets:
         tables = {kind: {"test": splits["test"][rows]} for kind, splits in subject.tables.items()}
         return replace(subject, tables=tables)
 
     return change
 
 
-def found(subject: ClusteringSubject) -> dict[str, Finding]:
+def found(subject: Sets) -> dict[str, Finding]:
     """Run all rules; a code is reported once at most."""
-    findings = run_clustering(subject)
+    findings = run(subject)
     by_code = {finding.code: finding for finding in findings}
     assert len(by_code) == len(findings)
     return by_code

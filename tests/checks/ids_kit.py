@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from builders.checks import run_ids
-from builders.checks.model import Finding, IdsSubject, Severity
-from builders.checks.submissions import SMALL, figures
+from builders.checks import run
+from builders.checks.finding import Finding, Severity
+from builders.checks.reddit_ids import SMALL, figures
+from builders.checks.subject import IdSets, Subject
 from builders.lock.lock import Funnel
 from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
 from builders.tables import SCHEMAS, Kind
 
-Change = Callable[[IdsSubject], IdsSubject]
+Change = Callable[[IdSets], IdSets]
 
 LABELS = ("Beete", "Kompost", "Teich")
 IDS = {label: [f"{label.lower()[:2]}{number:04}" for number in range(SMALL)] for label in LABELS}
@@ -51,7 +52,7 @@ class Plant:
     recounted: bool = True
 
 
-def healthy() -> IdsSubject:
+def healthy() -> IdSets:
     """Return a subject without a finding."""
     sets = [_set("Beete", "Kompost", "Teich"), _set("Teich", "Beete")]
     table = pl.DataFrame(sets, schema=pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]), orient="row")
@@ -69,22 +70,22 @@ def healthy() -> IdsSubject:
         out=3 * SMALL,
     )
     tables = {Kind.CLUSTERING_IDS: {"test": table}}
-    return recount(IdsSubject(SPEC, tables, (funnel,), None, ledger))
+    return recount(Subject(SPEC, tables, (funnel,), statuses=ledger))
 
 
 def _set(*labels: str) -> tuple[list[str], list[str]]:
     return [one for label in labels for one in IDS[label]], [label for label in labels for _ in IDS[label]]
 
 
-def recount(subject: IdsSubject) -> IdsSubject:
+def recount(subject: IdSets) -> IdSets:
     """Give a subject the figures that its table has."""
-    return replace(subject, figures=figures(subject))
+    return replace(subject, clustering=figures(subject))
 
 
 def put(number: int, **columns: Callable[[list[str]], list[str | None]]) -> Change:
     """Change columns of one set, counted from 1."""
 
-    def change(subject: IdsSubject) -> IdsSubject:
+    def change(subject: IdSets) -> IdSets:
         frame = subject.tables[Kind.CLUSTERING_IDS]["test"]
         rows = frame.to_dicts()
         for name, edit in columns.items():
@@ -94,13 +95,13 @@ def put(number: int, **columns: Callable[[list[str]], list[str | None]]) -> Chan
     return change
 
 
-def with_table(subject: IdsSubject, frame: pl.DataFrame) -> IdsSubject:
+def with_table(subject: IdSets, frame: pl.DataFrame) -> IdSets:
     return replace(subject, tables={Kind.CLUSTERING_IDS: {"test": frame}})
 
 
-def found(subject: IdsSubject) -> dict[str, Finding]:
+def found(subject: IdSets) -> dict[str, Finding]:
     """Run all rules; a code is reported once at most."""
-    findings = run_ids(subject)
+    findings = run(subject)
     by_code = {finding.code: finding for finding in findings}
     assert len(by_code) == len(findings)
     return by_code

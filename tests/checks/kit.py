@@ -13,7 +13,8 @@ from hypothesis import settings
 
 from builders import files
 from builders.checks import run
-from builders.checks.model import Finding, Severity, Subject
+from builders.checks.finding import Finding, Severity
+from builders.checks.subject import Pairs, Subject
 from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, work_folder, write_manifest
 from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import SCHEMAS, Kind, Table, encode, frame_bytes
@@ -21,7 +22,7 @@ from builders.tables import SCHEMAS, Kind, Table, encode, frame_bytes
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
 
-Change = Callable[[Subject], Subject]
+Change = Callable[[Pairs], Pairs]
 Negative = tuple[str, str, int, float, float]
 
 _PASSAGES = {
@@ -114,7 +115,7 @@ class Plant:
     recounted: bool = True
 
 
-def healthy() -> Subject:
+def healthy() -> Pairs:
     """Return a subject without a finding."""
     corpus = pl.DataFrame(
         [(passage, title, text) for passage, (title, text) in _PASSAGES.items()],
@@ -131,7 +132,7 @@ def healthy() -> Subject:
         Kind.HARD_NEGATIVES: _by_split(negatives, "query-id"),
     }
     undecided = pl.DataFrame({"query-id": ["q02"], "corpus-id": ["d03"]})
-    return recount(Subject(SPEC, tables, undecided, (), None))
+    return recount(Subject(SPEC, tables, (), undecided=undecided))
 
 
 def _frame(
@@ -147,7 +148,7 @@ def _by_split(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
     }
 
 
-def recount(subject: Subject) -> Subject:
+def recount(subject: Pairs) -> Pairs:
     """Give a subject the funnels and the mining report that its tables have."""
     queries = [row for frame in subject.tables[Kind.QUERIES].values() for row in frame["_id"]]
     rows = {
@@ -184,13 +185,13 @@ def recount(subject: Subject) -> Subject:
     return replace(subject, funnels=funnels, mining=mining)
 
 
-def table(subject: Subject, where: str) -> pl.DataFrame:
+def table(subject: Pairs, where: str) -> pl.DataFrame:
     """Return the frame at "qrels/train"."""
     kind, split = where.split("/")
     return subject.tables[Kind(kind)][split]
 
 
-def with_table(subject: Subject, where: str, frame: pl.DataFrame | None) -> Subject:
+def with_table(subject: Pairs, where: str, frame: pl.DataFrame | None) -> Pairs:
     """Put a frame at "qrels/train", or take the one there away."""
     name, split = where.split("/")
     kind = Kind(name)
@@ -228,7 +229,7 @@ def remove(where: str, row: str) -> Change:
 def chain(*changes: Change) -> Change:
     """Apply changes one after the other."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         for each in changes:
             subject = each(subject)
         return subject
@@ -244,7 +245,7 @@ def respec(**fields: Any) -> Change:
 def recipe(**fields: Any) -> Change:
     """Change the recipe of config and lock alike."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         changed = replace(Recipe(), **fields)
         assert subject.mining is not None
         mining = subject.mining.model_copy(update={"recipe": asdict(changed)})
@@ -254,9 +255,9 @@ def recipe(**fields: Any) -> Change:
     return change
 
 
-def found(subject: Subject, *, committed: pl.DataFrame | None = None) -> dict[str, Finding]:
+def found(subject: Pairs, *, committed: pl.DataFrame | None = None) -> dict[str, Finding]:
     """Run all rules; a code is reported once at most."""
-    findings = run(subject, committed=committed)
+    findings = run(replace(subject, committed=committed))
     by_code = {finding.code: finding for finding in findings}
     assert len(by_code) == len(findings)
     return by_code
@@ -283,7 +284,7 @@ def assert_found(plant: Plant) -> None:
     assert finding.message and finding.hint and len(finding.examples) <= 5
 
 
-def lock_of(subject: Subject, tables: list[Table]) -> Lock:
+def lock_of(subject: Pairs, tables: list[Table]) -> Lock:
     """Return a lock as a build would write it."""
     return Lock(
         config=subject.spec.name,
@@ -301,7 +302,7 @@ def lock_of(subject: Subject, tables: list[Table]) -> Lock:
     )
 
 
-def tables_of(subject: Subject) -> list[Table]:
+def tables_of(subject: Pairs) -> list[Table]:
     """Return the published tables."""
     name = subject.spec.name
     return [
@@ -311,7 +312,7 @@ def tables_of(subject: Subject) -> list[Table]:
     ]
 
 
-def write_tree(out: Path, subject: Subject) -> None:
+def write_tree(out: Path, subject: Pairs) -> None:
     """Write a subject as a build would."""
     tables = tables_of(subject)
     for each in tables:

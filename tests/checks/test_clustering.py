@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from builders import files
-from builders.checks import apply_waivers, check_tree, read_subject
-from builders.checks.model import ClusteringSubject, Severity
-from builders.errors import UsageError
+from builders.checks import apply_waivers, check_tree
+from builders.checks.finding import Severity
+from builders.checks.subject import Sets
 from builders.lock.lock import Lock, work_folder, write_manifest
 from builders.spec import Waiver
 from builders.tables import Kind, Table, encode
@@ -31,7 +31,7 @@ TEXTS = [f"{title} wächst im Garten." for title in TITLES]
 MIXED = ["Hülse", "Frucht", "Hülse", "Beete", "Obst", "Strauch"]
 
 
-def without_p2p(subject: ClusteringSubject) -> ClusteringSubject:
+def without_p2p(subject: Sets) -> Sets:
     return replace(subject, tables={Kind.CLUSTERING_S2S: subject.tables[Kind.CLUSTERING_S2S]})
 
 
@@ -115,7 +115,7 @@ def test_examples_of_personal_data_do_not_repeat_it() -> None:
 
 
 def test_a_lock_without_figures_is_told() -> None:
-    assert set(found(replace(healthy(), figures=None))) == {"set-figures"}
+    assert set(found(replace(healthy(), clustering=None))) == {"set-figures"}
 
 
 def test_a_waiver_covers_what_could_not_be_read() -> None:
@@ -125,14 +125,14 @@ def test_a_waiver_covers_what_could_not_be_read() -> None:
     assert finding.waived == waiver.reason
 
 
-def lay_out(out: Path, subject: ClusteringSubject) -> None:
+def lay_out(out: Path, subject: Sets) -> None:
     tables = [Table(SPEC.name, kind, "test", splits["test"]) for kind, splits in subject.tables.items()]
     encoded = {table.path: encode(table) for table in tables}
     for path, (data, _) in encoded.items():
         files.write_bytes(out / SPEC.release / path, data)
     lock = Lock(
         config=SPEC.name, release=SPEC.release, licence=SPEC.licence, sources=(), parameters={"limit": 3},
-        tools={}, funnels=subject.funnels, splits={}, facts={}, personal={}, clustering=subject.figures,
+        tools={}, funnels=subject.funnels, splits={}, facts={}, personal={}, clustering=subject.clustering,
         files=tuple(sorted((file for _, file in encoded.values()), key=lambda file: file.path)),
     )  # fmt: skip
     files.write_json(work_folder(out, SPEC.name) / "lock.json", lock.model_dump(mode="json"))
@@ -150,12 +150,7 @@ def test_a_tree_that_was_changed_is_told(tmp_path: Path) -> None:
     assert codes == {"set-one-label", "set-figures"}
 
 
-def test_a_subject_is_read_by_the_name_of_its_config(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown config"):
-        read_subject(tmp_path, SPEC.name)
-
-
-def of_upstream(**changes: object) -> ClusteringSubject:
+def of_upstream(**changes: object) -> Sets:
     """The healthy subject, as if all of the real upstream had been built."""
     known = replace(KNOWN, **changes)  # type: ignore[arg-type]
     return replace(healthy(), spec=replace(SPEC, published=known), upstream=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders import describe, files
-from builders.checks.described import check_described
-from builders.checks.model import Severity
+from builders.checks.finding import Severity
+from builders.checks.release import _card_and_croissant
 from tests.describe.kit import RELEASE, TARGET, Built, build
 
 Change = Callable[[str], str]
@@ -62,7 +62,7 @@ def rendered(tmp_path: Path) -> Built:
 
 def test_what_is_rendered_agrees(rendered: Built) -> None:
     locks = {lock.config: lock for lock in rendered.locks}
-    assert list(check_described(rendered.root, locks)) == []
+    assert list(_card_and_croissant(rendered.root, locks)) == []
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant[0]}-{plant[2]}")
@@ -70,11 +70,11 @@ def test_a_planted_difference_is_found(rendered: Built, plant: tuple[str, str, s
     code, name, example, change = plant
     path = rendered.root / name
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
-    (finding,) = check_described(rendered.root, {lock.config: lock for lock in rendered.locks})
+    (finding,) = _card_and_croissant(rendered.root, {lock.config: lock for lock in rendered.locks})
     assert (finding.code, finding.severity) == (code, Severity.ERROR)
     assert any(example in shown for shown in finding.examples), finding.examples
 
 
 def test_before_a_plan_there_is_nothing_to_compare(tmp_path: Path) -> None:
     built = build(tmp_path)
-    assert list(check_described(tmp_path, {lock.config: lock for lock in built.locks})) == []
+    assert list(_card_and_croissant(tmp_path, {lock.config: lock for lock in built.locks})) == []

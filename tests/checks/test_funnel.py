@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.checks import funnel
-from builders.checks.model import Severity, Subject
+from builders.checks.finding import Severity
+from builders.checks.subject import Pairs
 from builders.lock.lock import Funnel
 from tests.checks.kit import Change, Plant, assert_found, found, healthy, respec, unhurried
 
@@ -18,7 +19,7 @@ ERROR = Severity.ERROR
 def funnels(*changed: Funnel, rows: str = "table") -> Change:
     """Replace the funnels of the same tables, or add them."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         by_table = {each.table: each for each in (*subject.funnels, *changed)}
         return respec(rows=rows)(replace(subject, funnels=tuple(by_table.values())))
 
@@ -29,7 +30,7 @@ def made(table: str, read: int, out: int, merged: int = 0, **dropped: int) -> Fu
     return Funnel(table=table, read=read, dropped=dropped, merged=merged, out=out)
 
 
-def followed(subject: Subject, *, published: int, undecided: int, **dropped: int) -> Subject:
+def followed(subject: Pairs, *, published: int, undecided: int, **dropped: int) -> Pairs:
     """One posting for each query and its passage, one twice, one undecided, one without a positive."""
     twelve = [(f"p{n:02}", f"q{n:02}", f"d{n:02}") for n in range(1, 11)]
     rows = [*twelve, ("p11", "q01", "d01"), ("p12", "q02", "d03"), ("p13", "q99", "d01")]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from builders.checks.model import Severity, Subject
+from builders.checks.finding import Severity
+from builders.checks.subject import Pairs
 from tests.checks.kit import (
     Plant,
     append,
@@ -75,7 +76,7 @@ def test_a_planted_fault_is_found(plant: Plant) -> None:
     assert_found(plant)
 
 
-def derived(subject: Subject) -> Subject:
+def derived(subject: Pairs) -> Pairs:
     """Give the kit ids that follow from its texts."""
 
     def name(prefix: str, text: str) -> str:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from builders.checks import negatives
-from builders.checks.model import Severity, Subject
+from builders.checks.finding import Severity
+from builders.checks.subject import Pairs
 from builders.mining.mine import mine
 from builders.spec import Recipe
 from builders.tables import SPLITS
@@ -40,7 +41,7 @@ TRAIN = "hard_negatives/train"
 def report(**figures: Any) -> Change:
     """Change figures of the mining report."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         assert subject.mining is not None
         changed = {**subject.mining.report, **figures}
         return replace(subject, mining=subject.mining.model_copy(update={"report": changed}))
@@ -51,7 +52,7 @@ def report(**figures: Any) -> Change:
 def locked(**fields: Any) -> Change:
     """Change the lock's recipe, and not the config's."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         assert subject.mining is not None
         changed = {**subject.mining.recipe, **fields}
         return replace(subject, mining=subject.mining.model_copy(update={"recipe": changed}))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.checks.model import Severity
+from builders.checks.finding import Severity
 from tests.checks.kit import (
     Plant,
     append,

@@ -9,7 +9,7 @@ import pytest
 
 from builders import files
 from builders.checks import check_release
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, Severity
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
 from tests.checks.kit import healthy, respec, write_lock, write_tree

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from builders.checks.model import Severity, Subject
-from builders.checks.tree import read_built
+from builders.built import read_built
+from builders.checks.finding import Severity
+from builders.checks.subject import Pairs, subject_of
 from builders.errors import StorageError
 from builders.files import write_bytes
 from builders.lock.lock import work_folder
@@ -42,7 +43,7 @@ TRAIN = "hard_negatives/train"
 def on_scale(**fields: object) -> Change:
     """Measure on each query's scale: mean 0.5, deviation 0.1; half of the passages are of a class."""
 
-    def change(subject: Subject) -> Subject:
+    def change(subject: Pairs) -> Pairs:
         queries = pl.concat([table(subject, f"queries/{split}") for split in SPLITS])
         scale = queries.select(pl.col("_id").alias("query-id"), mean=0.5, deviation=0.1)
         classes = pl.DataFrame(
@@ -68,7 +69,7 @@ def of_q08(passage: str, rank: int = 2, score: float = 0.7, positive: float = 0.
     return append(TRAIN, ("q08", passage, rank, score, positive))
 
 
-def without_q09(subject: Subject) -> Subject:
+def without_q09(subject: Pairs) -> Pairs:
     assert subject.scale is not None
     return replace(subject, scale=subject.scale.filter(pl.col("query-id") != "q09"))
 
@@ -141,7 +142,7 @@ def test_a_recipe_that_was_asked_for_by_name_is_a_gate_and_a_changed_one_an_erro
     subject = on_scale()(healthy())
     assert subject.mining is not None
 
-    def mined_by(chosen: Recipe) -> Subject:
+    def mined_by(chosen: Recipe) -> Pairs:
         assert subject.mining is not None
         mining = subject.mining.model_copy(update={"recipe": asdict(chosen)})
         return replace(subject, mining=mining, spec=SPEC)
@@ -160,15 +161,15 @@ def test_a_recipe_that_was_asked_for_by_name_is_a_gate_and_a_changed_one_an_erro
 def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
     subject = on_scale()(healthy())
     write_tree(tmp_path, subject)
-    assert found(read_built(tmp_path, subject.spec))["scale-unknown"].count == 2
+    assert found(subject_of(read_built(tmp_path, subject.spec)))["scale-unknown"].count == 2
     work = work_folder(tmp_path, subject.spec.name)
     assert subject.scale is not None and subject.classes is not None
     write_bytes(work / "scale.parquet", frame_bytes(subject.scale))
     write_bytes(work / "classes.parquet", frame_bytes(subject.classes))
-    assert found(read_built(tmp_path, subject.spec)) == {}
+    assert found(subject_of(read_built(tmp_path, subject.spec))) == {}
     write_bytes(work / "scale.parquet", frame_bytes(subject.scale.cast({"mean": pl.String})))
     with pytest.raises(StorageError, match="no column 'mean' of numbers"):
-        read_built(tmp_path, subject.spec)
+        subject_of(read_built(tmp_path, subject.spec))
 
 
 @unhurried

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from builders.checks.model import Severity
+from builders.checks.finding import Severity
 from builders.tables import Kind
 from tests.checks.kit import (
     Plant,

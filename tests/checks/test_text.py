@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builders.checks.model import Severity
+from builders.checks.finding import Severity
 from builders.checks.text import LONG
 from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import ALL_KINDS, PersonalKind

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.checks import apply_waivers
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, Severity
 from builders.spec import Waiver
 from tests.checks.kit import unhurried
 

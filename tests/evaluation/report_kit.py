@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from builders.checks.model import Finding, Severity
+from builders.checks.finding import Finding, Severity
 from builders.evaluation.compare import Compared
 from builders.evaluation.figures import ConfigFigures, clustering_figures, retrieval_figures
 from builders.evaluation.model import (

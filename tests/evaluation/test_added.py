@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from builders.build.order import Options, build
-from builders.checks.model import Severity
-from builders.checks.tree import check_tree
+from builders.checks import check_tree
+from builders.checks.finding import Severity
 from builders.cli.output import Lines
 from builders.describe import Target, render, templates
 from builders.encoders import Role, encode_cached

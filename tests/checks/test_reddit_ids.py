@@ -8,8 +8,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from builders.checks.model import IdsSubject, Severity
-from builders.lock.lock import ClusteringFigures, TextLengths
+from builders.checks.finding import Severity
+from builders.checks.subject import IdSets
+from builders.lock.lock import TextLengths
 from builders.tables import Kind
 from tests.checks.ids_kit import IDS, Change, Plant, found, healthy, put, recount, with_table
 
@@ -25,63 +26,63 @@ def first(value: str | None) -> Change:
 def every(old: str, new: str) -> Change:
     """Rename a label in both sets and in the ledger."""
 
-    def change(subject: IdsSubject) -> IdsSubject:
+    def change(subject: IdSets) -> IdSets:
         renamed = subject
         for number in (1, 2):
             rename = put(number, labels=lambda labels: [new if one == old else one for one in labels])
             renamed = rename(renamed)
-        assert renamed.ledger is not None
-        return replace(renamed, ledger=renamed.ledger.with_columns(pl.col("subreddit").replace(old, new)))
+        assert renamed.statuses is not None
+        return replace(renamed, statuses=renamed.statuses.with_columns(pl.col("subreddit").replace(old, new)))
 
     return change
 
 
-def without_ledger(subject: IdsSubject) -> IdsSubject:
-    return replace(subject, ledger=None)
+def without_ledger(subject: IdSets) -> IdSets:
+    return replace(subject, statuses=None)
 
 
-def forgotten(subject: IdsSubject) -> IdsSubject:
+def forgotten(subject: IdSets) -> IdSets:
     """The ledger says that one of the published submissions is deleted."""
-    assert subject.ledger is not None
+    assert subject.statuses is not None
     gone = pl.when(pl.col("id") == IDS["Beete"][3]).then(pl.lit("deleted")).otherwise("status")
-    return replace(subject, ledger=subject.ledger.with_columns(status=gone))
+    return replace(subject, statuses=subject.statuses.with_columns(status=gone))
 
 
 def _always(values: list[str]) -> Callable[[list[str]], list[str | None]]:
     return lambda _: list(values)
 
 
-def shrunk(subject: IdsSubject) -> IdsSubject:
+def shrunk(subject: IdSets) -> IdSets:
     """One subreddit has one submission less, in the table and in the ledger."""
     name = IDS["Teich"][-1]
     keep = [one for one in IDS["Teich"] if one != name]
-    assert subject.ledger is not None
+    assert subject.statuses is not None
     for number, labels in ((1, ("Beete", "Kompost", "Teich")), (2, ("Teich", "Beete"))):
         ids = [one for label in labels for one in (keep if label == "Teich" else IDS[label])]
         of = [label for label in labels for _ in (keep if label == "Teich" else IDS[label])]
         subject = put(number, submission_ids=_always(ids), labels=_always(of))(subject)
-    assert subject.ledger is not None
-    return replace(subject, ledger=subject.ledger.filter(pl.col("id") != name))
+    assert subject.statuses is not None
+    return replace(subject, statuses=subject.statuses.filter(pl.col("id") != name))
 
 
 def missing(count: int) -> Change:
     """So many more ids are missing, beside the 300 that are there, one deleted and one missing."""
 
-    def change(subject: IdsSubject) -> IdsSubject:
-        assert subject.ledger is not None
+    def change(subject: IdSets) -> IdSets:
+        assert subject.statuses is not None
         more = [(f"leer{number:03}", "missing", "") for number in range(count)]
-        frame = pl.DataFrame(more, schema=subject.ledger.schema, orient="row")
-        return replace(subject, ledger=pl.concat([subject.ledger, frame]))
+        frame = pl.DataFrame(more, schema=subject.statuses.schema, orient="row")
+        return replace(subject, statuses=pl.concat([subject.statuses, frame]))
 
     return change
 
 
-def with_text(subject: IdsSubject) -> IdsSubject:
+def with_text(subject: IdSets) -> IdSets:
     frame = subject.tables[Kind.CLUSTERING_IDS]["test"]
     return with_table(subject, frame.with_columns(sentences=pl.col("submission_ids")))
 
 
-def third_set(subject: IdsSubject) -> IdsSubject:
+def third_set(subject: IdSets) -> IdSets:
     frame = subject.tables[Kind.CLUSTERING_IDS]["test"]
     return with_table(subject, pl.concat([frame, frame[:1]]))
 
@@ -113,15 +114,18 @@ PLANTS = [
         2, submission_ids=lambda ids: [*ids[:100]], labels=lambda labels: [*labels[:100]]
     )),
     Plant("set-figures", ERROR, 1, "3 sets", lambda s: replace(
-        s, figures=s.figures and ClusteringFigures(sets=(*s.figures.sets, s.figures.sets[0]), texts={})
+        s,
+        clustering=s.clustering and s.clustering.model_copy(
+            update={"sets": (*s.clustering.sets, s.clustering.sets[0])}
+        ),
     ), recounted=False),
     Plant("set-figures", ERROR, 1, "lengths of texts", lambda s: replace(
         s,
-        figures=s.figures and s.figures.model_copy(
+        clustering=s.clustering and s.clustering.model_copy(
             update={"texts": {"s2s": TextLengths(unique=1, shortest=1, longest=1, characters=1)}}
         ),
     ), recounted=False),
-    Plant("set-figures", ERROR, 1, "none", lambda s: replace(s, figures=None), recounted=False),
+    Plant("set-figures", ERROR, 1, "none", lambda s: replace(s, clustering=None), recounted=False),
     Plant("subreddit-small", NOTE, 1, "Teich: 99", shrunk),
     Plant("funnel-sum", ERROR, 1, "submissions: 305 read", lambda s: replace(
         s, funnels=(s.funnels[0].model_copy(update={"read": 305}),)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.findings import Code
-from builders.checks.model import ClusteringSubject, Finding, Severity
+from builders.checks.finding import Finding, gate
+from builders.checks.subject import Rule, Sets
 from builders.spec import PublishedSets, Sampled, TextFigures
 from builders.tables import CLUSTERING, Kind
 
-TOLERANCE = 0.02
+_TOLERANCE = 0.02
 """Share by which lengths may differ: texts are normalised here, and rows were drawn without a seed there."""
 _UNIQUE = 0.002  # random sets leave out a few documents, and other ones each time
 _CHARACTERS = 2
 
 _COMPARE = "Find out what is read otherwise; a waiver says why it is right."
 
-SIZES = Code("published-sizes", Severity.GATE, "sets of another size than published", _COMPARE)
-LABELS = Code("published-labels", Severity.GATE, "labels that are not published, or are missing", _COMPARE)
-LENGTHS = Code(
-    "published-lengths", Severity.GATE, "lengths and numbers of texts far from the published ones", _COMPARE
-)
-CODES = (SIZES, LABELS, LENGTHS)
+SIZES = gate("published-sizes", "sets of another size than published", _COMPARE)
+LABELS = gate("published-labels", "labels that are not published, or are missing", _COMPARE)
+LENGTHS = gate("published-lengths", "lengths and numbers of texts far from the published ones", _COMPARE)
 
 
-def sizes(subject: ClusteringSubject) -> Iterator[Finding]:
+def sizes(subject: Sets) -> Iterator[Finding]:
     """Sets of random size have the published sizes, in order."""
     known = _known(subject)
     if known is None:
@@ -42,10 +39,10 @@ def sizes(subject: ClusteringSubject) -> Iterator[Finding]:
         if here != there
     ]
     message = f"{SIZES.meaning}: {len(wrong)} ({documents:,} documents, published {known.documents:,})"
-    yield from SIZES.counted(len(wrong), wrong, message=message)
+    yield from SIZES.lines(wrong, message=message)
 
 
-def labels(subject: ClusteringSubject) -> Iterator[Finding]:
+def labels(subject: Sets) -> Iterator[Finding]:
     """The sets of random size have exactly the published labels."""
     known = _known(subject)
     if known is None:
@@ -59,10 +56,10 @@ def labels(subject: ClusteringSubject) -> Iterator[Finding]:
             found, published = set(column["labels"].to_list()), known.labels[rule.label]
             wrong += [f"{rule.label}: {label!a} is not published" for label in found - published]
             wrong += [f"{rule.label}: {label!a} is missing" for label in published - found]
-    yield from LABELS.counted(len(wrong), sorted(wrong))
+    yield from LABELS.lines(sorted(wrong))
 
 
-def lengths(subject: ClusteringSubject) -> Iterator[Finding]:
+def lengths(subject: Sets) -> Iterator[Finding]:
     """Numbers and lengths of distinct texts lie close to the published ones."""
     known = _known(subject)
     if known is None:
@@ -73,23 +70,22 @@ def lengths(subject: ClusteringSubject) -> Iterator[Finding]:
         if variant in known.texts
         for fault in _far(variant, _figures(_table(subject, kind)), known.texts[variant])
     ]
-    yield from LENGTHS.counted(len(wrong), wrong)
+    yield from LENGTHS.lines(wrong)
 
 
-Rule = Callable[[ClusteringSubject], Iterable[Finding]]
 RULES: tuple[Rule, ...] = (sizes, labels, lengths)
 
 
-def _known(subject: ClusteringSubject) -> PublishedSets | None:
+def _known(subject: Sets) -> PublishedSets | None:
     """Return what is known, if all of the real upstream was built: a stand-in has other documents."""
     return subject.spec.published if subject.upstream else None
 
 
-def _table(subject: ClusteringSubject, kind: Kind) -> pl.DataFrame:
+def _table(subject: Sets, kind: Kind) -> pl.DataFrame:
     return subject.tables[kind]["test"]
 
 
-def _has_labels_of(subject: ClusteringSubject, rule: Sampled) -> pl.Expr:
+def _has_labels_of(subject: Sets, rule: Sampled) -> pl.Expr:
     within = any(not isinstance(other, Sampled) and other.label == rule.label for other in subject.spec.sets)
     inside = pl.col("level").str.starts_with("within:") & pl.lit(within)
     return (pl.col("level") == rule.level) | inside
@@ -105,9 +101,9 @@ def _figures(sets: pl.DataFrame) -> TextFigures:
 def _far(variant: str, here: TextFigures, there: TextFigures) -> Iterator[str]:
     pairs = {
         "distinct texts": (here.unique, there.unique, _UNIQUE * there.unique),
-        "shortest": (here.shortest, there.shortest, max(_CHARACTERS, TOLERANCE * there.shortest)),
-        "mean": (here.mean, there.mean, TOLERANCE * there.mean),
-        "longest": (here.longest, there.longest, max(_CHARACTERS, TOLERANCE * there.longest)),
+        "shortest": (here.shortest, there.shortest, max(_CHARACTERS, _TOLERANCE * there.shortest)),
+        "mean": (here.mean, there.mean, _TOLERANCE * there.mean),
+        "longest": (here.longest, there.longest, max(_CHARACTERS, _TOLERANCE * there.longest)),
     }
     for name, (found, published, allowed) in pairs.items():
         if abs(found - published) > allowed:

@@ -3,90 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks import clustering, funnel, schema
-from builders.checks.findings import Code, line, ordered
-from builders.checks.model import Finding, IdsSubject, Severity
+from builders.checks import clustering
+from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.subject import IdSets, Rule, numbered
 from builders.lock.lock import ClusteringFigures, SetFigures
 from builders.reddit.submission import SUBREDDIT
 from builders.tables import Kind
 
 SMALL = 100
-"""Below this many submissions a subreddit is told: the upstream has about 500 of each."""
-MOST_MISSING = 0.2
+"""Below this many submissions a subreddit is noted: the upstream has about 500 of each."""
+_MOST_MISSING = 0.2
 """Of the ids: more are not lost by time, but were never asked for, as with a dump of other months."""
 _ID = r"^[0-9a-z]{5,8}$"
 _SUBREDDIT = rf"^(?:{SUBREDDIT.pattern})$"
 _PROFILE = r"^[uU]_"
 _LEDGER = "Run mteb-de hydrate subreddit, and build again."
 
-ID = Code("submission-id", Severity.ERROR, "ids that no submission can have", _LEDGER)
-LABEL = Code(
+ID = error("submission-id", "ids that no submission can have", _LEDGER)
+LABEL = error(
     "submission-label",
-    Severity.ERROR,
     "labels that are no subreddit's name, are a user's, or differ in case alone",
     "A label is published: look at the ledger, and at `read` of the config.",
 )
-TWICE = Code("submission-twice", Severity.ERROR, "ids that stand in one set more than once", _LEDGER)
-UNKNOWN = Code(
-    "submission-unknown",
-    Severity.ERROR,
-    "ids that the ledger does not know as there, under this label",
-    _LEDGER,
-)
-PARTIAL = Code(
+TWICE = error("submission-twice", "ids that stand in one set more than once", _LEDGER)
+UNKNOWN = error("submission-unknown", "ids that the ledger does not know as there, under this label", _LEDGER)
+PARTIAL = error(
     "submission-partial",
-    Severity.ERROR,
     "labels of which a set does not hold all submissions",
     "A set holds whole subreddits: look at the config's `sets`.",
 )
-SETS = Code(
+SETS = error(
     "submission-sets",
-    Severity.ERROR,
     "numbers of sets, or of labels in a set, that the config does not draw",
     "The build draws these itself: look at the config's `sets`.",
 )
-FEW = Code(
+FEW = note(
     "subreddit-small",
-    Severity.NOTE,
     f"subreddits with fewer than {SMALL} submissions",
     "Small ones weigh little in a set; look whether the ledger has lost many.",
 )
-LOST = Code(
+LOST = gate(
     "submission-missing",
-    Severity.GATE,
-    f"ids that the ledger calls missing, which are more than {MOST_MISSING:.0%} of all",
+    f"ids that the ledger calls missing, which are more than {_MOST_MISSING:.0%} of all",
     "After dumps, run mteb-de hydrate subreddit without --dump, so that Reddit is asked for the rest.",
 )
-CODES = (ID, LABEL, TWICE, UNKNOWN, PARTIAL, SETS, FEW, LOST)
 
 
-def run_ids(subject: IdsSubject) -> list[Finding]:
-    """Apply every rule to a built config of ids.
-
-    Tables whose shape is wrong are reported alone: the other rules could only say the same again.
-
-    Args:
-        subject: The table, and what the build recorded.
-
-    Returns:
-        Findings, errors first, then by code; each code at most once. Waivers are not applied.
-    """
-    found = [*schema.structure(subject)] or [*schema.nulls(subject), *shape(subject)]
-    if not found:
-        rules = (*schema.RULES, funnel.sums, funnel.reasons, *RULES)
-        found = [finding for rule in rules for finding in rule(subject)]
-    return ordered(replace(finding, config=subject.spec.name) for finding in found)
-
-
-def shape(subject: IdsSubject) -> Iterator[Finding]:
+def shape(subject: IdSets) -> Iterator[Finding]:
     """A set has as many labels as ids, at least one, and none of them is null."""
     columns = ("submission_ids", "labels")
-    sets = _table(subject).select(
+    sets = numbered(subject, Kind.CLUSTERING_IDS).select(
         "set",
         ids=pl.col("submission_ids").list.len(),
         labels=pl.col("labels").list.len(),
@@ -99,7 +69,7 @@ def shape(subject: IdsSubject) -> Iterator[Finding]:
     yield from clustering.NULL.rows(sets.filter("null"), line("set {}", "set"))
 
 
-def values(subject: IdsSubject) -> Iterator[Finding]:
+def values(subject: IdSets) -> Iterator[Finding]:
     """Ids and labels are what they are called, so that neither text nor a user's name can hide in them."""
     each = rows(subject)
     ids = each.select("id").unique()
@@ -115,12 +85,12 @@ def values(subject: IdsSubject) -> Iterator[Finding]:
     yield from TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
 
 
-def known(subject: IdsSubject) -> Iterator[Finding]:
+def known(subject: IdSets) -> Iterator[Finding]:
     """Every id is there by the ledger, under its label; and a set holds all that its labels have."""
-    if subject.ledger is None:
-        yield from UNKNOWN.counted(1, ["there is no ledger beside the lock"])
+    if subject.statuses is None:
+        yield from UNKNOWN.lines(["there is no ledger beside the lock"])
         return
-    there = subject.ledger.filter(status="ok").select("id", label="subreddit")
+    there = subject.statuses.filter(status="ok").select("id", label="subreddit")
     each = rows(subject)
     unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
     yield from UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
@@ -132,18 +102,18 @@ def known(subject: IdsSubject) -> Iterator[Finding]:
     yield from PARTIAL.rows(partial, told)
 
 
-def lost(subject: IdsSubject) -> Iterator[Finding]:
+def lost(subject: IdSets) -> Iterator[Finding]:
     """Hardly more ids are missing than time explains."""
-    if subject.ledger is None:
+    if subject.statuses is None:
         return
-    missing = subject.ledger.filter(status="missing").height
-    if missing > MOST_MISSING * subject.ledger.height:
-        yield from LOST.counted(missing, [f"{missing:,} of {subject.ledger.height:,}"])
+    missing = subject.statuses.filter(status="missing").height
+    if missing > _MOST_MISSING * subject.statuses.height:
+        yield from LOST.counted(missing, [f"{missing:,} of {subject.statuses.height:,}"])
 
 
-def drawn(subject: IdsSubject) -> Iterator[Finding]:
+def drawn(subject: IdSets) -> Iterator[Finding]:
     """Sets have two labels or more, no more than may be drawn, and there are as many as the config draws."""
-    sets = _table(subject).select(
+    sets = numbered(subject, Kind.CLUSTERING_IDS).select(
         "set", kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
     lone = sets.filter(pl.col("kinds") == 1)
@@ -153,50 +123,45 @@ def drawn(subject: IdsSubject) -> Iterator[Finding]:
     wrong = [] if sets.height == expected else [f"{sets.height} sets, {expected} expected"]
     large = sets.filter(pl.col("kinds") > most)
     wrong += [f"set {number}: {kinds} labels, at most {most}" for number, kinds, _ in large.iter_rows()]
-    yield from SETS.counted(len(wrong), wrong)
+    yield from SETS.lines(wrong)
 
 
-def recounted(subject: IdsSubject) -> Iterator[Finding]:
+def recounted(subject: IdSets) -> Iterator[Finding]:
     """The lock's figures are those of the table."""
-    if subject.figures is None:
-        yield from clustering.FIGURES.counted(1, ["the lock has none"])
+    if subject.clustering is None:
+        yield from clustering.FIGURES.lines(["the lock has none"])
         return
-    told, found = subject.figures, figures(subject)
-    wrong = [
-        f"set {number}: {old} where {new} is found"
-        for number, (old, new) in enumerate(zip(told.sets, found.sets, strict=False), 1)
-        if old != new
-    ]
-    wrong += [] if len(told.sets) == len(found.sets) else [f"{len(told.sets)} sets"]
-    wrong += ["lengths of texts, of which none is published"] if told.texts else []
-    yield from clustering.FIGURES.counted(len(wrong), wrong)
+    old, new = subject.clustering, figures(subject)
+    wrong = [*clustering.other_sets(old, new)]
+    wrong += [] if len(old.sets) == len(new.sets) else [f"{len(old.sets)} sets"]
+    wrong += ["lengths of texts, of which none is published"] if old.texts else []
+    yield from clustering.FIGURES.lines(wrong)
 
 
-def small(subject: IdsSubject) -> Iterator[Finding]:
-    """Tell subreddits of which few submissions are left."""
+def small(subject: IdSets) -> Iterator[Finding]:
+    """Few subreddits have lost most of their submissions."""
     counts = rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
     few = counts.filter(pl.col("submissions") < SMALL)
     yield from FEW.rows(few, line("{}: {}", "label", "submissions"))
 
 
-Rule = Callable[[IdsSubject], Iterable[Finding]]
 RULES: tuple[Rule, ...] = (values, known, lost, drawn, recounted, small)
 
 
-def rows(subject: IdsSubject) -> pl.DataFrame:
+def rows(subject: IdSets) -> pl.DataFrame:
     """Return one row per id and set: ``set`` (from 1), ``id``, ``label``."""
-    return _table(subject).select("set", id="submission_ids", label="labels").explode("id", "label")
+    return (
+        numbered(subject, Kind.CLUSTERING_IDS)
+        .select("set", id="submission_ids", label="labels")
+        .explode("id", "label")
+    )
 
 
-def figures(subject: IdsSubject) -> ClusteringFigures:
+def figures(subject: IdSets) -> ClusteringFigures:
     """Count the sets anew from the table; they have no texts."""
     (level,) = {rule.level for rule in subject.spec.sets}
     sets = tuple(
         SetFigures(level=level, rows=len(labels), labels=len(Counter(labels)), repeated={})
-        for labels in _table(subject)["labels"].to_list()
+        for labels in numbered(subject, Kind.CLUSTERING_IDS)["labels"].to_list()
     )
     return ClusteringFigures(sets=sets, texts={})
-
-
-def _table(subject: IdsSubject) -> pl.DataFrame:
-    return subject.tables[Kind.CLUSTERING_IDS]["test"].with_row_index("set", offset=1)

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 from builders import files
-from builders.checks import check_tree, read_built, read_subject
-from builders.checks.model import Severity
+from builders.built import read_built
+from builders.checks import check_tree
+from builders.checks.finding import Severity
+from builders.checks.subject import subject_of
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import work_folder
 from builders.prepare.splits import assign, write_splits
@@ -26,7 +28,7 @@ def load(name: str) -> Retrieval:
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     subject = healthy()
     write_tree(tmp_path, subject)
-    read = read_built(tmp_path, SPEC)
+    read = subject_of(read_built(tmp_path, SPEC))
     assert read.spec is SPEC
     assert (read.funnels, read.mining) == (subject.funnels, subject.mining)
     assert read.undecided is not None and subject.undecided is not None
@@ -93,8 +95,9 @@ def test_nothing_built_is_told(tmp_path: Path) -> None:
 
 
 def test_an_unknown_config_is_usage(tmp_path: Path) -> None:
+    write_tree(tmp_path, healthy())
     with pytest.raises(UsageError, match="unknown config 'garten'"):
-        read_subject(tmp_path, "garten")
+        check_tree(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + b"\0" * 64 + b"PAR1"])
@@ -102,7 +105,7 @@ def test_a_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
     write_tree(tmp_path, healthy())
     files.write_bytes(tmp_path / "mteb-de/garten/qrels/dev.parquet", data)
     with pytest.raises(StorageError, match=r"qrels/dev\.parquet: not a parquet file") as caught:
-        read_built(tmp_path, SPEC)
+        subject_of(read_built(tmp_path, SPEC))
     assert caught.value.hint
 
 
@@ -110,4 +113,4 @@ def test_undecided_pairs_without_their_columns_are_refused(tmp_path: Path) -> No
     write_tree(tmp_path, healthy())
     pl.DataFrame({"query-id": ["q01"]}).write_parquet(work_folder(tmp_path, "garten") / "undecided.parquet")
     with pytest.raises(StorageError, match="no column 'corpus-id' of strings"):
-        read_built(tmp_path, SPEC)
+        subject_of(read_built(tmp_path, SPEC))

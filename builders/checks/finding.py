@@ -1,0 +1,168 @@
+"""Findings: their codes, how rows that break a rule become one, and waivers, which consent to some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import polars as pl
+
+from builders.spec import Waiver
+
+_MOST_EXAMPLES = 5
+_WIDEST = 60
+
+
+class Severity(StrEnum):
+    """What a finding does: an error stops the build, a gate stops `release apply`, a note is only printed."""
+
+    ERROR = "error"
+    GATE = "gate"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found.
+
+    Attributes:
+        code: Stable name, "dangling-qrels-corpus".
+        severity: What it stops.
+        count: Number of rows.
+        message: The fault, in one line.
+        examples: At most five, as "id: detail".
+        hint: The next step.
+        config: Name of the config.
+        waived: The waiver's reason, where one covers this finding.
+    """
+
+    code: str
+    severity: Severity
+    count: int
+    message: str
+    examples: tuple[str, ...] = ()
+    hint: str = ""
+    config: str = ""
+    waived: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of finding. A run reports a code at most once, whatever number of tables it touches.
+
+    Attributes:
+        name: Stable name, in kebab case.
+        severity: What it stops.
+        meaning: What is counted, as a noun phrase: "qrels rows whose query is in no split".
+        hint: The next step.
+    """
+
+    name: str
+    severity: Severity
+    meaning: str
+    hint: str
+
+    def counted(self, count: int, examples: Iterable[str] = (), *, message: str = "") -> Iterator[Finding]:
+        """Yield the finding, unless nothing was counted.
+
+        The first five examples are kept; a message replaces "{meaning}: {count}".
+        """
+        if count:
+            kept = tuple(examples)[:_MOST_EXAMPLES]
+            text = message or f"{self.meaning}: {count}"
+            yield Finding(self.name, self.severity, count, text, kept, self.hint)
+
+    def lines(self, faults: Collection[str], *, message: str = "") -> Iterator[Finding]:
+        """Yield the finding of faults that are lines already, shown in their order."""
+        yield from self.counted(len(faults), faults, message=message)
+
+    def rows(self, bad: pl.DataFrame, example: pl.Expr, *, message: str = "") -> Iterator[Finding]:
+        """Yield the finding of a frame that holds one row per fault; examples are taken in sorted order."""
+        if bad.height:
+            # Formatting columns whose chunks differ panics in polars 2.1.
+            examples = bad.rechunk().select(example.alias("example"))["example"].sort().head(_MOST_EXAMPLES)
+            yield from self.counted(bad.height, examples.to_list(), message=message)
+
+
+def error(name: str, meaning: str, hint: str) -> Code:
+    """Return a code whose findings stop the build."""
+    return Code(name, Severity.ERROR, meaning, hint)
+
+
+def gate(name: str, meaning: str, hint: str) -> Code:
+    """Return a code whose findings stop `release apply`, unless they are waived."""
+    return Code(name, Severity.GATE, meaning, hint)
+
+
+def note(name: str, meaning: str, hint: str) -> Code:
+    """Return a code whose findings are printed, and stop nothing."""
+    return Code(name, Severity.NOTE, meaning, hint)
+
+
+def shown(column: str | pl.Expr) -> pl.Expr:
+    """Return a value as an example may print it: no control characters, at most 60 characters."""
+    value = pl.col(column) if isinstance(column, str) else column
+    text = value.cast(pl.String).fill_null("null").str.replace_all(r"\p{C}", "\N{REPLACEMENT CHARACTER}")
+    clipped = text.str.slice(0, _WIDEST - 1) + pl.lit("…")
+    return pl.when(text.str.len_chars() > _WIDEST).then(clipped).otherwise(text)
+
+
+def line(template: str, *columns: str) -> pl.Expr:
+    """Return an example as a template with ``{}`` for each column, every value fit to print."""
+    return pl.format(template, *(shown(column) for column in columns))
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings: errors, gates, notes; then by code and config."""
+    return sorted(
+        findings, key=lambda finding: (list(Severity).index(finding.severity), finding.code, finding.config)
+    )
+
+
+UNUSED = error(
+    "unused-waiver",
+    "waivers that no longer fire",
+    "Remove them from the config's `waivers`: what they accepted is gone.",
+)
+REFUSED = error(
+    "waiver-refused",
+    "waivers of an error, without a reason, or for nothing",
+    "Mend what the error names; a waiver needs a reason and the largest count it accepts.",
+)
+
+
+def apply_waivers(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> list[Finding]:
+    """Mark the findings of a config that a waiver covers, and report waivers that cover nothing.
+
+    A waiver covers the findings of its code while their counts add up to no more than it accepts. An error
+    is never covered: ids, references and guards must hold, and personal data must be gone. A code has one
+    waiver; a second one is unused.
+
+    Returns:
+        All findings, those that are covered with `waived` set to the reason, and an error each for waivers
+        that never fire or may not be, sorted by severity and code.
+    """
+    sound = [waiver for waiver in waivers if waiver.reason.strip() and waiver.at_most > 0]
+    empty = [waiver for waiver in waivers if waiver not in sound]
+    first = {waiver.code: waiver for waiver in reversed(sound)}
+    fired = {finding.code for finding in findings}
+    errors = {finding.code for finding in findings if finding.severity is Severity.ERROR}
+    unused = [waiver for waiver in sound if waiver.code not in fired or waiver is not first[waiver.code]]
+    refused = [*empty, *(waiver for waiver in first.values() if waiver.code in errors)]
+    marked = (_marked(finding, first.get(finding.code), findings) for finding in findings)
+    return ordered([*marked, *_about(UNUSED, unused), *_about(REFUSED, refused)])
+
+
+def _marked(finding: Finding, waiver: Waiver | None, findings: Iterable[Finding]) -> Finding:
+    if waiver is None or finding.severity is Severity.ERROR:
+        return finding
+    count = sum(other.count for other in findings if other.code == finding.code)
+    if count <= waiver.at_most:
+        return replace(finding, waived=waiver.reason)
+    hint = f"Its waiver accepts at most {waiver.at_most}. {finding.hint}".strip()
+    return replace(finding, hint=hint)
+
+
+def _about(code: Code, waivers: Collection[Waiver]) -> Iterator[Finding]:
+    return code.lines(sorted(f"{waiver.code}: {waiver.reason or 'no reason'}" for waiver in waivers))

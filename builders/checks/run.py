@@ -1,0 +1,99 @@
+"""All rules and codes, and how they are applied to a build and to a built tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from builders import registry
+from builders.built import read_all
+from builders.checks import (
+    against_published,
+    clustering,
+    finding,
+    funnel,
+    ids,
+    negatives,
+    qrels,
+    reddit_ids,
+    release,
+    schema,
+    splits,
+    text,
+)
+from builders.checks.finding import Code, Finding, apply_waivers, ordered
+from builders.checks.subject import AnySubject, Rule, subject_of
+from builders.lock.committed import FOLDER, splits_path
+from builders.prepare.splits import read_splits
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
+
+MODULES = (
+    schema, ids, text, qrels, splits, negatives, funnel, clustering, against_published, reddit_ids, release,
+    finding,
+)  # fmt: skip
+CODES: dict[str, str] = {
+    code.name: code.meaning for module in MODULES for code in vars(module).values() if isinstance(code, Code)
+}
+"""Every code, and what it counts."""
+
+RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
+    Retrieval: (
+        (schema.structure,),
+        (*schema.RULES, *ids.RULES, *text.RULES, *qrels.RULES, *funnel.RULES, negatives.check, splits.check),
+    ),
+    Clustering: (
+        (schema.structure,),
+        (schema.nulls, clustering.shape),
+        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES, *against_published.RULES),
+    ),
+    Ids: (
+        (schema.structure,),
+        (schema.nulls, reddit_ids.shape),
+        (*schema.RULES, funnel.sums, funnel.reasons, *reddit_ids.RULES),
+    ),
+}
+"""The rules of each kind of config, in stages: what a stage finds, the later ones could only repeat."""
+
+
+def run(subject: AnySubject) -> list[Finding]:
+    """Apply every rule to a built config, and the config's waivers to what they find.
+
+    Returns:
+        Findings, errors first, then by code; each code at most once.
+    """
+    found: list[Finding] = []
+    for stage in RULES[type(subject.spec)]:
+        found = [replace(each, config=subject.spec.name) for rule in stage for each in rule(subject)]
+        if found:
+            break
+    return apply_waivers(found, subject.spec.waivers)
+
+
+def check_tree(
+    out: Path, *, load: Callable[[str], ConfigSpec] = registry.load, configs: Path = FOLDER
+) -> list[Finding]:
+    """Apply every rule to every config and release that was built under a folder.
+
+    Args:
+        out: The folder that was built into.
+        load: Returns a config by its name.
+        configs: Holds ``NAME.splits.tsv``, the committed assignments.
+
+    Returns:
+        All findings, sorted by severity, code and config.
+
+    Raises:
+        UsageError: A lock names a config that there is not, or a committed assignment is malformed.
+        StorageError: Nothing was built there, or something cannot be read.
+    """
+    findings: list[Finding] = []
+    releases = set()
+    for built in read_all(out, load):
+        path = splits_path(configs, built.spec.name)
+        dealt = isinstance(built.spec, Retrieval) and path.exists()
+        findings += run(subject_of(built, committed=read_splits(path) if dealt else None))
+        releases.add(built.folder.name)
+    for name in sorted(releases):
+        findings += release.check_release(out, name)
+    return ordered(findings)

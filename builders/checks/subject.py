@@ -1,0 +1,164 @@
+"""A built config as its rules see it: the published tables, and what the build recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import polars as pl
+
+from builders.built import Built, stack
+from builders.checks.finding import Finding
+from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
+from builders.prepare.scrub_merges import SCRUB_MERGES
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
+from builders.tables import CLUSTERING, PAIR, RETRIEVAL, Kind
+
+Spec = TypeVar("Spec", bound=ConfigSpec, covariant=True)
+
+
+def _strings(*names: str) -> dict[str, type[pl.DataType]]:
+    return dict.fromkeys(names, pl.String)
+
+
+_BESIDE: dict[type[ConfigSpec], dict[str, dict[str, type[pl.DataType]]]] = {
+    Retrieval: {
+        "undecided": _strings(*PAIR),
+        "scale": {"query-id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},
+        "classes": _strings("corpus-id", "class"),
+        "provenance": _strings("table", "_id", "upstream_id"),
+        "scrub_merges": SCRUB_MERGES,
+    },
+    Clustering: {},
+    Ids: {"statuses": _strings("id", "status", "subreddit")},
+}
+"""The columns of what a build keeps beside its lock and rules read, by kind of config."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Generic[Spec]):
+    """A built config, as its rules see it. A table that the build did not keep is None.
+
+    Attributes:
+        spec: The config.
+        tables: Frames by kind and split, with the published columns.
+        funnels: The way of the rows.
+        mining: Report of mining.
+        clustering: Figures of the clustering sets.
+        decisions: Counts of what decisions of audits did; empty where there are none.
+        upstream: Whether all of the real upstream was built, so that published figures must be met.
+        committed: ``_id``, ``group`` (the key's hash), ``split`` str: the assignment of an earlier version.
+            Without it, a group in more than one split is an error, as it must be in a first release.
+        undecided: ``query-id``, ``corpus-id``: pairs kept from mining.
+        scale: ``query-id``, ``mean``, ``deviation`` of each query's scores.
+        classes: ``corpus-id``, ``class``: equivalent passages.
+        provenance: ``table``, ``_id``, ``upstream_id``: the published row of each upstream row.
+        scrub_merges: ``query-id``, ``titles``, ``cue``, from `scrub_merges`.
+        statuses: ``id``, ``status``, ``subreddit`` str: the ledger's answer for each id.
+    """
+
+    spec: Spec
+    tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
+    funnels: tuple[Funnel, ...]
+    mining: LockedMining | None = None
+    clustering: ClusteringFigures | None = None
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    upstream: bool = False
+    committed: pl.DataFrame | None = None
+    undecided: pl.DataFrame | None = None
+    scale: pl.DataFrame | None = None
+    classes: pl.DataFrame | None = None
+    provenance: pl.DataFrame | None = None
+    scrub_merges: pl.DataFrame | None = None
+    statuses: pl.DataFrame | None = None
+
+
+AnySubject = Subject[ConfigSpec]
+Pairs = Subject[Retrieval]
+Sets = Subject[Clustering]
+IdSets = Subject[Ids]
+Rule = Callable[[Subject[Any]], Iterable[Finding]]
+
+
+def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subject[Any]:
+    """Read of a built config what its rules look at.
+
+    Args:
+        built: The config.
+        committed: The assignment of an earlier version.
+
+    Raises:
+        StorageError: A table cannot be read.
+    """
+    assert built.lock is not None
+    beside = {name: built.beside(name, schema) for name, schema in _BESIDE[type(built.spec)].items()}
+    return Subject(
+        spec=built.spec,
+        tables=built.tables(),
+        funnels=built.lock.funnels,
+        mining=built.lock.mining,
+        clustering=built.lock.clustering,
+        decisions=built.lock.decisions,
+        upstream=not built.stand_in,
+        committed=committed,
+        **beside,
+    )
+
+
+def kinds_of(subject: AnySubject) -> tuple[Kind, ...]:
+    """Return the kinds of table that the config publishes."""
+    match subject.spec:
+        case Clustering():
+            return tuple(CLUSTERING.values())
+        case Ids():
+            return (Kind.CLUSTERING_IDS,)
+        case Retrieval(mining=mining):
+            return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or mining)
+
+
+def stacked(subject: AnySubject, kind: Kind) -> pl.DataFrame:
+    """Return all splits of a table below each other, with a column ``split`` str."""
+    return stack(subject.tables.get(kind, {}), kind)
+
+
+def numbered(subject: AnySubject, kind: Kind) -> pl.DataFrame:
+    """Return clustering sets with their number, ``set``, counted from 1."""
+    return subject.tables[kind]["test"].with_row_index("set", offset=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DanglingPairs:
+    """Rows of a table of pairs whose ends are not where they must be.
+
+    Attributes:
+        unknown: The query is in no split.
+        elsewhere: The query is in another split.
+        dangling: The passage is not in the corpus.
+    """
+
+    unknown: pl.DataFrame
+    elsewhere: pl.DataFrame
+    dangling: pl.DataFrame
+
+
+def dangling_pairs(subject: Pairs, kind: Kind) -> DanglingPairs:
+    """Follow both ends of every pair in the qrels or the hard negatives."""
+    pairs, queries, corpus = (stacked(subject, each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
+    absent = pairs.join(queries, left_on=["query-id", "split"], right_on=["_id", "split"], how="anti")
+    return DanglingPairs(
+        unknown=absent.join(queries, left_on="query-id", right_on="_id", how="anti"),
+        elsewhere=absent.join(queries, left_on="query-id", right_on="_id", how="semi"),
+        dangling=pairs.join(corpus, left_on="corpus-id", right_on="_id", how="anti"),
+    )
+
+
+def repeated_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs that occur more than once, with ``times``."""
+    return pairs.group_by(PAIR).len("times").filter(pl.col("times") > 1)
+
+
+def keyed(texts: pl.Series, key: Callable[[str], str]) -> pl.Series:
+    """Apply a config's key function to texts; a null stays null."""
+    values = [None if text is None else key(text) for text in texts.to_list()]
+    return pl.Series(texts.name, values, dtype=pl.String)
