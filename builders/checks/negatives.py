@@ -18,6 +18,7 @@ _SCORE_ROUNDING = 2.0**-23
 """Two cosines rounded to float32 differ from their float64 difference by no more than this."""
 _BEYOND_ONE = 1e-6
 LEAST_YIELD = 0.5
+"""Below this share of queries with a hard negative, a build has a gate and the card says so first."""
 
 _MINE = "Mine again from these tables: the miner and the tables disagree."
 
