@@ -46,6 +46,8 @@ class PersonalKind(StrEnum):
     PERSON = "person"
     FULL_NAME = "full_name"
 
+    __hash__ = str.__hash__  # an enum's own is a function of Python's, and kinds are looked up for each span
+
     @property
     def placeholder(self) -> str:
         """What replaces a span of this kind."""

@@ -23,7 +23,7 @@ from builders.build.write import encode_all, finding_locks, put, tool_versions
 from builders.checks.finding import Finding
 from builders.lock.committed import whole_upstream
 from builders.lock.lock import ClusteringFigures, Lock, LockedSource, SetFigures, TextLengths
-from builders.personal import gold_set
+from builders.personal.report import people_facts
 from builders.prepare.documents import PreparedDocuments, limit_documents, prepare_documents
 from builders.prepare.sets import DrawnSet, draw, fill, provenance
 from builders.progress import Progress
@@ -135,7 +135,7 @@ def _write(
         tools=tool_versions(),
         funnels=(prepared.funnel,),
         splits={},
-        facts=clustered.facts | gold_set.facts(),
+        facts=clustered.facts | people_facts(),
         personal={table: told.kinds for table, told in prepared.personal.items()},
         scrubbed=prepared.personal,
         clustering=clustered.figures,

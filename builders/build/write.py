@@ -28,7 +28,7 @@ from builders.lock.lock import (
     work_folder,
     write_manifest,
 )
-from builders.personal import gold_set
+from builders.personal.report import people_facts
 from builders.prepare.facts import facts
 from builders.prepare.retrieval import Prepared
 from builders.prepare.splits import write_splits
@@ -154,7 +154,7 @@ def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
         tools=tool_versions(),
         funnels=outcome.prepared.funnels,
         splits={split: outcome.assignment.filter(pl.col("split") == split).height for split in SPLITS},
-        facts=facts(outcome.prepared, outcome.assignment) | gold_set.facts(),
+        facts=facts(outcome.prepared, outcome.assignment) | people_facts(),
         personal={table: told.kinds for table, told in outcome.prepared.personal.items()},
         scrubbed=outcome.prepared.personal,
         mining=outcome.mining,

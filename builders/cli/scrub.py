@@ -12,7 +12,7 @@ from builders.errors import FindingsError, UsageError
 from builders.printable import printable
 
 if TYPE_CHECKING:
-    from builders.personal.files import FileReport
+    from builders.personal.tables import FileReport
 
 
 @click.command("scrub")
@@ -64,7 +64,7 @@ def command(
     Exit codes: 0 written; 1 written, but something that may hold text was not looked at; 2 the file or a
     column is not there, or is broken.
     """
-    from builders.personal.files import scrub_file
+    from builders.personal.tables import scrub_file
     from builders.spec import ALL_KINDS, CONTACT
 
     _require_dialect(separator, quote)

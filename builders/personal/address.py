@@ -1,17 +1,18 @@
-"""Street addresses: street and house number, with postcode and city where they are; and post office boxes.
+"""Street addresses with postcode and city where they are, post office boxes, and dates of birth.
 
 A house number is looked for first; what stands before it decides. A word that ends like a street's name
 ("Lindenstraße 12") needs no more; other words ("Am Weiher 27") need a postcode, or a word like "wohnhaft".
+A date is one of birth where words call it so, before or after it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from builders.personal.quantities import UNIT, counted_noun
 from builders.personal.scan import Scan, Span
-from builders.personal.words import LOWER, UPPER
+from builders.personal.words import LOWER, UNIT, UPPER, counted_noun, words_of
 from builders.spec import PersonalKind
 
 _WIDTH = 64
@@ -57,25 +58,8 @@ _ENDS = (
     *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
 )
 """How names of streets end, case-folded."""
-_NO_STREETS = frozenset(
-    """
-    anstieg ausstieg einstieg aufstieg abstieg umstieg bahnsteig bürgersteig arbeitsplatz
-    ausbildungsplatz studienplatz kitaplatz sitzplatz stehplatz stellplatz parkplatz spielplatz
-    sportplatz tennisplatz golfplatz fußballplatz campingplatz flugplatz startplatz tabellenplatz
-    listenplatz sendeplatz speicherplatz schlafplatz logenplatz podestplatz stockerlplatz spitzenplatz
-    schauplatz handelsplatz umweg ausweg rückweg hinweg heimweg schulweg radweg fußweg arbeitsweg
-    rechtsweg dienstweg seeweg landweg postweg verkehrsweg gehweg instanzenweg hering nürburgring
-    boxring schlüsselring ehering wettring sparring monitoring engineering käufer verkäufer läufer
-    säufer staudamm schutzwall schützengraben bundesstraße landesstraße kreisstraße einbahnstraße
-    schnellstraße sackgasse seitengasse datenpfad dateipfad suchpfad lernpfad
-    """.casefold().split()
-)
-_NO_ADJECTIVES = frozenset(
-    """
-    Der Die Das Den Dem Des Ein Eine Einer Einen Unser Unsere Unserer Ihr Ihre Ihrer Seine Seiner Meine Meiner
-    Dieser Jeder Hier Unter Oder Über Immer Wer Außer
-    """.split()
-)
+_NO_STREETS = frozenset(word.casefold() for word in words_of("no_streets"))
+_NO_ADJECTIVES = words_of("no_street_adjectives")
 _ADJECTIVE = (
     rf"(?:[{UPPER}][{LOWER}]{{2,24}}er|(?:Alte|Große|Kleine|Lange|Kurze|Obere|Untere|Neue|Hohe|Breite|Hintere|"
     r"Vordere|Innere|Äußere|Mittlere|Rechte|Linke|Schöne|Enge|Krumme|Weiße|Grüne|Rote)[rsn]?)"
@@ -106,19 +90,21 @@ _GOES_ON = re.compile(
 )
 
 
-def find(scan: Scan) -> Iterator[Span]:
+def find_address(scan: Scan) -> Iterator[Span]:
     """Yield street addresses and post office boxes."""
     text = scan.text
     for number in _NUMBER.finditer(text):
         start, end = number.span()
+        place = _PLACE.match(text, end)
+        if not place and (_is_year(number.group()) or UNIT.match(text, end)):
+            continue
         first = start - 1 if text[start - 1] in _BLANK else start
         window = scan.before(first, _WIDTH)
         before = window.removesuffix(" Nr.")
         if before[-1:].isupper() or before[-2:-1].isupper():
             before = _in_small_letters(before)
-        place = _PLACE.match(text, end)
         street = _street_with_place(before, place) if place else ""
-        alone = "" if street or UNIT.match(text, end) else _street_alone(before, number.group())
+        alone = "" if street or (place and UNIT.match(text, end)) else _street_alone(before, number.group())
         if alone and (counted_noun(after := scan.after(end, 48)) or _is_road(alone, after)):
             alone = ""
         if street or alone:
@@ -159,9 +145,13 @@ def _in_small_letters(before: str) -> str:
     return _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
 
 
+def _is_year(number: str) -> bool:
+    return len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}
+
+
 def _street_alone(before: str, number: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
-    if len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}:
+    if _is_year(number):
         return ""
     folded = before.casefold()
     if folded.endswith(_ENDS):
@@ -187,3 +177,56 @@ def _with_adjective(before: str) -> re.Match[str] | None:
         if space and first in _NO_ADJECTIVES:
             return _STREET.search(before, match.start() + len(first) + 1)
     return match
+
+
+_S = r"[ \u00a0]?"
+_MONTH = (
+    r"(?:Jan(?:uar|ner)?|Jän(?:ner)?|Feb(?:ruar|er)?|März|Mrz|Mär|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?|"
+    r"Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\.?"
+)
+_BIRTH_DAY, _YEAR, _ANY_YEAR = "[0-3]?[0-9]", "(?:18|19|20)[0-9]{2}", "(?:(?:18|19|20)[0-9]{2}|['’]?[0-9]{2})"
+_DATE = (
+    rf"(?:{_BIRTH_DAY}(?:\.{_S}|[ ](?=[A-Z]))(?:[01]?[0-9]\.|{_MONTH}){_S}{_ANY_YEAR}"
+    rf"|{_YEAR}-[01][0-9]-[0-3][0-9]|{_BIRTH_DAY}-[01]?[0-9]-{_YEAR}|{_BIRTH_DAY}/{_BIRTH_DAY}/{_ANY_YEAR})(?![0-9])"
+)
+_BIRTH_WORDS = (
+    re.compile(
+        r"b(?<=[gG]eb)(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag|jahr und -tag)|datum|dat)"
+    ),
+    re.compile(r"B(?<=GEB)(?:OREN|\.|URTSDATUM|URTSTAG)"),
+    re.compile(r"\*(?=[ \u00a0]?[0-9])"),
+    re.compile(r"O(?<=D\.O)\.B\.?|O(?<=DO)B\b"),
+)
+_DATE_OF_BIRTH = re.compile(r"ate of birth(?<=[dD]ate of birth)")
+"""What calls a date one of birth. Each begins with a letter as it stands, which the engine finds fastest."""
+_FORWARD = re.compile(
+    rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})"
+)
+_LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
+_BACKWARD = re.compile(rf"(?<![0-9.])({_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
+_BULLET = re.compile(r"(?:\A|\n)[ \t]{0,20}\Z")
+_ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
+
+
+def find_birth(scan: Scan) -> Iterator[Span]:
+    """Yield dates of birth; a span covers the date alone."""
+    written = (pattern.finditer(scan.text) for pattern in _BIRTH_WORDS)
+    for word in chain(*written, scan.from_literal("ate of birth", _DATE_OF_BIRTH)):
+        date = _FORWARD.match(scan.text, word.end()) or _LINE_FORWARD.match(scan.text, word.end())
+        if date and not (word.group() == "*" and not _means_birth(scan, word.start(), date.end(1))):
+            yield Span(*date.span(1), PersonalKind.BIRTH_DATE, "birth_date.after")
+        elif word.group() in {"boren", "b."}:
+            before = scan.before(word.start(), 72)
+            earlier = _BACKWARD.search(before)
+            if earlier:
+                start = word.start() - len(before) + earlier.start(1)
+                end = start + len(earlier.group(1))
+                yield Span(start, end, PersonalKind.BIRTH_DATE, "birth_date.before")
+
+
+def _means_birth(scan: Scan, star: int, end: int) -> bool:
+    """Say whether a star before a date is the sign for birth: no product, and no item of a list."""
+    before = scan.before(star, 20)
+    if before.rstrip()[-1:].isdigit():
+        return False
+    return _BULLET.search(before) is None or _ALONE.match(scan.after(end, 4)) is not None

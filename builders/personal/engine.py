@@ -10,14 +10,14 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, groupby
 
 import polars as pl
 
-from builders.personal.scan import OPAQUE, ROW_END, Scan, Span
-from builders.personal.view import View, is_plain
+from builders.personal.scan import OPAQUE, ROW_END, Scan, Span, View, is_plain
 from builders.spec import ALL_KINDS, PersonalKind
 
 SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
@@ -67,7 +67,7 @@ def scrub_rows(
     """Replace personal data in strings that a column of polars may not be able to hold: see `scrub`."""
     rows = list(texts)
     spans: list[tuple[int, str, int, int, str]] = []
-    wanted = tuple(kind for kind in PersonalKind if kind in kinds)
+    wanted = dict.fromkeys(kind for kind in PersonalKind if kind in kinds)
     for first, batch in _batches(rows):
         for offset, found in enumerate(_find(batch, wanted, titles=titles)):
             if found:
@@ -96,7 +96,7 @@ def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:
         yield first, batch
 
 
-def _find(rows: Sequence[str], kinds: Sequence[PersonalKind], *, titles: bool) -> list[list[Span]]:
+def _find(rows: Sequence[str], kinds: Collection[PersonalKind], *, titles: bool) -> list[list[Span]]:
     """Return the spans of each row, in order."""
     plain = list(map(is_plain, rows))
     views = {
@@ -134,15 +134,41 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
     return kept
 
 
-def _candidates(scan: Scan, kinds: Sequence[PersonalKind]) -> Iterator[Span]:
-    from builders.personal.detectors import DETECTORS  # patterns are compiled when first needed
-
+def _candidates(scan: Scan, kinds: Collection[PersonalKind]) -> Iterator[Span]:
     text = scan.text
-    for detector in dict.fromkeys(DETECTORS[kind] for kind in kinds):
+    for detector in dict.fromkeys(_detectors()[kind] for kind in kinds):
         for span in detector(scan):
             covered = text[span.start : span.end]
             if span.kind in kinds and covered and OPAQUE not in covered and ROW_END not in covered:
                 yield _with_marks(text, span)
+
+
+@cache
+def _detectors() -> Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]]:
+    """Return which detector finds which kind; patterns are compiled when first needed."""
+    from builders.personal import address, contact, names, numbers, phone, plates
+
+    return {
+        PersonalKind.URL: contact.find_urls,
+        PersonalKind.EMAIL: contact.find_mail,
+        PersonalKind.HANDLE: contact.find_mail,
+        PersonalKind.IP_ADDRESS: contact.find_ip,
+        PersonalKind.IBAN: numbers.find_iban,
+        PersonalKind.PAYMENT_CARD: numbers.find_payment_card,
+        PersonalKind.BANK_ACCOUNT: numbers.find_bank_account,
+        PersonalKind.VAT_ID: numbers.find_vat_id,
+        PersonalKind.SOCIAL_SECURITY: numbers.find_social_security,
+        PersonalKind.HEALTH_INSURANCE: numbers.find_health_insurance,
+        PersonalKind.TAX_ID: numbers.find_tax_id,
+        PersonalKind.TAX_NUMBER: numbers.find_tax_number,
+        PersonalKind.ID_CARD: numbers.find_id_card,
+        PersonalKind.BIRTH_DATE: address.find_birth,
+        PersonalKind.PHONE: phone.find_phones,
+        PersonalKind.ADDRESS: address.find_address,
+        PersonalKind.PLATE: plates.find_plates,
+        PersonalKind.PERSON: names.find_announced,
+        PersonalKind.FULL_NAME: names.find_full,
+    }
 
 
 def _with_marks(text: str, span: Span) -> Span:

@@ -1,4 +1,4 @@
-"""Names of persons: after titles, salutations, labels and closings, and full names by listed first names."""
+"""Names of persons: behind what announces them, and full names by listed first names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from itertools import chain
 
-from builders.personal.name_cues import ANY_CUE, CUE, FIRST_CUE, ROLE_ENDS, ROLE_TAILS
 from builders.personal.scan import Scan, Span
-from builders.personal.word_lists import FIRST_NAMES_BY_CUE
 from builders.personal.words import (
+    FIRST_NAMES_BY_CUE,
     INITIALS,
     LOWER,
     NAME,
@@ -27,9 +26,71 @@ from builders.personal.words import (
     is_no_name,
     is_surname,
     is_surname_like,
+    lines_of,
     person_in,
+    words_of,
 )
 from builders.spec import PersonalKind
+
+_IN = r"(?:[/:*\x5f]?in(?:nen)?|\(in\)|/-in)?"
+_ADVERBS = "(?:[ ](?:bitte|gerne?|einfach|direkt|auch|jederzeit|vorab|dann)){0,2}"
+_END = r"(?:(?<=[.:])|(?![^\W\d_]))"
+"""A cue ends where its word ends: "Ex" is none in "Export"."""
+
+
+def _cues() -> dict[str, list[str]]:
+    """Return patterns of cues by the rule that reads on after them, as `lists/name_cues.txt` has them."""
+    cues: dict[str, list[str]] = {}
+    for line in lines_of("name_cues"):
+        rule, _, patterns = line.partition(": ")
+        for pattern in patterns.split():
+            cue = pattern.replace("_", "[ ]").replace("~", _IN).replace("%", _ADVERBS)
+            cues.setdefault(rule, []).append(cue)
+    return cues
+
+
+def _by_letter(cues: Mapping[str, list[str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Yield for each first letter a pattern of its cues, whose groups are the rules."""
+    for letter in sorted({cue[0] for some in cues.values() for cue in some}):
+        own = {rule: [cue for cue in some if cue[0] == letter] for rule, some in cues.items()}
+        groups = (f"(?P<{rule}>(?:{'|'.join(some)}){_END})" for rule, some in own.items() if some)
+        yield letter, re.compile("|".join(groups))
+
+
+def _tree(cues: list[str]) -> str:
+    """Return a pattern of cues whose common beginnings, letters only, are looked at once."""
+    branches: dict[str, list[str]] = {}
+    for cue in cues:
+        plain = cue[:1].isalpha() and not cue[1:].startswith(("?", "{"))
+        branches.setdefault(cue[0] if plain else "", []).append(cue[1:] if plain else cue)
+    parts = [f"{letter}{_tree(rest)}" for letter, rest in branches.items() if letter]
+    parts += branches.get("", [])
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+
+
+def _standing(cues: Mapping[str, list[str]], before: str, *, capital: bool) -> re.Pattern[str]:
+    """Return the pattern of cues that begin with a capital letter or a small one."""
+    wanted = {cue for some in cues.values() for cue in some if cue[0].isupper() is capital}
+    return re.compile(f"{before}(?P<cue>{_tree(sorted(wanted))}){_END}")
+
+
+_CUES = _cues()
+_CUE = dict(_by_letter(_CUES))
+"""Patterns that say which cue stands at a place, by the letter that stands there."""
+_ANY_CUE = (
+    _standing(_CUES, "", capital=True),
+    _standing(_CUES, '[ \n\0\x01\u00a0(*>"\u201e»/]', capital=False),
+)
+"""Where a cue stands: trees, so that the engine skips all letters that begin none. Small letters begin most
+words, so those cues are looked for behind a space or sign, and once at the text's start."""
+_FIRST_CUE = _standing(_CUES, "", capital=False)
+_ROLE_NOUNS = sorted(
+    {noun + ending for noun in words_of("roles") for ending in ("", "in")} | words_of("roles_and_kin")
+)
+_ROLE_ENDS = tuple(form for end in _ROLE_NOUNS for form in (end, end.capitalize()))
+"""Ends of words behind which an unlisted first name and a surname are a person's name: roles and kin."""
+_ROLE_TAILS = frozenset(f"{end[-4:]} " for end in _ROLE_ENDS)
+"""Their last letters and a space, which are quickly looked up."""
 
 Range = tuple[int, int]
 
@@ -110,15 +171,15 @@ class Need(IntEnum):
     LISTED = 5
 
 
-def find(scan: Scan) -> Iterator[Span]:
+def find_announced(scan: Scan) -> Iterator[Span]:
     """Yield names that a title, salutation, label or closing announces, and "Surname, First name"."""
     text = scan.text
-    first = FIRST_CUE.match(text)
-    for sign in chain([first] if first else [], *(cues.finditer(text) for cues in ANY_CUE)):
+    first = _FIRST_CUE.match(text)
+    for sign in chain([first] if first else [], *(cues.finditer(text) for cues in _ANY_CUE)):
         start = sign.start("cue")
         if start and (text[start - 1].isalnum() or text[start - 1] in "_-"):
             continue
-        cue = CUE[text[start]].match(text, start)
+        cue = _CUE[text[start]].match(text, start)
         if cue and cue.lastgroup:
             for begin, end in _READERS[cue.lastgroup](scan, cue):
                 yield Span(begin, end, PersonalKind.PERSON, f"person.{cue.lastgroup}")
@@ -135,7 +196,7 @@ def find_full(scan: Scan) -> Iterator[Span]:
     for match in _FULL.finditer(text):
         word, start = match[0], match.start()
         given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
-        if not given and not (text[start - 5 : start] in ROLE_TAILS and _role_before(scan, start)):
+        if not given and not (text[start - 5 : start] in _ROLE_TAILS and _role_before(scan, start)):
             continue
         listed = given and is_first_name(word)
         if scan.titles and not listed:
@@ -163,7 +224,7 @@ def _turned(scan: Scan) -> Iterator[Span]:
 
 def _role_before(scan: Scan, position: int) -> bool:
     """Say whether the word before a place is a role's: "Sprecherin ", "34-jährige "."""
-    return scan.before(position - 1, _LONGEST_ROLE).endswith(ROLE_ENDS)
+    return scan.before(position - 1, _LONGEST_ROLE).endswith(_ROLE_ENDS)
 
 
 def _name_at(scan: Scan, position: int, need: Need) -> Range | None:

@@ -10,13 +10,115 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Literal
 
-from builders.personal.dates import only_dates
-from builders.personal.phone_lists import numbers_in
-from builders.personal.quantities import counted
 from builders.personal.scan import NOT_INSIDE, Scan, Span
+from builders.personal.words import counted
 from builders.spec import PersonalKind
+
+_DAY, _MONTH, _YEAR = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:0?[1-9]|1[0-2])", "(?:(?:19|20)[0-9]{2}|[0-9]{2})"
+_DATED = (
+    rf"{_DAY}\.[ ]?{_MONTH}\.(?:[ ]?{_YEAR}(?![0-9.]))?(?![0-9])"
+    rf"|{_DAY}[/-]{_MONTH}[/-]{_YEAR}(?![0-9.])"
+    rf"|{_MONTH}[./-](?:19|20)[0-9]{{2}}(?![0-9])"
+)
+_SHORT_DATED = (
+    r"[0-3]?[0-9]\.[0-5][0-9](?![0-9.])"
+    r"|[0-9]{2}/[0-9]{2}(?:[0-9]{2})?(?![0-9/])"
+    rf"|{_DAY}\.(?=[ ]?[-–—‐‑−/+][ ]?[0-9])"
+)
+"""A time, a day with its month, two years, or a day before a range's end: alone they say little."""
+_DATE_ITEM = rf"(?:{_DATED}|{_SHORT_DATED})"
+_BETWEEN = r"(?:[ \u00a0]?[-–—‐‑−/,;+][ \u00a0]?|[ \u00a0])"
+_DATES = re.compile(rf"{_DATE_ITEM}(?:{_BETWEEN}{_DATE_ITEM}){{0,40}}")
+_DATES_FIRST = re.compile(
+    rf"(?:{_DATED}|{_DATE_ITEM}(?:{_BETWEEN}{_DATE_ITEM}){{1,40}})(?:{_BETWEEN}{_DATE_ITEM}){{0,40}}{_BETWEEN}"
+)
+
+
+def _only_dates(number: str) -> bool:
+    """Say whether a run of digits and marks is nothing but dates and times."""
+    return _DATES.fullmatch(number) is not None
+
+
+def _after_dates(number: str) -> int:
+    """Return where the dates and times that begin a run end; 0 where it begins with none."""
+    match = _DATES_FIRST.match(number)
+    return match.end() if match else 0
+
+
+_NEXT_NUMBER = re.compile(r"(?<=[ \u00a0/–-])(?:\(0|0[1-9]|00[1-9]|0 [1-9])")
+"""How a number with an area code begins behind another one."""
+_SHORTEST, _USUAL_LENGTH, _LONG = 7, 11, 13
+_TOO_LONG = 10
+_FARTHEST = 6  # as many beginnings as a number can hold by chance
+_CHEAP = 1
+_LAST_GROUP = re.compile(r"[ \u00a0][^ \u00a0]{1,70}\Z")
+_DATE_MARKS = frozenset("./-")
+"""One of them is the second or third character of every date."""
+_END_MARKS = " \u00a0\u2009\u202f\u00ad\u200b)]/.·-–—‐‑−"
+
+
+def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
+    """Return start and end of each number of a run.
+
+    Dates before a number are left out. A run that is too long for one number is cut where the next begins.
+
+    Args:
+        run: Groups of digits with marks between, the first of a kind that begins a phone number.
+        complete: Whether the run ends where a number may end; else its last group belongs to what follows.
+    """
+    dated = run[1:2] in _DATE_MARKS or run[2:3] in _DATE_MARKS
+    if dated and _only_dates(run):
+        return []
+    end = len(run)
+    if not complete:
+        last = _LAST_GROUP.search(run)
+        if last is None:
+            return []
+        end = last.start()
+    start = _after_dates(run) if dated else 0
+    if start and run[start] not in "+(0":
+        start = 0
+    cuts = (
+        [match.start() for match in _NEXT_NUMBER.finditer(run, start + 1, end)] if end - start > _LONG else []
+    )
+    if not cuts:
+        return [(start, end)]
+    parts = _cheapest(run, [start, *cuts, end])
+    ends = [first + len(run[first:stop].rstrip(_END_MARKS)) for first, stop in parts]
+    return [
+        (first, stop)
+        for (first, _), stop in zip(parts, ends, strict=True)
+        if not _only_dates(run[first:stop])
+    ]
+
+
+def _cheapest(run: str, places: list[int]) -> list[tuple[int, int]]:
+    """Cut a run at those of the places where the parts have most nearly the lengths of phone numbers."""
+    parts = [run[place:following] for place, following in pairwise(places)]
+    counts = [0, *accumulate(sum(map(str.isdigit, part)) for part in parts)]
+    best: list[tuple[int, int]] = [(0, 0)]  # cost up to each place, and the place before it
+    for place in range(1, len(places)):
+        options = [
+            (best[before][0] + _cost(counts[place] - counts[before]), before)
+            for before in range(max(0, place - _FARTHEST), place)
+        ]
+        best.append(min(options, key=lambda option: (option[0], -option[1])))
+    bounds, place = [], len(places) - 1
+    while place:
+        before = best[place][1]
+        bounds.append((places[before], places[place]))
+        place = before
+    return bounds[::-1]
+
+
+def _cost(digits: int) -> int:
+    if digits < _SHORTEST:
+        return 100
+    return abs(digits - _USUAL_LENGTH) + _CHEAP + (_TOO_LONG * (digits - _LONG) if digits > _LONG else 0)
+
 
 _REGIONS = ("DE", "AT", "CH")
 _GAP = r"[ \u00a0\u2009\u202f\u00ad\u200b()\[\]/.·\-–—‐‑−]{0,3}+"
@@ -31,9 +133,10 @@ _SHAPE = re.compile(
 )
 _PLAIN = re.compile(rf"[1-9](?<![0-9].)(?:{NOT_INSIDE}|{_LABEL})(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
 _END = re.compile(r"(?!\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
-_EXTENSION = re.compile(
-    r"(?:Durchwahl|DW|Apparat|App\.|Nebenstelle)(?:[ ]?[:(]{0,2}[ ]?)(-?[ ]?[0-9]{1,5})(?![\w]|[.,/-][0-9])"
-)
+_EXTENSIONS = {
+    label: re.compile(rf"{re.escape(label)}(?:[ ]?[:(]{{0,2}}[ ]?)(-?[ ]?[0-9]{{1,5}})(?![\w]|[.,/-][0-9])")
+    for label in ("Durchwahl", "DW", "Apparat", "App.", "Nebenstelle")
+}
 _AND = r"[ \u00a0]?(?:[,;/]|(?<=[ \u00a0])(?:oder|und|bis|sowie|u\.|bzw\.))[ \u00a0]?"
 _MORE = re.compile(
     rf"(?:{_AND}(?:(?:Tele)?[fF]ax[ :]{{1,3}})?|[ ][eE]xt\.[ ]?)"
@@ -85,12 +188,12 @@ _CONTEXT, _LISTED_WITHIN = 60, 8
 _Verdict = Literal["", "other", "phone.cue", "phone.possible", "phone.valid"]
 
 
-def find(scan: Scan) -> Iterator[Span]:
+def find_phones(scan: Scan) -> Iterator[Span]:
     """Yield spans of phone numbers."""
     verdict: _Verdict = ""
     last = 0
     for run_start, run_end, run in scan.in_zones(_SHAPE):
-        for first, stop in numbers_in(run, complete=_END.match(scan.text, run_end) is not None):
+        for first, stop in _numbers_in(run, complete=_END.match(scan.text, run_end) is not None):
             start, end, number = run_start + first, run_start + stop, run[first:stop]
             accepted = verdict not in {"", "other"}
             # A number that goes is no context of the next one: it will be a placeholder.
@@ -108,8 +211,9 @@ def find(scan: Scan) -> Iterator[Span]:
                 yield Span(start, end, PersonalKind.PHONE, verdict)
                 yield from _more(scan, end, number)
     yield from _plain(scan)
-    for match in _EXTENSION.finditer(scan.text):
-        yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
+    for label, pattern in _EXTENSIONS.items():
+        for match in scan.from_literal(label, pattern):
+            yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
 
 
 def _plain(scan: Scan) -> Iterator[Span]:
@@ -120,7 +224,7 @@ def _plain(scan: Scan) -> Iterator[Span]:
             before
         ):
             continue
-        if only_dates(number) or _PUBLIC.fullmatch(number):
+        if _only_dates(number) or _PUBLIC.fullmatch(number):
             continue
         if _WEAK_CUE.search(before) and number.isdigit() and counted(scan.after(end, 48)):
             continue

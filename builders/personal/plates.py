@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from builders.personal.plate_codes import PLATE_CODES
 from builders.personal.scan import Scan, Span
+from builders.personal.words import words_of
 from builders.spec import PersonalKind
 
 _PLATE = re.compile(
-    r"[A-ZÄÖÜ](?<![\w-].)(?<![^0-9]/.)(?<![\s.]\..)[A-ZÄÖÜ]{0,2}(?:"
+    r"[A-ZÄÖÜ](?=[A-ZÄÖÜ :–-])(?<![\w-].)(?<![^0-9]/.)(?<![\s.]\..)[A-ZÄÖÜ]{0,2}(?:"
     r"(?P<gap>[ ]?[-–:][ ]?|[ ])[A-Z]{1,2}[ -]?[1-9][0-9]{0,3}[EH]?(?![\w-]|[.,/][0-9])"
     r"|[ -](?:[0-9]{1,5}[ ]?[A-Z]{1,3}|[A-Z]{2,6}[ ]?[0-9]{1,3}|[0-9]{3,6})(?![\w-]|[.,/][0-9]))"
 )
 _TYPE = re.compile(r"[-–][A-Z][0-9]")
 """One letter with digits right behind it, as in the names of types ("STD-B24")."""
+PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
     r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
@@ -33,7 +34,7 @@ _NORMS = frozenset({"DIN", "EU", "EN", "HR", "EG"})
 """Signs that also begin the names of norms, laws and registers ("DIN-EN 1090")."""
 
 
-def find(scan: Scan) -> Iterator[Span]:
+def find_plates(scan: Scan) -> Iterator[Span]:
     """Yield licence plates.
 
     A German plate with a space for the hyphen, with one digit only or with a norm's look needs a word about

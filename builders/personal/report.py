@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 import polars as pl
 
@@ -12,6 +15,12 @@ from builders.lock.lock import PersonalReport
 
 _EXAMPLES = 3
 _LONGEST = 60
+PEOPLE = Path(__file__).parent / "people.json"
+"""What is found of invented people; `scripts/bench/people.py` writes it, and a test measures it anew."""
+PEOPLE_FIGURES = tuple(
+    f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found")
+)
+"""Full names and first names behind a cue, full names without one: how many there are and were found."""
 
 
 def report(texts: pl.Series | Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
@@ -73,3 +82,10 @@ def _form(character: str) -> str:
 
 def _sorted(counter: Counter[str]) -> dict[str, int]:
     return dict(sorted(counter.items()))
+
+
+@cache
+def people_facts() -> dict[str, int]:
+    """Return what a lock and a card state of the scrubber: its figures on the held-out invented people."""
+    measured = json.loads(PEOPLE.read_text("utf-8"))["heldout"]
+    return {f"personal_{figure}": measured[figure] for figure in PEOPLE_FIGURES}

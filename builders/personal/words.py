@@ -1,12 +1,39 @@
-"""Words in names: their letters, the words that are no names, and how a name is read."""
+"""Words in names: their letters, the words that are no names, how a name is read; and nouns that are counted.
+
+The lists are in `lists/`.
+"""
 
 from __future__ import annotations
 
 import re
 import string
 import unicodedata
+from pathlib import Path
 
-from builders.personal.word_lists import BRANDS, FIRST_NAMES, FIRST_NAMES_BY_CUE, NO_NAMES, NOUNS, SURNAMES
+from builders.text.places import known_places
+
+_FOLDER = Path(__file__).parent / "lists"
+
+
+def lines_of(name: str) -> list[str]:
+    """Return the lines of a list in `lists/`, comments left out."""
+    lines = (_FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of a list in `lists/`."""
+    return frozenset(word for line in lines_of(name) for word in line.split())
+
+
+FIRST_NAMES = words_of("first_names")
+FIRST_NAMES_BY_CUE = FIRST_NAMES | words_of("first_names_by_cue")
+"""With those that are words, places or brands as well: evidence only behind a cue."""
+SURNAMES = words_of("surnames")
+NO_NAMES = words_of("no_names")
+NOUNS = NO_NAMES | words_of("nouns")
+"""With those that may be a surname behind a first name."""
+BRANDS = frozenset(lines_of("brands"))
 
 
 def _letters(category: str) -> str:
@@ -49,28 +76,8 @@ NAME = re.compile(rf"{PARTICLES}{{0,2}}(?:{INITIALS}[ \u00a0]?)?{WORD}(?:{_SPACE
 
 _SPLIT = re.compile(rf"({WORD})")
 
-_NO_NAME_ENDS = tuple(
-    """
-    ung heit keit schaft tion tät ismus abteilung team büro stelle amt service leitung schule
-    verein nummer adresse straße management praxis klinik zentrum ministerium partei ministerin minister
-    präsident präsidentin kanzler kanzlerin direktor direktorin chef chefin leiterin leiter anwältin
-    anwalt ärztin ingenieur ingenieurin referentin referent assistentin sprecherin vorsitzende
-    vorsitzender beauftragte beauftragter meisterin lehrerin beraterin partnerin partner innen kraft
-    verwaltung gesellschaft stiftung institut kasse verband verlag gruppe bereich verwalter pfleger
-    pflegerin tag mail gmbh akademie universität hochschule bank werke formular portal website stunden
-    zeit
-    """.split()
-)
-_NOUN_ENDS = tuple(
-    """
-    bau technik elektronik tronik informatik mechanik mathematik physik chemie medizin logistik
-    wissenschaft wissenschaften logie nomie grafie graphie wesen schicht dienst heim haus verkauf einkauf
-    vertrieb handel industrie wirtschaft vermittlung betrieb markt fach kunde unterlagen ische isches
-    ischen liche licher liches lichen
-    """.split()
-)
-"""Ends of nouns and adjectives; behind a listed first name they may be a surname's as well."""
-_ALL_ENDS = (*_NO_NAME_ENDS, *_NOUN_ENDS)
+_NO_NAME_ENDS = tuple(words_of("no_name_ends"))
+_ALL_ENDS = (*_NO_NAME_ENDS, *words_of("noun_ends"))
 _TAILS = frozenset(end[-3:] for end in _ALL_ENDS)
 """Their last letters, which are quickly looked up."""
 ORGANISATION = re.compile(
@@ -81,13 +88,7 @@ ORGANISATION = re.compile(
 """What follows a name that is a company's, a school's or a street's."""
 
 
-_FOREIGN_ENDS = tuple(
-    """
-    oğlu oglu ovic evic ski ska cki cka wicz czyk czak enko tschuk chuk ova eva owa ewa ov ev anow inow onow
-    arow orow ikow okow apow imow jew tchew idis iadis akis poulos escu eanu dze shvili schwili sson qvist
-    zadeh nejad yan
-    """.split()
-)
+_FOREIGN_ENDS = tuple(words_of("foreign_ends"))
 _COMMON_LETTERS = frozenset(string.ascii_letters + "äöüßéèêàâçîôëïÄÖÜÉÈÀÇ" + "-'’‐‑")
 """Letters of German nouns, foreign words and signs within words included; others are those of names."""
 
@@ -176,3 +177,43 @@ def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
         kept.append(word)
         end = match.end()
     return run[:end], kept
+
+
+UNIT = re.compile(
+    r"[ \u00a0]?(?:%|€|\$|°|(?:k?m|cm|kg|Uhr|Prozent|Euro|EUR|CHF|Jahren?|Tagen?|Wochen|"
+    r"Monaten?|Mal|Meter|Kilometer|"
+    r"Mio|Mrd|Millionen|Stunden|Punkten?|Plätzen?|Häusern?|bis|Grad|Stück)\b)|[.,:][0-9]"
+    r"|\.[ ](?:J[aä]n|Feb|März|Apr|Mai|Ju[nl]i|Aug|Sep|Okt|Nov|Dez)"
+)
+"""A unit, a fraction, or the month of a day."""
+_NOUN = re.compile(
+    rf"[ \u00a0](?:(?:weitere|neue|alte|große|kleine|zusätzliche|volle|ganze|gute)[rn]?[ ])?"
+    rf"([{UPPER}][{LOWER}]{{2,40}}+)(?![\w-])"
+)
+_PLURAL = ("e", "en", "er", "ern", "eln", "meter", "metern", "os")
+_NO_PLURAL = words_of("no_plurals")
+_TOWN_ENDS = re.compile(
+    r"(?:berge|ingen|hausen|kirchen|hafen|haven|brücken|felden?|weiler|hofen|hagen|leben|rode|walde|see|linden|"
+    r"werder|münde|beuren|stetten|bergen|burgen)\Z"
+)
+
+
+def counted(after: str) -> bool:
+    """Say whether a number counts what follows it: a unit, or a noun in the plural that is no place or name.
+
+    Args:
+        after: What stands right behind the number, 48 characters or more where there are.
+    """
+    return UNIT.match(after) is not None or counted_noun(after)
+
+
+def counted_noun(after: str) -> bool:
+    """Say whether a noun in the plural follows a number, that is no place or name."""
+    noun = _NOUN.match(after)
+    return noun is not None and _is_plural(noun[1])
+
+
+def _is_plural(word: str) -> bool:
+    if word in _NO_PLURAL or word in FIRST_NAMES or not word.endswith(_PLURAL):
+        return False
+    return not _TOWN_ENDS.search(word) and word.casefold() not in known_places()

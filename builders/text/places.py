@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-
-from builders.personal.places import known_places
+from functools import cache
+from pathlib import Path
 
 _LONGEST = 60  # no place, and no list of places, in a title is longer
 
@@ -27,6 +27,13 @@ _ORDINARY_WORDS = frozenset(
     " heide hof kamen lage langen lauf leer leimen linden lohne löhne peine roth senden singen springe verl"
     " wangen weiden".split()
 )
+
+
+@cache
+def known_places() -> frozenset[str]:
+    """Return the names of towns, states and regions, case-folded; "St." is written out."""
+    lines = (Path(__file__).parent / "places.txt").read_text("utf-8").splitlines()
+    return frozenset(line.casefold().replace("st. ", "sankt ") for line in lines if not line.startswith("#"))
 
 
 def without_trailing_place(title: str) -> str:

@@ -1,7 +1,7 @@
 """Measure how many invented people's names the scrubber finds, and store the figures that cards cite.
 
     python -m scripts.bench.people                 # the development set, with what was missed
-    python -m scripts.bench.people --store         # both sets, into builders/personal/gold/people.json
+    python -m scripts.bench.people --store         # both sets, into builders/personal/people.json
 
 People are drawn from lists of names of several origins and put into German sentences. There are two sets,
 which share neither first names, surnames nor sentences: rules are worked out on "development"; of "heldout"
@@ -22,8 +22,9 @@ import polars as pl
 
 from builders.files import write_json
 from builders.personal import scrub
-from builders.personal.gold_set import PEOPLE, Marked, compare
+from builders.personal.report import PEOPLE
 from builders.spec import PersonalKind
+from scripts.bench.gold_set import Marked, compare
 
 SetName = Literal["development", "heldout"]
 GROUPS = {"full": "full", "list": "full", "plain": "plain", "first": "first"}

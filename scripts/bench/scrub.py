@@ -28,10 +28,10 @@ import polars as pl
 
 from builders.files import write_json
 from builders.personal import scrub
-from builders.personal.gold_set import compare, read_set
 from builders.personal.report import masked
 from builders.spec import ALL_KINDS
 from scripts.bench import scrub_note, scrub_texts
+from scripts.bench.gold_set import compare, read_set
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "scrub.json"

@@ -10,8 +10,9 @@ import jinja2
 import polars as pl
 
 from builders.files import write_bytes
-from builders.personal.gold_set import PEOPLE, read_set, score
+from builders.personal.report import PEOPLE
 from builders.spec import ALL_KINDS, CONTACT
+from scripts.bench.gold_set import read_set, score
 from scripts.bench.scrub_worker import TOOLS
 
 NOTE = Path(__file__).parents[2] / "notes" / "personal-data.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from builders.personal.word_lists import FIRST_NAMES, SURNAMES
+from builders.personal.words import FIRST_NAMES, SURNAMES
 
 _SENTENCES = (
     "Für unser Team suchen wir zum nächstmöglichen Zeitpunkt eine engagierte Fachkraft, die gerne im "

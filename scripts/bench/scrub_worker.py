@@ -109,7 +109,7 @@ def measure(tool: str, texts: dict[str, list[str]]) -> dict[str, Any]:
 def clean_file(path: Path, workers: int) -> dict[str, Any]:
     """Scrub a file of contact data; return CPU seconds of all processes, and peak memory in MB by process."""
     personal = import_module("builders.personal")
-    scrub_file = import_module("builders.personal.files").scrub_file
+    scrub_file = import_module("builders.personal.tables").scrub_file
     scrub_file(path, path.with_suffix(".out.jsonl"), kinds=personal.CONTACT, workers=workers)
     path.with_suffix(".out.jsonl").unlink()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

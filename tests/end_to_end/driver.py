@@ -31,7 +31,7 @@ IMPORTED = (
     "builders.configs.jobs",
     "builders.encoders",
     "builders.mining",
-    "builders.personal.detectors",
+    "builders.personal.names",
     "builders.release.plan",
 )
 """What a build imports while it runs. Importing computes nothing: threads do not survive a fork."""

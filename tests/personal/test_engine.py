@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from builders.personal import Scrubbed, counts, scrub
 from builders.personal.engine import SPAN_SCHEMA
-from builders.personal.gold_set import read_set
 from builders.spec import ALL_KINDS, CONTACT, PersonalKind
+from scripts.bench.gold_set import read_set
 
 _PLACEHOLDERS = sorted({kind.placeholder for kind in PersonalKind})
 _MARKED = [*read_set("gold"), *read_set("heldout")]

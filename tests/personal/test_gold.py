@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from builders.personal.gold_set import Marked, Score, compare, read_set, score
 from builders.spec import ALL_KINDS, PersonalKind
+from scripts.bench.gold_set import Marked, Score, compare, read_set, score
 
 _NAMES = {PersonalKind.PERSON, PersonalKind.FULL_NAME}
 

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from builders.personal import scrub
-from builders.personal.checks import health_insurance, id_document, pension_insurance
-from builders.personal.plate_codes import PLATE_CODES
+from builders.personal.numbers import health_insurance, id_document, pension_insurance
+from builders.personal.plates import PLATE_CODES
 from builders.spec import ALL_KINDS, CONTACT, PersonalKind
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from builders.personal import scrub
-from builders.personal.word_lists import BRANDS, FIRST_NAMES, FIRST_NAMES_BY_CUE, NO_NAMES, NOUNS, SURNAMES
+from builders.personal.words import BRANDS, FIRST_NAMES, FIRST_NAMES_BY_CUE, NO_NAMES, NOUNS, SURNAMES
 
 
 def cleaned(text: str, *, titles: bool = False) -> str:

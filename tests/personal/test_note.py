@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from builders.personal.gold_set import score
+from scripts.bench.gold_set import score
 from scripts.bench.scrub import FINDINGS, RESULTS
 from scripts.bench.scrub_note import NOTE, render
 

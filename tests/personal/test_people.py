@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from builders.personal.gold_set import PEOPLE, facts
+from builders.personal.report import PEOPLE, people_facts
 from scripts.bench import people
 
 
@@ -29,7 +29,7 @@ def test_most_held_out_names_are_found(measured: dict[str, dict[str, int]]) -> N
 def test_cards_cite_the_held_out_set_alone(measured: dict[str, dict[str, int]]) -> None:
     held_out = measured["heldout"]
     wanted = (f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found"))
-    assert facts() == {f"personal_{figure}": held_out[figure] for figure in wanted}
+    assert people_facts() == {f"personal_{figure}": held_out[figure] for figure in wanted}
 
 
 def test_the_sets_have_no_name_and_no_sentence_in_common() -> None:

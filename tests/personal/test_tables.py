@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import StorageError, UsageError
-from builders.personal import arrow
+from builders.personal import pieces
 from builders.personal.engine import scrub_rows
-from builders.personal.files import FileReport, scrub_file
 from builders.personal.pieces import Task
+from builders.personal.tables import FileReport, scrub_file
 from builders.spec import ALL_KINDS, CONTACT
 
 _ROWS = [
@@ -395,8 +395,8 @@ def test_nested_columns_of_parquet_are_scrubbed(tmp_path: Path, kind: pa.DataTyp
 def test_what_stands_below_a_null_is_not_carried_over(tmp_path: Path) -> None:
     hidden = pa.StructArray.from_arrays([pa.array([_MAIL, "x"])], ["t"], mask=pa.array([True, False]))
     batch = pa.record_batch({"v": hidden})
-    schema, _, _ = arrow.clean_schema(batch.schema, Task((), ALL_KINDS))
-    column = arrow.scrub_batch(batch, schema, Task((), ALL_KINDS)).output.column(0)
+    schema, _, _ = pieces.clean_schema(batch.schema, Task((), ALL_KINDS))
+    column = pieces.scrub_batch(batch, schema, Task((), ALL_KINDS)).output.column(0)
     assert column.field(0).to_pylist() == [None, "x"]
 
 

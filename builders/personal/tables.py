@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from builders import files
 from builders.errors import UsageError
 from builders.lock.lock import Frozen, PersonalReport
-from builders.personal import arrow, json_lines, parquet, pieces
+from builders.personal import pieces
 from builders.personal.pieces import Done, Task
 from builders.personal.report import together
 from builders.spec import ALL_KINDS, PersonalKind
@@ -26,9 +26,11 @@ from builders.spec import ALL_KINDS, PersonalKind
 _ALONE_BELOW = 16 << 20
 """Bytes of a file below which starting other processes takes longer than the work."""
 _FORMATS = "CSV (.csv, .tsv), JSON lines (.jsonl, .ndjson) and parquet (.parquet)"
-_LONGEST_NAME = 60
+_LONGEST_NAME, _ROWS = 60, 8192
+_WHOLE = "The table must be whole, and its text UTF-8."
 
-Work = Callable[..., Done]
+_T = TypeVar("_T")
+_Work = Callable[..., Done]
 
 
 class FileReport(Frozen):
@@ -66,8 +68,7 @@ def scrub_file(
     """Write a copy of a table without personal data.
 
     The table is read and written in pieces, so memory does not grow with the file. `out` appears when all is
-    done and read back; it may be `path` itself. Names of columns and keys, and the metadata of a file, are
-    scrubbed as well.
+    done; it may be `path` itself. Names of columns and keys, and a file's metadata, are scrubbed as well.
 
     Args:
         path: The table: .csv, .tsv, .jsonl, .ndjson or .parquet, in UTF-8.
@@ -82,7 +83,7 @@ def scrub_file(
 
     Raises:
         UsageError: The file is not there, not one of the formats, broken, or lacks a column.
-        StorageError: `out` cannot be written, or does not read back.
+        StorageError: `out` cannot be written.
     """
     suffix = path.suffix.lower()
     task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
@@ -95,7 +96,7 @@ def scrub_file(
         if suffix in {".jsonl", ".ndjson"}:
             return _lines(path, out, task, count, progress)
     except (UsageError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise UsageError(f"{path}: {error}", hint=getattr(error, "hint", parquet.WHOLE)) from error
+        raise UsageError(f"{path}: {error}", hint=getattr(error, "hint", _WHOLE)) from error
     raise UsageError(f"{path}: unknown format {suffix or 'without an ending'}", hint=f"Known: {_FORMATS}.")
 
 
@@ -128,8 +129,8 @@ def _csv(
 
 def _lines(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
     with path.open("rb") as source, files.atomic(out) as target:
-        cut = json_lines.line_pieces(source)
-        done = _written(cut, json_lines.scrub_lines, task, workers, target.write, progress)
+        cut = pieces.line_pieces(source)
+        done = _written(cut, pieces.scrub_lines, task, workers, target.write, progress)
         keys = sorted({key for piece in done for key in piece.columns})
         _check_columns(task, keys)
     names, _ = pieces.clean_names(keys, task)
@@ -137,28 +138,19 @@ def _lines(path: Path, out: Path, task: Task, workers: int, progress: Callable[[
 
 
 def _parquet(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
-    with parquet.opened(path) as source:
+    with _parquet_errors(lambda: pq.ParquetFile(path)) as source:
         before = source.schema_arrow
         if twice := sorted({name for name in before.names if before.names.count(name) > 1}):
             raise UsageError(f"two columns are called {twice[0]!r}", hint="Give each column its own name.")
-        texts = [field.name for field in before if arrow.is_text(field.type)]
+        texts = [field.name for field in before if pieces.is_text(field.type)]
         _check_columns(task, texts)
-        after, metadata, found = arrow.clean_schema(before, task)
-        with files.atomic(out) as target:
-            with pq.ParquetWriter(target, after, compression="zstd") as writer:
-                done = _written(
-                    parquet.batches(source),
-                    partial(arrow.scrub_batch, schema=after),
-                    task,
-                    workers,
-                    writer.write_batch,
-                    progress,
-                )
-            target.flush()
-            changed = [name for name in texts if not task.columns or name in task.columns]
-            parquet.read_back(source, target, after, [name not in changed for name in before.names])
+        after, metadata, found = pieces.clean_schema(before, task)
+        work = partial(pieces.scrub_batch, schema=after)
+        with files.atomic(out) as target, pq.ParquetWriter(target, after, compression="zstd") as writer:
+            done = _written(_batches(source), work, task, workers, writer.write_batch, progress)
+    changed = [name for name in texts if not task.columns or name in task.columns]
     clean = dict(zip(before.names, after.names, strict=True))
-    unread = [] if task.columns else [field.name for field in before if arrow.is_unread(field.type)]
+    unread = [] if task.columns else [field.name for field in before if pieces.is_unread(field.type)]
     left = [name for name in before.names if name not in {*changed, *unread}]
     summed = _summed(done, [found], clean, changed, left)
     return summed.model_copy(update={"unread": (*(clean[name] for name in unread), *metadata)})
@@ -176,7 +168,7 @@ def _check_columns(task: Task, known: Sequence[str]) -> None:
 
 def _written(
     cut: Iterable[Any],
-    work: Work,
+    work: _Work,
     task: Task,
     workers: int,
     write: Callable[[Any], object],
@@ -193,7 +185,7 @@ def _written(
     return finished
 
 
-def _worked(cut: Iterable[Any], work: Work, task: Task, workers: int) -> Iterator[Done]:
+def _worked(cut: Iterable[Any], work: _Work, task: Task, workers: int) -> Iterator[Done]:
     """Yield scrubbed pieces in order; a few more than there are workers are under way at a time."""
     if workers == 1:
         yield from (work(piece, task=task) for piece in cut)
@@ -219,7 +211,7 @@ def _summed(
     columns: Sequence[str],
     left: Sequence[str],
 ) -> FileReport:
-    """Sum up the pieces and what was found beside the rows; names are told by their clean form."""
+    """Sum up the pieces and what was found beside the rows, with the clean names of columns."""
     return FileReport(
         rows=sum(piece.rows for piece in done),
         columns=tuple(_short(clean[name]) for name in columns),
@@ -236,10 +228,22 @@ def _short(name: str) -> str:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size if path.is_file() else _absent(path)
+        if path.is_file():
+            return path.stat().st_size
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", hint="Check the path.") from error
-
-
-def _absent(path: Path) -> int:
     raise UsageError(f"{path}: no such file", hint=f"Give a table: {_FORMATS}.")
+
+
+def _parquet_errors(action: Callable[[], _T]) -> _T:
+    """Read parquet; where a file is damaged, Arrow may call that an error of the disk."""
+    try:
+        return action()
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"not a whole parquet file ({error})", hint=_WHOLE) from error
+
+
+def _batches(source: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    batches = source.iter_batches(_ROWS)
+    while batch := _parquet_errors(lambda: next(batches, None)):
+        yield batch

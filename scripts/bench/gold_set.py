@@ -1,4 +1,4 @@
-"""The bundled gold sets, and how well the scrubber does on them.
+"""The gold sets, and how well the scrubber does on them.
 
 The sets were written for this project; every person, number and address in them is invented. ``gold`` holds
 single sentences, with traps that must stay as they are; rules are worked out on it. ``heldout`` holds whole
@@ -13,8 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -25,11 +23,7 @@ from builders.spec import PersonalKind
 
 SetName = Literal["gold", "heldout", "names"]
 _FILE = {name: re.compile(rf"{name}(?:_[a-z]{{1,20}})?\.jsonl") for name in ("gold", "heldout", "names")}
-PEOPLE = Path(__file__).parent / "gold" / "people.json"
-PEOPLE_FIGURES = tuple(
-    f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found")
-)
-"""Full names and first names behind a cue, full names without one: how many there are and were found."""
+_FOLDER = Path(__file__).parent / "gold"
 _MARK = re.compile(r"\[\[(?P<kind>[a-z_]{1,20})\|(?P<text>.*?)\]\](?!\])", re.DOTALL)
 
 
@@ -93,17 +87,14 @@ class Score:
 
 
 def read_set(name: SetName) -> tuple[Marked, ...]:
-    """Return the texts of a bundled set, which may lie in several files."""
-    folder = resources.files("builders.personal").joinpath("gold")
-    files = sorted(
-        (file for file in folder.iterdir() if _FILE[name].fullmatch(file.name)), key=lambda file: file.name
-    )
+    """Return the texts of a set, which may lie in several files."""
+    files = sorted(file for file in _FOLDER.iterdir() if _FILE[name].fullmatch(file.name))
     lines = [line for file in files for line in file.read_text("utf-8").splitlines()]
     return tuple(_unmarked(**json.loads(line)) for line in lines)
 
 
 def score(name: SetName) -> Score:
-    """Scrub a bundled set of every kind and compare."""
+    """Scrub a set of every kind and compare."""
     texts = read_set(name)
     found: list[list[tuple[str, int, int, str]]] = [[] for _ in texts]
     for titles in (False, True):
@@ -112,17 +103,6 @@ def score(name: SetName) -> Score:
         for place, kind, start, end, rule in spans.iter_rows():
             found[rows[place]].append((kind, start, end, rule))
     return compare(texts, found)
-
-
-@cache
-def facts() -> dict[str, int]:
-    """Return what a lock and a card state about the scrubber, measured on invented people.
-
-    The figures are those of the held-out half, which rules were not worked out on; `scripts/bench/people.py`
-    writes them, and a test measures them anew.
-    """
-    measured = json.loads(PEOPLE.read_text("utf-8"))["heldout"]
-    return {f"personal_{figure}": measured[figure] for figure in PEOPLE_FIGURES}
 
 
 def compare(texts: tuple[Marked, ...], found: list[list[tuple[str, int, int, str]]]) -> Score:

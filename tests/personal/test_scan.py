@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.personal import scrub
-from builders.personal.scan import OPAQUE
-from builders.personal.view import PLACEHOLDER, View, is_plain
+from builders.personal.scan import OPAQUE, PLACEHOLDER, View, is_plain
 from builders.text.normalise import normalise
 from tests.personal.test_engine import texts
 
