@@ -7,15 +7,19 @@ import errno
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from builders.errors import Busy, StorageError
+from builders.errors import Busy, SourceError, StorageError
 
 _CHUNK = 1 << 20
 _TEMPORARY = ".tmp"
+_LONGEST_PATH = 1024
+_LONGEST_SEGMENT = 255
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 _CHOOSE = "choose another folder (--out, MTEB_DE_HOME)"
 _HINTS = {
     **dict.fromkeys(
@@ -191,3 +195,38 @@ def _fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def safe_path(path: str, *, what: str, repo: str) -> str:
+    """Return `path` if it stays inside its repository.
+
+    Args:
+        path: With forward slashes, as the README or the file list gives it.
+        what: What it is, for the message: "file", "pattern".
+        repo: For the message.
+
+    Raises:
+        SourceError: It is absolute, a URL, too long or not UTF-8, or has an empty, ".", ".." part, a
+            backslash or a control character.
+    """
+    if _stays_inside(path):
+        return path
+    raise SourceError(
+        f"{repo}: the {what} {path[:200]!r} does not stay inside the repository",
+        hint="Nothing was read from it. Look at the repository before you trust it.",
+    )
+
+
+def _stays_inside(path: str) -> bool:
+    segments = path.split("/")
+    try:
+        lengths = [len(segment.encode()) for segment in segments]
+    except UnicodeEncodeError:
+        return False
+    return (
+        sum(lengths) <= _LONGEST_PATH
+        and max(lengths) <= _LONGEST_SEGMENT
+        and not _FORBIDDEN.search(path)
+        and not {"", ".", ".."} & set(segments)
+        and ":" not in segments[0]
+    )

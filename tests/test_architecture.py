@@ -14,7 +14,8 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors",
     "home mteb_tasks printable progress",
-    "files deadlines text_files",
+    "files text_files",
+    "hub",
     "plots",
     "spec",
     "registry",

@@ -8,9 +8,10 @@ from builders.build.options import Built, Options
 from builders.build.retrieval import build_pairs
 from builders.errors import Refused, UsageError
 from builders.files import exclusive
+from builders.hub import is_stand_in
 from builders.lock.committed import committed_lock, from_upstream
 from builders.progress import Progress
-from builders.sources import Fetched, fetch, is_stand_in, verify_against
+from builders.sources import Fetched, fetch, verify_against
 from builders.spec import RELEASES, Clustering, ConfigSpec, Ids
 
 __all__ = ["Built", "Options", "Progress", "build"]

@@ -189,7 +189,7 @@ def _reference(against: str, specs: list[ConfigSpec], out: Path) -> Reference:
 def _refuse_stand_ins(
     encoder: str, recipe: str | None, sample: bool, sources: tuple[str, ...], limit: int | None
 ) -> None:
-    from builders.sources import is_stand_in
+    from builders.hub import is_stand_in
 
     reasons = {
         "--encoder offline": encoder == "offline",

@@ -21,8 +21,8 @@ from builders.encoders.shards import described
 from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
 from builders.errors import EncoderError, RemoteError, SourceChanged, SourceMissing
 from builders.home import home
+from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity
-from builders.sources import is_stand_in
 from builders.spec import EncoderSpec
 
 if TYPE_CHECKING:

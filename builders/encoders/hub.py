@@ -6,42 +6,31 @@ under a commit's name it must never pass for the Hub's.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import hashlib
 import re
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from fnmatch import fnmatch
 from pathlib import Path
 
-from builders import deadlines, files
-from builders.errors import EncoderError, RemoteError, SourceMissing, StorageError
-from builders.sources import client
-from builders.sources.hub import is_stand_in
+from builders import files, hub
+from builders.errors import EncoderError, SourceMissing, StorageError
 
 _SHORT = re.compile(r"[0-9a-f]{7,40}", re.ASCII)
-_FULL = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _SHA256_DIGITS = 64
 _WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]  # no pickles: loading one runs its code
-_DISK_ERRORS = {  # the network's errors are OSErrors too
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.EISDIR,
-    errno.ENOSPC,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-}
 _NEEDED = ("modules.json", "*.safetensors")
+_ADVICE = hub.Advice(
+    check="Check the pin: it must name a revision that holds a sentence-transformers model.",
+    network="Check the network, HF_ENDPOINT and HF_HUB_OFFLINE, or use --encoder offline.",
+    busy="Run again: what has been fetched is kept. Without network use --encoder offline.",
+)
 _UNWANTED = ["onnx/*", "openvino/*"]
 
 
 def resolve(model: str, revision: str, *, offline: bool = False) -> str:
     """Return a commit's 40 digits.
 
-    A short one is looked up in the Hub client's cache, then on the Hub.
+    A short one is looked up in the Hub client's cache, then on the Hub: what a commit's digits stand for
+    never changes.
 
     Args:
         model: "owner/name".
@@ -49,33 +38,23 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
         offline: Never touch the network.
 
     Raises:
-        EncoderError: `model` is not a name, `revision` is not the beginning of a commit hash, or the Hub
-            answers with another commit.
+        EncoderError: `revision` is not the beginning of a commit hash, or means another commit.
         RemoteError: The Hub is not reachable, or knows no such model or commit.
         SourceMissing: Offline, and the model was never fetched at this revision.
         StorageError: The client's cache cannot be written.
     """
-    if _FULL.fullmatch(revision):
-        return revision
     if not _SHORT.fullmatch(revision):
         raise EncoderError(
             f"{model}: revision {revision!r} is not a commit",
             hint="Pin at least 7 digits of a commit hash; branches and tags move.",
         )
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import RevisionResolutionError
-
-    with _told(model, revision):
-        try:  # what a commit's digits stand for never changes
-            found = HfApi().resolve_revision(
-                model, revision=revision, cache_dir=models_cache(), local_files_only=True
-            )
-        except RevisionResolutionError as error:
-            if offline:
-                raise _not_cached("config.json", model, revision) from error
-            found = HfApi().resolve_revision(model, revision=revision, cache_dir=models_cache())
-        commit = str(found.resolved)
-    if not _FULL.fullmatch(commit) or not commit.startswith(revision):
+    try:
+        commit = hub.resolve(
+            hub.client(), model, revision, "model", advice=_ADVICE, cache=models_cache(), offline=offline
+        )
+    except SourceMissing as error:
+        raise _not_cached("config.json", model, revision) from error
+    if not commit.startswith(revision):
         raise EncoderError(
             f"{model}: the Hub resolves {revision} to {commit!r}, which is another commit",
             hint="Pin the commit by all of its 40 digits.",
@@ -87,11 +66,7 @@ def models_cache() -> Path:
     """Return the folder of fetched models: that of the Hub's client, or the one of a stand-in for the Hub."""
     from huggingface_hub import constants
 
-    cache = Path(constants.HF_HUB_CACHE)
-    if not is_stand_in():
-        return cache
-    server = hashlib.sha256(client.endpoint().encode()).hexdigest()[:16]
-    return cache.with_name(f"{cache.name}-stand-ins") / server
+    return hub.cache_folder(Path(constants.HF_HUB_CACHE))
 
 
 def is_cached(model: str, revision: str) -> bool:
@@ -114,7 +89,7 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
         return cached
     if offline:
         raise _not_cached(cached, model, revision)
-    with _told(model, revision):
+    with _errors(model, revision):
         return _snapshot(model, revision, local=False)
 
 
@@ -152,7 +127,7 @@ def _cached(model: str, revision: str) -> Path | str:
     """Return the folder of a model that is there as a whole, else what it lacks."""
     from huggingface_hub.errors import IncompleteSnapshotError, LocalEntryNotFoundError
 
-    with _told(model, revision):
+    with _errors(model, revision):
         try:
             folder = _snapshot(model, revision, local=True)
         except IncompleteSnapshotError as error:
@@ -189,46 +164,5 @@ def _not_cached(name: str, model: str, revision: str) -> SourceMissing:
     )
 
 
-@contextlib.contextmanager
-def _told(model: str, revision: str) -> Iterator[None]:
-    """Turn the client's errors into ours."""
-    from httpx2 import HTTPError  # what the Hub's client speaks HTTP with
-    from huggingface_hub import errors
-
-    deadlines.install()
-    where = f"{model}@{revision}"
-    try:
-        yield
-    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
-        raise RemoteError(
-            f"{where}: the Hub has no such model or revision, or does not show it to you",
-            hint="Check the pin; for a private or gated model log in with `hf auth login`, or set HF_TOKEN.",
-        ) from error
-    except errors.HFValidationError as error:
-        raise EncoderError(
-            f"{where}: not a name of a model on the Hub", hint="A model is named OWNER/NAME."
-        ) from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise RemoteError(
-            f"{where}: a file is missing there: {_first_line(error)}",
-            hint="Pin a revision that holds a sentence-transformers model.",
-        ) from error
-    except (errors.RevisionResolutionError, errors.LocalEntryNotFoundError) as error:
-        raise RemoteError(
-            f"{where}: not cached on this machine, and the Hub was not reachable",
-            hint="Check the network, HF_ENDPOINT and HF_HUB_OFFLINE, or use --encoder offline.",
-        ) from error
-    except (HTTPError, errors.FileMetadataError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
-            raise StorageError(
-                f"{models_cache()}: {where} cannot be kept there: {_first_line(error)}",
-                hint="Free some space, correct the permissions, or set HF_HOME to another folder.",
-            ) from error
-        raise RemoteError(
-            f"{where}: fetching failed: {_first_line(error)}",
-            hint="Run again: what has been fetched is kept. Without network use --encoder offline.",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _errors(model: str, revision: str) -> AbstractContextManager[None]:
+    return hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, models_cache())

@@ -21,8 +21,8 @@ from builders.encoders.hub import fetch_model, model_files, resolve
 from builders.encoders.protocol import Role
 from builders.encoders.texts import cut_to_fit, require_usable
 from builders.errors import EncoderError
+from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity
-from builders.sources import is_stand_in
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

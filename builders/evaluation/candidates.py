@@ -14,9 +14,9 @@ from builders import registry
 from builders.encoders.protocol import Encoder, Role
 from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
 from builders.evaluation.model import EncoderFacts
+from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import printable
-from builders.sources import is_stand_in
 from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
 BM25 = "bm25"

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from builders.errors import RemoteError, UsageError
+from builders.hub import shown_url
 from builders.reddit.headers import Pace, repaired
-from builders.sources.patterns import shown
 
 if TYPE_CHECKING:
     import praw
@@ -258,11 +258,11 @@ def _refuse_foreign(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise UsageError(f"{shown(url)}: not an address for Reddit's stand-in") from None
+        raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in") from None
     if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))):
         return
     hint = "Give an https address, or an http one on this machine: the credentials are sent there."
-    raise UsageError(f"{shown(url)}: not an address for Reddit's stand-in", hint=hint)
+    raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in", hint=hint)
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import polars as pl
 
+from builders import hub
 from builders.errors import SourceMissing, UsageError
 from builders.reddit.folder import checked_sets, sets_in
 from builders.reddit.submission import SUBMISSION_ID, SUBREDDIT
-from builders.sources import client
 from builders.spec import Ids
 from builders.tables import Kind, published_path
 
 _TAG = re.compile(r"v[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}", re.ASCII)
 _SHOWN = 80
+_ADVICE = hub.Advice(SourceMissing, "Name a release of this config.")
 _LOOK = "Look whether it is a release of this command."
 
 
@@ -81,8 +82,6 @@ def _in_folder(spec: Ids, folder: Path) -> Published:
 
 
 def _from_hub(spec: Ids, place: str, *, offline: bool) -> Published:
-    from huggingface_hub import HfApi
-
     repo, _, tag = place.partition("@")
     named = repo.count("/") == 1 and all(repo.split("/"))
     if not (named and _TAG.fullmatch(tag)):
@@ -91,11 +90,11 @@ def _from_hub(spec: Ids, place: str, *, offline: bool) -> Published:
     if offline:
         hint = "Leave out --offline, or name a folder that holds the release."
         raise SourceMissing(f"{place[:_SHOWN]}: on the Hub, which --offline does not ask", hint=hint)
-    api = HfApi()
-    commit = client.resolve(api, repo, tag)
+    api = hub.client()
+    commit = hub.resolve(api, repo, tag, advice=_ADVICE)
     path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
     with tempfile.TemporaryDirectory(prefix="mteb-de-ids-") as folder:
-        sets = checked_sets(client.download(api, repo, commit, path, Path(folder)))
+        sets = checked_sets(hub.download(api, repo, path, commit, Path(folder), advice=_ADVICE))
     return Published(sets, f"{repo}@{tag} ({commit})")
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from builders.errors import UsageError
+from builders.hub import check_repo, client
 from builders.lock.committed import drift
 from builders.lock.lock import MANIFEST, Lock, read_manifest
 from builders.release.diff import Split
 from builders.release.published import Side, in_folder, published, revision_of
-from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
+from builders.release.remote import hide_bars_off_terminals, read_remote
 from builders.release.rows import row_changes
 from builders.tables import SCHEMAS, kind_of, read_frame, score_columns
 
@@ -67,7 +68,7 @@ def open_reference(
     repo, tag = parts.groups()
     check_repo(repo)
     hide_bars_off_terminals()
-    api = api or hub_client()
+    api = api or client()
     remote = read_remote(api, repo)
     side = published(api, repo, remote, revision_of(repo, remote, tag), downloads)
     others = sorted(release for release in releases if side.release not in {release, ""})

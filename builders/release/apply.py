@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from builders import files
 from builders.errors import Refused, StorageError
+from builders.hub import client, is_loopback
 from builders.release.commands import command
 from builders.release.local import planned_bytes
 from builders.release.model import (
@@ -21,7 +22,6 @@ from builders.release.model import (
 )
 from builders.release.plan import check_visibility
 from builders.release.publish import Applied, Change, publish
-from builders.release.remote import hub_client, is_loopback
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
@@ -59,7 +59,7 @@ def apply(
     with files.exclusive(out):
         plan, digest = read_plan_and_digest(out, release)
         check_receipt(out, release, plan, digest)
-        api = api or hub_client()
+        api = api or client()
         if plan.gates:
             message = f"{release} has open gates:\n" + "\n".join(plan.gates)
             raise Refused(message, hint="Mend the cause, or waive it in the config; then build again.")

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import builders.errors
-from builders.deadlines import CHILD
 from builders.errors import MtebDeError, Refused, RemoteError
 
 _TAIL = 2000
+_LIMIT = 7200.0
+"""Seconds until a child process that pushes or reads a release must be done."""
 
 
 def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
@@ -42,10 +43,10 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
             encoding="utf-8",
             errors="replace",
             check=False,
-            timeout=CHILD,
+            timeout=_LIMIT,
         )
     except subprocess.TimeoutExpired as error:
-        message = f"{request['do']}: not done after {CHILD:g} s"
+        message = f"{request['do']}: not done after {_LIMIT:g} s"
         raise RemoteError(message, hint="Check how fast the Hub answers, then try again.") from error
     try:
         answer = json.loads(run.stdout)
@@ -73,12 +74,12 @@ def answer(request: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _push(out: Path, release: str, digest: str) -> dict[str, Any]:
+    from builders.hub import client
     from builders.release.apply import push
     from builders.release.model import plan_path, read_plan_and_digest
-    from builders.release.remote import hub_client
 
     plan, found = read_plan_and_digest(out, release)
     if found != digest:
         message = f"{plan_path(out, release)} has changed while it was rehearsed"
         raise Refused(message, hint="Rehearse it again.")
-    return asdict(push(plan, out / release, hub_client()))
+    return asdict(push(plan, out / release, client()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from builders import describe
 from builders.describe.target import Target
 from builders.errors import Refused
+from builders.hub import check_repo, client
 from builders.lock.beside import citations_path, read_citations
 from builders.lock.committed import FOLDER
 from builders.lock.lock import locks_of
@@ -20,7 +21,7 @@ from builders.release.diff import Difference, Split, difference, uncertain
 from builders.release.local import check_tree
 from builders.release.model import Remote
 from builders.release.published import By, Side, built, nothing, published, revision_of
-from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote
+from builders.release.remote import hide_bars_off_terminals, read_remote
 from builders.release.rows import row_changes
 from builders.spec import RELEASES
 
@@ -85,7 +86,7 @@ def diff(
     """
     check_repo(repo)
     check_tree(out, release)
-    api = api or hub_client()
+    api = api or client()
     remote = read_remote(api, repo)
     return compare(out, release, repo, remote, api, revision=revision, rows=True, beside=beside)
 
@@ -188,7 +189,7 @@ def next_version(
     """
     check_repo(repo)
     check_tree(out, release)
-    api = api or hub_client()
+    api = api or client()
     comparison = compare(out, release, repo, read_remote(api, repo), api, beside=beside)
     if comparison.latest and comparison.difference.bump == "none":
         message = f"{release}: nothing has changed since {comparison.latest} of {repo}"

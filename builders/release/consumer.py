@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders import files
+from builders import files, hub
 from builders.errors import RemoteError, StorageError
 from builders.lock.lock import MANIFEST, Frozen, Manifest, PublishedFile, read_manifest
-from builders.release.remote import causes, explain, explained, read_tree
+from builders.release.remote import read_tree
 from builders.tables import content_hash
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from huggingface_hub import HfApi
 
 
 class TableRead(Frozen):
@@ -60,17 +61,13 @@ def read_back(repo: str, tag: str) -> ReadBack:
     Raises:
         RemoteError: Repository, tag or manifest is missing, or the Hub refused, failed, or was not reachable.
     """
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    with explained(f"reading {repo}@{tag}"):
-        commit = api.repo_info(repo, repo_type="dataset", revision=tag).sha
-    assert commit is not None
+    api = hub.client()
+    commit = hub.resolve(api, repo, tag)
     paths = sorted(read_tree(api, repo, commit))
     if MANIFEST not in paths:
         message = f"{repo}@{tag} has no {MANIFEST}"
         raise RemoteError(message, hint="Only releases made by this command can be verified.")
-    local = {path: _download(repo, path, commit) for path in [MANIFEST, "README.md"] if path in paths}
+    local = {path: _download(api, repo, path, commit) for path in [MANIFEST, "README.md"] if path in paths}
     try:
         manifest = read_manifest(local[MANIFEST])
     except StorageError as error:
@@ -78,7 +75,7 @@ def read_back(repo: str, tag: str) -> ReadBack:
     tables, faults = _load(repo, tag, loadable(manifest.files))
     configs = _offered(repo, tag, faults)
     # after load_dataset, so that its own requests are not answered by files fetched here
-    local |= {path: _download(repo, path, commit) for path in paths if path not in local}
+    local |= {path: _download(api, repo, path, commit) for path in paths if path not in local}
     return ReadBack(
         commit=commit,
         manifest=manifest,
@@ -98,11 +95,10 @@ def loadable(locked: Iterable[PublishedFile]) -> dict[str, dict[str, PublishedFi
     return found
 
 
-def _download(repo: str, path: str, commit: str) -> Path:
-    from huggingface_hub import hf_hub_download
+def _download(api: HfApi, repo: str, path: str, commit: str) -> Path:
+    from huggingface_hub import constants
 
-    with explained(f"reading {path} of {repo}"):
-        return Path(hf_hub_download(repo, path, revision=commit, repo_type="dataset"))
+    return hub.download(api, repo, path, commit, Path(constants.HF_HUB_CACHE))
 
 
 def _load(
@@ -140,8 +136,8 @@ def _fault(error: Exception, what: str) -> str:
     """
     import httpx2
 
-    silence = next((cause for cause in causes(error) if isinstance(cause, httpx2.TimeoutException)), None)
-    known = explain(silence or error, f"loading {what}")
+    silence = next((cause for cause in hub.causes(error) if isinstance(cause, httpx2.TimeoutException)), None)
+    known = hub.explain(silence or error, f"loading {what}")
     if known is not None:
         raise known from error
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

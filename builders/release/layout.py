@@ -12,8 +12,9 @@ from typing import Any
 import yaml
 
 from builders.errors import SourceError
+from builders.files import safe_path
 from builders.release.diff import Listed, Listing, Split
-from builders.sources.patterns import matching, safe_path
+from builders.sources.patterns import matching
 
 _LARGEST = 4 << 20
 _LONGEST_HEADER = 128 << 10

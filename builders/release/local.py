@@ -15,8 +15,9 @@ from typing import IO
 from builders import checks
 from builders.checks.finding import Severity
 from builders.errors import Refused, StorageError
+from builders.hub import RemoteFile
 from builders.printable import listed, printable
-from builders.release.model import Plan, RemoteFile
+from builders.release.model import Plan
 
 _CHUNK = 1 << 20
 _ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from builders.errors import StorageError
+from builders.hub import RemoteFile
 from builders.lock.lock import Frozen
 from builders.printable import printable
 from builders.release.commands import command, plan_command
@@ -109,15 +110,6 @@ class Receipt(Frozen):
     requests: int
     tools: dict[str, str]
     citations: dict[str, str] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """A file as the Hub lists it; `sha256` is "" where it is no LFS object."""
-
-    size: int
-    oid: str
-    sha256: str
 
 
 Bytes = PlannedFile | RemoteFile

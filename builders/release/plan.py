@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from builders import describe, files
 from builders.describe.target import Target
 from builders.errors import Refused
+from builders.hub import client
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Lock, locks_of
@@ -18,7 +19,7 @@ from builders.printable import shortened
 from builders.release.compare import Comparison, check_version, compare
 from builders.release.local import check_tree, file_digests, published_paths
 from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
-from builders.release.remote import hub_client, read_remote
+from builders.release.remote import read_remote
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def make_plan(
     """
     with files.exclusive(out):
         files.sweep(out / release)
-        return _make_plan(out, release, target, changelog, beside, api or hub_client())
+        return _make_plan(out, release, target, changelog, beside, api or client())
 
 
 def _make_plan(out: Path, release: str, target: Target, changelog: str, beside: Path, api: HfApi) -> Plan:

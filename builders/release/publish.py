@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from builders.deadlines import LONGEST_WAIT, wait_seconds
 from builders.errors import MtebDeError, Refused, RemoteError
+from builders.hub import LONGEST_WAIT, explain, hub_errors, wait_seconds
 from builders.printable import listed
 from builders.release.commands import command
 from builders.release.model import Bytes, Remote, differences
 from builders.release.remote import (
-    explain,
-    explained,
     hide_bars_off_terminals,
     read_remote,
     read_tags,
@@ -169,7 +167,7 @@ def _created(change: Change, api: HfApi) -> str:
     from huggingface_hub.errors import HfHubHTTPError
 
     refused: HfHubHTTPError | None = None
-    with explained(f"creating {change.repo}"):
+    with hub_errors(f"creating {change.repo}"):
         try:
             api.create_repo(change.repo, repo_type="dataset", private=change.private)
         except HfHubHTTPError as error:

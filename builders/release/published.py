@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders.errors import RemoteError, StorageError, UsageError
+from builders.hub import RemoteFile, download
 from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
 from builders.printable import printable
 from builders.release.diff import Listed, Listing, Split
 from builders.release.layout import card_layout
 from builders.release.local import digests, file_digests
-from builders.release.model import Bytes, Remote, RemoteFile, same_bytes
-from builders.release.remote import download, read_tree
+from builders.release.model import Bytes, Remote, same_bytes
+from builders.release.remote import read_tree
 from builders.tables import read_frame
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from builders.errors import RemoteError
-from builders.release.remote import explained
+from builders.hub import hub_errors
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -21,7 +21,7 @@ def check_token(api: HfApi, repo: str) -> None:
     Raises:
         RemoteError: There is no token, it is not valid, or it may not write there.
     """
-    with explained("checking the token"):
+    with hub_errors("checking the token"):
         who: dict[str, Any] = api.whoami()
     owner = repo.partition("/")[0]
     role = who.get("auth", {}).get("accessToken", {}).get("role")

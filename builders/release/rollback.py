@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.errors import Refused, UsageError
+from builders.hub import RemoteFile, check_repo, client
 from builders.release import versions
 from builders.release.compare import compare_sides
-from builders.release.model import RemoteFile, same_bytes
+from builders.release.model import same_bytes
 from builders.release.publish import Applied, Change, publish
 from builders.release.published import published
-from builders.release.remote import check_repo, hide_bars_off_terminals, hub_client, read_remote, read_tree
+from builders.release.remote import hide_bars_off_terminals, read_remote, read_tree
 from builders.release.versions import Bump
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         RemoteError: The Hub refused, failed, or was not reachable.
     """
     check_repo(repo)
-    api = api or hub_client()
+    api = api or client()
     remote = read_remote(api, repo)
     latest = versions.latest(remote.tags)
     if remote.head is None or to not in remote.tags or latest is None:
@@ -132,7 +133,7 @@ def rollback(
         wanted=planned.wanted,
         operations=lambda: _operations(planned),
     )
-    return publish(change, api or hub_client(), sleep=sleep)
+    return publish(change, api or client(), sleep=sleep)
 
 
 def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from builders.errors import Refused, StorageError
+from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
 from builders.release import versions
 from builders.release.apply import check_receipt
 from builders.release.commands import command, plan_command
 from builders.release.local import changes, check_bytes
 from builders.release.model import Plan, Remote, differences, plan_path, read_plan_and_digest
-from builders.release.remote import check_repo, hub_client, is_loopback, read_remote, read_tree
+from builders.release.remote import read_remote, read_tree
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -69,7 +70,7 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
         RemoteError: The Hub refused, failed, or was not reachable.
     """
     check_repo(repo)
-    api = api or hub_client()
+    api = api or client()
     remote = read_remote(api, repo)
     numbered = sorted(filter(None, map(versions.of_tag, remote.tags)), reverse=True)
     state, why, gates = _plan_state(out, release, repo, remote, api)

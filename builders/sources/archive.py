@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from builders.errors import SourceError, SourceMissing
-from builders.sources.patterns import safe_path
+from builders.files import safe_path
 
 LARGEST = 512 << 20
 """Bytes that all members together may unpack to."""

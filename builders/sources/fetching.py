@@ -12,6 +12,7 @@ from urllib.parse import quote
 from builders.errors import SourceChanged, SourceMissing, UsageError
 from builders.files import sha256
 from builders.home import home
+from builders.hub import shown_url
 from builders.lock.committed import is_pinned
 from builders.lock.lock import LockedSource, SourceFile
 from builders.sources.cache import Cache, Say, Stored
@@ -19,7 +20,6 @@ from builders.sources.folder import dataset_folder, fetch_folder
 from builders.sources.http import download, fetch_http, record_http, safe_name
 from builders.sources.hub import fetch_hub
 from builders.sources.model import Fetched
-from builders.sources.patterns import shown
 from builders.spec import HttpSource, LocalFile, RecordedFile
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _fetch_file(
         path, lock = record_http(source, cache, say=say)
     else:
         raise SourceMissing(
-            f"{source.name}: no hash of it is recorded, so it is not fetched from {shown(source.url)}",
+            f"{source.name}: no hash of it is recorded, so it is not fetched from {shown_url(source.url)}",
             hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in the "
             "committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
         )

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.errors import SourceError, SourceMissing
-from builders.files import sha256
+from builders.files import safe_path, sha256
 from builders.lock.lock import LockedSource, SourceFile
-from builders.sources.patterns import safe_path
 from builders.sources.readme import LARGEST, README, select
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders import __version__, deadlines
+from builders import __version__, hub
 from builders.errors import RemoteError, SourceChanged, SourceError, SourceMissing, UsageError
-from builders.files import sha256
+from builders.files import safe_path, sha256
+from builders.hub import shown_url
 from builders.lock.lock import LockedSource, SourceFile
 from builders.sources.cache import Cache, Say, Stored, writing
-from builders.sources.patterns import safe_path, shown
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,13 +58,13 @@ def fetch_http(
     if not isinstance(entry, Stored):
         if offline:
             raise SourceMissing(
-                f"{name}: offline, and the file {entry} ({source.size:,} bytes from {shown(source.url)})",
+                f"{name}: offline, and the file {entry} ({source.size:,} bytes from {shown_url(source.url)})",
                 hint="Run the same command once without `--offline`.",
             )
         with cache.workspace(f"http-{source.sha256}", say, keep=True) as folder:
             entry = cache.find(place, pinned=source.sha256)  # another process may have been faster
             if not isinstance(entry, Stored):
-                say(f"{name} ({source.size:,} bytes from {shown(source.url)})")
+                say(f"{name} ({source.size:,} bytes from {shown_url(source.url)})")
                 part = folder / "part"
                 _download_pinned(source, part, pause)
                 entry = cache.adopt(place, part, source.sha256)
@@ -94,7 +94,7 @@ def record_http(
     name = safe_name(source.name)
     key = blake2b(source.url.encode(), digest_size=16).hexdigest()
     with cache.workspace(f"record-{key}", say, keep=False) as folder:
-        say(f"{name} (no hash is recorded yet; from {shown(source.url)})")
+        say(f"{name} (no hash is recorded yet; from {shown_url(source.url)})")
         part = folder / "part"
         download(source.url, part, size=None, pause=pause)
         digest = sha256(part)
@@ -122,9 +122,9 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
     import httpx2
 
     if not url.startswith(("http://", "https://")):
-        raise UsageError(f"{shown(url)}: not an http or https address")
+        raise UsageError(f"{shown_url(url)}: not an http or https address")
     reason = ""
-    timeout = httpx2.Timeout(min(30.0, deadlines.answer()), connect=deadlines.connect())
+    timeout = httpx2.Timeout(min(30.0, hub.answer_seconds()), connect=hub.connect_seconds())
     headers = {"User-Agent": f"mteb-de/{__version__}", "Accept-Encoding": "identity"}
     with httpx2.Client(follow_redirects=True, timeout=timeout, headers=headers) as client:
         attempt, furthest = 0, _size(part) if size is not None else 0
@@ -135,7 +135,7 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
                     asked = _attempt(client, url, part, size)
             except (httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, httpx2.InvalidURL) as error:
                 raise RemoteError(
-                    f"{shown(url)}: {error}", hint="Check the address of this source."
+                    f"{shown_url(url)}: {error}", hint="Check the address of this source."
                 ) from error
             except httpx2.HTTPError as error:
                 reason = str(error) or type(error).__name__
@@ -149,7 +149,7 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
             if attempt < _ATTEMPTS:
                 pause(wait)
     raise RemoteError(
-        f"{shown(url)}: gave up after {_ATTEMPTS} attempts without a new byte ({reason}); "
+        f"{shown_url(url)}: gave up after {_ATTEMPTS} attempts without a new byte ({reason}); "
         f"{_size(part):,} bytes have arrived",
         hint=_AGAIN if size is not None else "Check the network and the address.",
     )
@@ -204,11 +204,11 @@ def _refused(response: httpx2.Response, url: str) -> tuple[str, float]:
     status = response.status_code
     if status in {404, 410}:
         raise SourceMissing(
-            f"{shown(url)}: no such file ({status})", hint="Check the address of this source."
+            f"{shown_url(url)}: no such file ({status})", hint="Check the address of this source."
         )
     if status not in _WORTH_ANOTHER:
         raise RemoteError(
-            f"{shown(url)}: the server answered {status}", hint="Check the address and the proxy."
+            f"{shown_url(url)}: the server answered {status}", hint="Check the address and the proxy."
         )
     after = response.headers.get("Retry-After", "")
     return f"the server answered {status}", float(after) if after.isascii() and after.isdigit() else 0.0
@@ -230,7 +230,7 @@ def _download_pinned(source: HttpSource, part: Path, pause: Pause) -> None:
     more = "more than " if size > source.size + _SURPLUS else ""
     page = start.startswith((b"<!doctype html", b"<html"))
     raise SourceChanged(
-        f"{source.name}: {shown(source.url)} is not the pinned file"
+        f"{source.name}: {shown_url(source.url)} is not the pinned file"
         + (" but a web page" if page else "")
         + f":\n  pinned  {source.sha256}, {source.size} bytes\n  arrived {found}, {more}{size} bytes",
         hint="Look at the upstream. If it is meant, change the pin, or remove the committed lock where that "

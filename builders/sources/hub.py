@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders import __version__
+from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
-from builders.files import sha256
+from builders.files import safe_path, sha256
+from builders.hub import RemoteFile, shown_url
 from builders.lock.lock import Frozen, LockedSource, SourceFile
-from builders.sources import client
 from builders.sources.cache import Cache, Lost, Say, Stored, meets
-from builders.sources.patterns import safe_path, shown
 from builders.sources.readme import LARGEST, README, select
 
 if TYPE_CHECKING:
@@ -23,6 +21,12 @@ if TYPE_CHECKING:
     from builders.spec import HubSource
 
 _FETCH = "Run the same command once without `--offline`."
+_ADVICE = hub.Advice(
+    SourceMissing,
+    check="Check the pin of this source.",
+    network="Check the network, HF_ENDPOINT and the proxy; `--offline` builds from the cache.",
+    busy="Run the same command again later; what is fetched is kept.",
+)
 
 
 class Resolved(Frozen):
@@ -33,12 +37,12 @@ class Resolved(Frozen):
 
 
 class ListedFile(Frozen):
-    """A file of a commit; `sha256` is None where the Hub does not tell it, and `blob` is git's id there."""
+    """A file of a commit; `sha256` is empty where the Hub does not tell it, and `blob` is git's id there."""
 
     path: str
     size: int
-    sha256: str | None
-    blob: str = ""
+    sha256: str
+    blob: str
 
 
 class Listing(Frozen):
@@ -47,18 +51,12 @@ class Listing(Frozen):
     files: tuple[ListedFile, ...]
 
 
-def is_stand_in() -> bool:
-    """Say whether `HF_ENDPOINT` names another server than the Hub; no lock is committed from one."""
-    return client.endpoint() != client.HUB
-
-
 def fetch_hub(
     source: HubSource,
     cache: Cache,
     *,
     offline: bool,
     say: Say,
-    pause: Callable[[float], None] = time.sleep,
 ) -> tuple[dict[str, list[Path]], LockedSource]:
     """Fetch the files of a pinned Hub dataset's parts, and no others but its README.
 
@@ -67,7 +65,6 @@ def fetch_hub(
         cache: Where the files land; what it holds is not asked for again.
         offline: Never touch the network.
         say: Told of each file that is downloaded.
-        pause: Waits the given seconds before a request is repeated.
 
     Returns:
         The files by part, in the order of the README's patterns, and the source's lock.
@@ -79,8 +76,8 @@ def fetch_hub(
         RemoteError: The Hub refused, failed, or could not be reached.
         StorageError: The cache cannot be written.
     """
-    snapshot = _Snapshot(source, cache, say, None if offline else _api())
-    commit = snapshot.commit(pause)
+    snapshot = _Snapshot(source, cache, say, None if offline else hub.client())
+    commit = snapshot.commit()
     listed = {file.path: file for file in snapshot.listing(commit).files}
     if README not in listed:
         raise SourceMissing(f"{source.repo}@{commit[:12]}: no {README}", hint="Check the pin of this source.")
@@ -104,12 +101,6 @@ def fetch_hub(
     )
 
 
-def _api() -> HfApi:
-    from huggingface_hub import HfApi
-
-    return HfApi(library_name="mteb-de", library_version=__version__)
-
-
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     """A pinned dataset, in the cache first and on the Hub (where `api` is given) second."""
@@ -119,21 +110,21 @@ class _Snapshot:
     say: Say
     api: HfApi | None
 
-    def commit(self, pause: Callable[[float], None]) -> str:
+    def commit(self) -> str:
         """Return the commit that the pin means."""
         repo, pin = self.source.repo, self.source.revision
         place = f"{self._place()}/pins/{safe_path(pin, what='revision', repo=repo)}.json"
         note = self.cache.note(place, Resolved)
-        asked = note and (self.api is None or note.endpoint == shown(client.endpoint()))
+        asked = note and (self.api is None or note.endpoint == shown_url(hub.endpoint()))
         if note and asked and note.commit.startswith(pin):
             return note.commit
-        commit = client.resolve(self._online("its commit"), repo, pin, pause=pause)
+        commit = hub.resolve(self._online("its commit"), repo, pin, advice=_ADVICE)
         if not commit.startswith(pin):
             raise SourceChanged(
                 f"{repo}: pinned at {pin}, which now means {commit}",
                 hint="A pin is a commit hash. Look at what changed, pin a new one, build with --update-lock.",
             )
-        self.cache.write_note(place, Resolved(commit=commit, endpoint=shown(client.endpoint())))
+        self.cache.write_note(place, Resolved(commit=commit, endpoint=shown_url(hub.endpoint())))
         return commit
 
     def listing(self, commit: str) -> Listing:
@@ -141,10 +132,8 @@ class _Snapshot:
         place = f"{self._place()}/{commit}.json"
         listing = self.cache.note(place, Listing)
         if listing is None:
-            files = client.tree(self._online("its file list"), self.source.repo, commit)
-            listing = Listing(
-                files=tuple(ListedFile(path=f.path, size=f.size, sha256=f.sha256, blob=f.blob) for f in files)
-            )
+            tree = hub.tree(self._online("its file list"), self.source.repo, commit, advice=_ADVICE)
+            listing = Listing(files=tuple(_listed(path, file) for path, file in sorted(tree.items())))
             self.cache.write_note(place, listing)
         return listing
 
@@ -173,9 +162,9 @@ class _Snapshot:
         return stored
 
     def _download(self, api: HfApi, commit: str, file: ListedFile, folder: Path) -> Stored:
-        local = client.download(api, self.source.repo, commit, file.path, folder)
+        local = hub.download(api, self.source.repo, file.path, commit, folder, advice=_ADVICE).resolve()
         digest, size = sha256(local), local.stat().st_size
-        if size != file.size or not meets(local, digest, pinned=file.sha256, blob=file.blob):
+        if size != file.size or not meets(local, digest, pinned=file.sha256 or None, blob=file.blob):
             local.unlink()
             raise SourceChanged(
                 f"{self.source.repo}@{commit[:12]}: {file.path} is not what its commit lists:\n"
@@ -186,7 +175,7 @@ class _Snapshot:
         return self.cache.adopt(self._view(commit, file), local, digest)
 
     def _find(self, commit: str, file: ListedFile) -> Stored | Lost:
-        return self.cache.find(self._view(commit, file), pinned=file.sha256, blob=file.blob)
+        return self.cache.find(self._view(commit, file), pinned=file.sha256 or None, blob=file.blob)
 
     def _online(self, what: str) -> HfApi:
         if self.api is None:
@@ -198,8 +187,12 @@ class _Snapshot:
 
     def _place(self) -> str:
         # What a stand-in serves under a commit's name must never pass for the Hub's.
-        server = "stand-in" if is_stand_in() else "hub"
+        server = "stand-in" if hub.is_stand_in() else "hub"
         return f"{server}/{safe_path(self.source.repo, what='repository', repo=self.source.repo)}"
 
     def _view(self, commit: str, file: ListedFile) -> str:
         return f"{self._place()}/{commit}/{file.path}"
+
+
+def _listed(path: str, file: RemoteFile) -> ListedFile:
+    return ListedFile(path=path, size=file.size, sha256=file.sha256, blob="" if file.sha256 else file.oid)

@@ -1,49 +1,12 @@
-"""Paths and file patterns of a Hub repository. Both come from outside, so both are checked."""
+"""File patterns of a Hub repository's README."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
-from builders.errors import SourceError
-
-_LONGEST_PATH = 1024
-_LONGEST_SEGMENT = 255
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 _WILD = re.compile(r"[*?\[]")
-
-
-def safe_path(path: str, *, what: str, repo: str) -> str:
-    """Return `path` if it stays inside its repository.
-
-    Args:
-        path: With forward slashes, as the README or the file list gives it.
-        what: What it is, for the message: "file", "pattern".
-        repo: For the message.
-
-    Raises:
-        SourceError: It is absolute, a URL, too long or not UTF-8, or has an empty, ".", ".." part, a
-            backslash or a control character.
-    """
-    if _stays_inside(path):
-        return path
-    raise SourceError(
-        f"{repo}: the {what} {path[:200]!r} does not stay inside the repository",
-        hint="Nothing was read from it. Look at the repository before you trust it.",
-    )
-
-
-def shown(url: str) -> str:
-    """Return a URL without user, password and query, for messages."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "an invalid URL"
-    return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
 def matching(pattern: str, paths: Iterable[str]) -> list[str]:
@@ -59,21 +22,6 @@ def matching(pattern: str, paths: Iterable[str]) -> list[str]:
     """
     wanted = pattern.split("/")
     return sorted(path for path in paths if _matches(wanted, path.split("/")))
-
-
-def _stays_inside(path: str) -> bool:
-    segments = path.split("/")
-    try:
-        lengths = [len(segment.encode()) for segment in segments]
-    except UnicodeEncodeError:
-        return False
-    return (
-        sum(lengths) <= _LONGEST_PATH
-        and max(lengths) <= _LONGEST_SEGMENT
-        and not _FORBIDDEN.search(path)
-        and not {"", ".", ".."} & set(segments)
-        and ":" not in segments[0]
-    )
 
 
 def _matches(pattern: list[str], path: list[str]) -> bool:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from builders.errors import SourceError, SourceMissing
-from builders.sources.patterns import matching, safe_path
+from builders.files import safe_path
+from builders.sources.patterns import matching
 
 if TYPE_CHECKING:
     from builders.spec import Part

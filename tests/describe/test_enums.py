@@ -47,7 +47,7 @@ def test_the_nearest_value_is_suggested() -> None:
     assert caught.value.hint == "Did you mean document-retrieval?"
 
 
-def test_allowed_values_are_those_of_the_hub_client() -> None:
+def test_allowed_values_are_those_of_the_client() -> None:
     creators = _resource("creators.json")
     assert set(creators["language"]) == ALLOWED["language_creators"]
     assert set(creators["annotations"]) == ALLOWED["annotations_creators"]

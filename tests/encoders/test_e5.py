@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from builders.encoders.offline import OfflineE5, weights_file
 from builders.files import sha256
-from builders.sources.client import HUB
+from builders.hub import HUB
 from tests.encoders.dequantise import read_weights, tiny_weights, write_model
 from tests.encoders.probe import BASE, ROLES, TEXTS
 from tests.encoders.samples import LONG
@@ -271,14 +271,14 @@ def test_a_model_as_declared_loads(proof: Proof) -> None:
         ("bare", "EncoderError", "its modules are ('Transformer', 'Pooling'), not"),
         ("short", "EncoderError", "it takes 32 tokens, fewer than the declared 64"),
         ("holed", "EncoderError", "1 weights are not stored, 'encoder.layer.0.output.dense.weight' first"),
-        ("name", "EncoderError", "not a name of a model"),
+        ("name", "UsageError", "not a name of a repository"),
         ("empty", "EncoderError", "config.json has no `hidden_size`"),
         ("broken", "EncoderError", "the model cannot be loaded"),
         ("pickled", "EncoderError", "the model cannot be loaded"),
         ("branch", "EncoderError", "revision 'main' is not a commit"),
-        ("other", "RemoteError", "the Hub has no such model or revision"),
-        ("unknown", "RemoteError", "the Hub has no such model or revision"),
-        ("down", "RemoteError", "the Hub was not reachable"),
+        ("other", "RemoteError", "no such repository"),
+        ("unknown", "RemoteError", "no such repository"),
+        ("down", "RemoteError", "cannot be reached"),
     ],
 )
 def test_faulty_models_and_pins_are_refused_with_a_hint(
@@ -302,7 +302,7 @@ def test_without_network_the_hint_names_the_offline_encoder(
     probe(hub, tmp_path / "home", "load", tmp_path, cases, **settings)
     ((kind, message, hint),) = json.loads((tmp_path / "faults.json").read_text(encoding="utf-8"))
     assert kind == "RemoteError"
-    assert "the Hub was not reachable" in message
+    assert "cannot be reached" in message
     assert "--encoder offline" in hint
 
 

@@ -12,8 +12,8 @@ import pytest
 from huggingface_hub import HfApi
 
 from builders import files
-from builders.deadlines import LONGEST_WAIT
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
+from builders.hub import LONGEST_WAIT
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan

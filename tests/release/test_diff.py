@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from builders.hub import RemoteFile
 from builders.release.diff import FileChange, Listed, Listing, Split, difference, uncertain
-from builders.release.model import RemoteFile
 from builders.release.rows import RowChanges
 from builders.release.versions import Bump
 

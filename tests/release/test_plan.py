@@ -14,11 +14,12 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import exclusive
+from builders.hub import RemoteFile
 from builders.lock.beside import CitedScore, citations_path, cite
 from builders.lock.lock import Lock, LockedFinding, read_lock, work_folder
 from builders.release import PlannedFile, make_plan, next_version, read_plan
 from builders.release.local import check_bytes, published_paths
-from builders.release.model import RemoteFile, plan_path, receipt_path, same_bytes
+from builders.release.model import plan_path, receipt_path, same_bytes
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import (
     RELEASE,

@@ -10,8 +10,9 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import OfflineModeIsEnabled
 
 from builders.errors import MtebDeError, RemoteError
+from builders.hub import client, explain, hub_errors, is_loopback
 from builders.release.model import ABSENT
-from builders.release.remote import explain, explained, hub_client, is_loopback, read_remote
+from builders.release.remote import read_remote
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import REPO, api_of
 
@@ -49,11 +50,11 @@ def test_errors_of_the_client_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     offline = explain(OfflineModeIsEnabled("x"), "reading")
     assert isinstance(offline, RemoteError) and "HF_HUB_OFFLINE" in offline.hint
     assert explain(KeyError("x"), "reading") is None
-    with pytest.raises(KeyError), explained("reading"):
+    with pytest.raises(KeyError), hub_errors("reading"):
         raise KeyError("x")
     monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with pytest.raises(RemoteError, match="no token"), explained("asking"):
+    with pytest.raises(RemoteError, match="no token"), hub_errors("asking"):
         HfApi(endpoint="http://127.0.0.1:9").whoami()
 
 
@@ -86,10 +87,10 @@ def test_a_client_of_a_hub_on_loopback_needs_no_setting(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
     monkeypatch.setattr(constants, "ENDPOINT", "https://huggingface.co")
-    hub_client()
+    client()
     assert not constants.HF_HUB_DISABLE_XET
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    hub_client()
+    client()
     assert constants.HF_HUB_DISABLE_XET
 
 

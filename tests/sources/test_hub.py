@@ -14,8 +14,6 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceError, SourceMissing, StorageError
 from builders.lock.lock import LockedSource
 from builders.sources import Fetched, fetch
-from builders.sources.cache import Cache
-from builders.sources.hub import fetch_hub
 from builders.sources.schema import read_parquet
 from builders.spec import HubSource, Part
 from tests.sources.loopback import Answer, Loopback
@@ -167,10 +165,10 @@ def test_a_pin_that_is_a_branch_or_another_commit_is_refused(hub: Loopback, home
 
 
 def test_unknown_dataset_and_revision_are_missing(hub: Loopback, home: Path) -> None:
-    with pytest.raises(SourceMissing, match=f"{NAME}: no such dataset"):
+    with pytest.raises(SourceMissing, match=f"{NAME}@{SOURCE.revision}: no such repository"):
         get(home)
     hub.repos[NAME] = repo()
-    with pytest.raises(SourceMissing, match=f"{NAME}: no revision fedcba9876"):
+    with pytest.raises(SourceMissing, match=f"{NAME}@fedcba9876: no such revision"):
         get(home, replace(SOURCE, revision="fedcba9876"))
 
 
@@ -185,7 +183,12 @@ def test_unknown_dataset_and_revision_are_missing(hub: Loopback, home: Path) -> 
             "HF_TOKEN",
         ),
         (Answer(401), RemoteError, "401", "HF_TOKEN"),
-        (Answer(401, headers={"X-Error-Code": "RepoNotFound"}), SourceMissing, "no such dataset", "HF_TOKEN"),
+        (
+            Answer(401, headers={"X-Error-Code": "RepoNotFound"}),
+            SourceMissing,
+            "no such repository",
+            "HF_TOKEN",
+        ),
         (Answer(403), RemoteError, "403", "HF_TOKEN"),
         (Answer(400), RemoteError, "400", "pin"),
         (Answer(200, b"<!doctype html>Anmeldung"), RemoteError, "does not answer as a Hub", "HF_ENDPOINT"),
@@ -209,15 +212,16 @@ def test_a_refusal_says_what_to_do(
     assert hint in error.value.hint
 
 
-def test_a_busy_hub_is_asked_again(hub: Loopback, home: Path) -> None:
+def test_a_busy_hub_is_asked_again(hub: Loopback, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.repos[NAME] = repo()
     hub.faults[REVISION] = [Answer(503), Answer(429)]
     pauses: list[float] = []
-    fetch_hub(SOURCE, Cache(home), offline=False, say=lambda _: None, pause=pauses.append)
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", pauses.append)
+    get(home)
     assert pauses == [1.0, 2.0]
     hub.faults[REVISION] = [Answer(500) for _ in range(9)]
     with pytest.raises(RemoteError, match="500"):
-        fetch_hub(SOURCE, Cache(home / "new"), offline=False, say=lambda _: None, pause=pauses.append)
+        get(home / "new")
     assert len(hub.faults[REVISION]) == 5
 
 

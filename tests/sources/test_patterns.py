@@ -8,7 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError
-from builders.sources.patterns import matching, safe_path, shown
+from builders.files import safe_path
+from builders.hub import shown_url
+from builders.sources.patterns import matching
 
 NAMES = st.text("ab._", min_size=1, max_size=4).filter(lambda name: set(name) != {"."})
 PARTS = st.text("ab*?._", min_size=1, max_size=4).filter(lambda part: set(part) != {"."})
@@ -93,5 +95,7 @@ def test_paths_outside_are_refused_in_one_printable_line(path: str) -> None:
 
 
 def test_urls_are_shown_without_secrets() -> None:
-    assert shown("https://user:geheim@example.org:8443/a/b?token=geheim#x") == "https://example.org:8443/a/b"
-    assert "geheim" not in shown("http://geheim@[::1/x")
+    assert (
+        shown_url("https://user:geheim@example.org:8443/a/b?token=geheim#x") == "https://example.org:8443/a/b"
+    )
+    assert "geheim" not in shown_url("http://geheim@[::1/x")

@@ -1,0 +1,523 @@
+"""The one door to the Hub: its client with limits, what a repository holds, and what a failure means.
+
+Endpoint, token and proxies are the client's own settings (`HF_ENDPOINT`, `HF_TOKEN`, …). The client itself
+waits without end, so every request that it sends is bounded here, whatever its caller asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import hashlib
+import ipaddress
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlsplit
+
+from builders import __version__
+from builders.errors import MtebDeError, RemoteError, SourceMissing, StorageError, UsageError
+from builders.files import safe_path, write_bytes
+
+if TYPE_CHECKING:
+    import httpx2
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+HUB = "https://huggingface.co"
+SETTING = "MTEB_DE_HUB_TIMEOUT"
+"""The environment variable that sets the seconds without a byte that end a request."""
+SILENCES = 3
+"""Requests without an answer, one after the other, that end a verb: the client repeats some of them."""
+LONGEST_WAIT = 300
+"""Seconds that a rate limit may ask for before we give up; the Hub's window is five minutes."""
+Kind = Literal["dataset", "model"]
+_CONNECT = 10.0
+_ANSWER = 60.0
+_COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+_BUSY = (408, 429, 500, 502, 503, 504)
+_DISK_ERRORS = {  # the network's errors are OSErrors too
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.EISDIR,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+_NO_LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid."
+_NO_RIGHT = (
+    "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
+    f"{HUB}/settings/tokens."
+)
+_NOT_SEEN = (
+    "Check the name; for a private or gated repository log in with `hf auth login`, or set HF_TOKEN to a "
+    "token that may see it."
+)
+_GATED = (
+    "Ask for access on the repository's page, or log in as a member of its owner (HF_TOKEN); a fine-grained "
+    "token needs the right to read gated repositories."
+)
+_CONFLICT = (
+    "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
+)
+_NOT_A_HUB = "Check HF_ENDPOINT, and that no proxy or login page of the network stands between."
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a verb tells about failures of the Hub.
+
+    Attributes:
+        missing: Error of a repository, revision or file that is not there.
+        check: Hint where one is not there, or the request was refused for another reason.
+        network: Hint where the Hub cannot be reached.
+        busy: Hint where the Hub failed, or an answer was cut.
+    """
+
+    missing: type[MtebDeError] = RemoteError
+    check: str = "Check the name, and that the token may see the repository."
+    network: str = "Check the network and HF_ENDPOINT, then try again."
+    busy: str = "The Hub is in trouble; try again later. Apply looks first at what has arrived."
+
+
+ADVICE = Advice()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file of a repository.
+
+    Attributes:
+        size: Bytes.
+        oid: The id that git gives it, or gives the pointer to it.
+        sha256: Hash of its bytes; "" where the Hub does not give it.
+    """
+
+    size: int
+    oid: str
+    sha256: str = ""
+
+
+def endpoint() -> str:
+    """Return the Hub that the client talks to."""
+    from huggingface_hub import constants
+
+    return constants.ENDPOINT.rstrip("/")
+
+
+def is_stand_in() -> bool:
+    """Say whether `HF_ENDPOINT` names another server than the Hub; no lock is committed from one."""
+    return endpoint() != HUB
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether an endpoint is this machine: a stand-in for the Hub."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without user, password and query, for messages."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an invalid URL"
+    return f"{parts.scheme}://{host}{port}{parts.path}"
+
+
+def cache_folder(cache: Path) -> Path:
+    """Return where files of the present endpoint are cached.
+
+    What another server than the Hub serves under a commit's name must never pass for the Hub's, so each has
+    a folder of its own beside `cache`.
+    """
+    if not is_stand_in():
+        return cache
+    server = hashlib.sha256(endpoint().encode()).hexdigest()[:16]
+    return cache.with_name(f"{cache.name}-stand-ins") / server
+
+
+def client() -> HfApi:
+    """Return the Hub's client with its own settings, and our limits."""
+    from huggingface_hub import HfApi, constants
+
+    _install_limits()
+    api = HfApi(library_name="mteb-de", library_version=__version__)
+    if is_loopback(api.endpoint):
+        constants.HF_HUB_DISABLE_XET = True  # a Hub on loopback stores files by LFS alone
+    return api
+
+
+def check_repo(repo: str) -> None:
+    """Refuse what cannot be the name of a repository.
+
+    Raises:
+        UsageError: It is not OWNER/NAME as the Hub allows it.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(repo)
+        well_formed = "/" in repo
+    except HFValidationError:
+        well_formed = False
+    if not well_formed:
+        raise UsageError(
+            f"{repo!r} is not a Hub repository",
+            hint="Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters.",
+        )
+
+
+def resolve(
+    api: HfApi,
+    repo: str,
+    revision: str,
+    kind: Kind = "dataset",
+    *,
+    advice: Advice = ADVICE,
+    cache: Path | None = None,
+    offline: bool = False,
+) -> str:
+    """Return the commit that a revision means, in 40 digits.
+
+    Args:
+        api: The Hub's client.
+        repo: "OWNER/NAME".
+        revision: A branch, a tag, or the beginning of a commit.
+        kind: Kind of the repository.
+        advice: Hints of the verb.
+        cache: A folder of the client's layout that remembers which commit a beginning means.
+        offline: Look into `cache` only.
+
+    Raises:
+        SourceMissing: Offline, and the cache does not know it.
+        RemoteError: The Hub refused, failed several times, or could not be reached; or there is no such
+            repository or revision, where `advice` names no other error.
+        StorageError: The cache cannot be written.
+    """
+    from huggingface_hub.file_download import repo_folder_name
+    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff  # type: ignore[attr-defined]
+
+    if _COMMIT.fullmatch(revision):
+        return revision
+    safe_path(revision, what="revision", repo=repo)
+    known = cache and cache / repo_folder_name(repo_id=repo, repo_type=kind) / "refs" / revision
+    if known and known.is_file():
+        commit = known.read_text(encoding="ascii", errors="replace")
+        if _COMMIT.fullmatch(commit) and commit.startswith(revision):
+            return commit
+    if offline:
+        raise SourceMissing(
+            f"{repo}@{revision}: offline, and the cache lacks its commit",
+            hint="Run the same command once without `--offline`.",
+        )
+    headers = build_hf_headers(token=api.token, library_name="mteb-de", library_version=__version__)
+    url = f"{api.endpoint}/api/{kind}s/{quote(repo)}/revision/{quote(revision, safe='')}"
+    with _reading(f"resolving {repo}@{revision}", advice):
+        response = http_backoff(
+            "GET", url, headers=headers, max_retries=3, retry_on_exceptions=(), retry_on_status_codes=_BUSY
+        )
+        hf_raise_for_status(response)
+        commit = str(response.json()["sha"])
+        if not _COMMIT.fullmatch(commit):
+            raise ValueError("no commit in its answer")
+    if known and commit.startswith(revision):
+        write_bytes(known, commit.encode())
+    return commit
+
+
+def tree(
+    api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = ADVICE
+) -> dict[str, RemoteFile]:
+    """Return all files of a commit by path.
+
+    Raises:
+        SourceError: A path leaves the repository.
+        RemoteError: The Hub refused, failed, or could not be reached; see `resolve`.
+    """
+    from huggingface_hub.hf_api import RepoFile
+
+    with _reading(f"listing {repo} at {commit}", advice):
+        items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type=kind))
+        return {
+            safe_path(item.path, what="file", repo=repo): RemoteFile(
+                item.size, item.blob_id, item.lfs.sha256 if item.lfs else ""
+            )
+            for item in items
+            if isinstance(item, RepoFile)
+        }
+
+
+def download(
+    api: HfApi,
+    repo: str,
+    path: str,
+    commit: str,
+    folder: Path,
+    *,
+    advice: Advice = ADVICE,
+    again: bool = False,
+) -> Path:
+    """Download a file of a dataset's commit into a folder that is laid out as the client's cache.
+
+    Args:
+        api: The Hub's client.
+        repo: "OWNER/NAME".
+        path: The file.
+        commit: Full id of the commit.
+        folder: Root of the cache.
+        advice: Hints of the verb.
+        again: Do not take what the folder holds.
+
+    Raises:
+        SourceError: The path leaves the repository.
+        RemoteError: The Hub refused, failed, or could not be reached; see `resolve`.
+        StorageError: The folder cannot be written.
+    """
+    safe_path(path, what="file", repo=repo)
+    with _reading(f"reading {path} of {repo}@{commit[:12]}", advice, folder):
+        return Path(
+            api.hf_hub_download(
+                repo, path, revision=commit, repo_type="dataset", cache_dir=folder, force_download=again
+            )
+        )
+
+
+@contextlib.contextmanager
+def hub_errors(doing: str, advice: Advice = ADVICE, folder: Path | None = None) -> Iterator[None]:
+    """Turn what the Hub's client raises into errors of ours.
+
+    Args:
+        doing: What is being done, "reading OWNER/NAME".
+        advice: Hints of the verb.
+        folder: Where the client writes, for messages.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+        StorageError: The disk did.
+    """
+    _install_limits()
+    try:
+        yield
+    except MtebDeError:
+        raise
+    except Exception as error:
+        known = explain(error, doing, advice, folder)
+        if known is None:
+            raise
+        raise known from error
+
+
+def explain(
+    error: BaseException, doing: str, advice: Advice = ADVICE, folder: Path | None = None
+) -> MtebDeError | None:
+    """Return an exception of the Hub's client as an error of ours, None if it is not one of the client's."""
+    import httpx2
+    from huggingface_hub import errors as hub
+
+    given_up = next((cause for cause in causes(error) if isinstance(cause, MtebDeError)), None)
+    if given_up is not None:  # by our own limits, far below the client's wrappings
+        return given_up
+    match error:
+        case hub.HfHubHTTPError():
+            return _answered(error, doing, advice)
+        case hub.LocalTokenNotFoundError():
+            return RemoteError(f"{doing}: there is no token", hint=_NO_LOGIN)
+        case hub.OfflineModeIsEnabled():
+            message = f"{doing}: the Hub cannot be reached while HF_HUB_OFFLINE is set"
+            return RemoteError(message, hint=f"Unset HF_HUB_OFFLINE. {advice.network}")
+        case hub.HFValidationError():
+            message = f"{doing}: not a name of a repository on the Hub"
+            return UsageError(message, hint="A repository is named OWNER/NAME.")
+        case hub.FileMetadataError():
+            return _not_a_hub(doing, "no commit or ETag in its answer")
+        case httpx2.TimeoutException():
+            return _silent(doing)
+        case httpx2.HTTPError() | httpx2.InvalidURL() | ConnectionError():
+            where = shown_url(endpoint())
+            message = f"{doing}: {where} cannot be reached ({type(error).__name__}: {_line(error)})"
+            return RemoteError(message, hint=advice.network)
+        case ValueError() if "metadata in README.md" in str(error):
+            message = f"{doing}: the Hub refuses the card: {_line(error)}"
+            return RemoteError(message, hint="Mend the card, plan again.")
+        case OSError() if error.errno in _DISK_ERRORS:
+            where = f"{folder or error.filename}: {doing}" if folder or error.filename else doing
+            return StorageError(
+                f"{where}: the disk failed ({error.strerror})",
+                hint="Free some space, correct the permissions, or set HF_HOME (for models) or MTEB_DE_HOME "
+                "to another folder.",
+            )
+        case OSError() if "Consistency check failed" in str(error):
+            return RemoteError(f"{doing}: arrived incomplete ({_line(error)})", hint=advice.busy)
+    if isinstance(error, (RuntimeError, hub.LocalEntryNotFoundError, hub.RevisionResolutionError)):
+        known = explain(error.__cause__, doing, advice, folder) if error.__cause__ else None
+        if known is not None or isinstance(error, RuntimeError):
+            return known
+        return _not_a_hub(doing, _line(error))
+    return None
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an exception and those that it came of, whether or not they were to be shown."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def wait_seconds(headers: Mapping[str, str], default: int = 60) -> int:
+    """Return how long a rate limit asks to wait, from its ``RateLimit`` or ``Retry-After`` header."""
+    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
+
+    limit = parse_ratelimit_headers(headers)
+    if limit is not None:
+        return int(limit.reset_in_seconds) + 1
+    after = headers.get("Retry-After", "")
+    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after, re.ASCII) else default
+
+
+def answer_seconds() -> float:
+    """Return the seconds without a byte, in either direction, that end a request.
+
+    Raises:
+        UsageError: The setting is no number of seconds.
+    """
+    text = os.environ.get(SETTING, "")
+    if not text:
+        return _ANSWER
+    if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) or float(text) == 0:
+        raise UsageError(
+            f"{SETTING}={text[:40]!a} is no number of seconds", hint="Write a number such as 60."
+        )
+    return float(text)
+
+
+def connect_seconds() -> float:
+    """Return the seconds until a connection must stand."""
+    return min(_CONNECT, answer_seconds())
+
+
+@contextlib.contextmanager
+def _reading(doing: str, advice: Advice, folder: Path | None = None) -> Iterator[None]:
+    """As `hub_errors`, where an answer that cannot be read is none of a Hub, but of a login page."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    with hub_errors(doing, advice, folder):
+        try:
+            yield
+        except (HfHubHTTPError, HFValidationError):  # some are ValueErrors too
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _not_a_hub(doing, f"{type(error).__name__}: {_line(error)}") from error
+
+
+def _answered(error: HfHubHTTPError, doing: str, advice: Advice) -> MtebDeError:
+    from huggingface_hub import errors as hub
+
+    status = error.response.status_code
+    answer = f"the Hub answered {status} ({_line(error.server_message or error)})"
+    match error:
+        case hub.GatedRepoError():
+            return RemoteError(f"{doing}: the repository is gated; {answer}", hint=_GATED)
+        case hub.RepositoryNotFoundError():
+            what = "no such repository, or it is not shown to you"
+            return advice.missing(f"{doing}: {what}; {answer}", hint=_NOT_SEEN)
+        case hub.RevisionNotFoundError():
+            return advice.missing(f"{doing}: no such revision; {answer}", hint=advice.check)
+        case hub.RemoteEntryNotFoundError():
+            return advice.missing(f"{doing}: no such file; {answer}", hint=advice.check)
+    if status == 429:
+        hint = f"Too many requests; try again in {wait_seconds(error.response.headers)} s."
+    elif status >= 500:
+        hint = advice.busy
+    else:
+        hint = {401: _NO_LOGIN, 403: _NO_RIGHT, 409: _CONFLICT, 412: _CONFLICT}.get(status, advice.check)
+    return RemoteError(f"{doing}: {answer}", hint=hint)
+
+
+def _not_a_hub(doing: str, detail: str) -> RemoteError:
+    message = f"{doing}: {shown_url(endpoint())} does not answer as a Hub does ({detail})"
+    return RemoteError(message, hint=_NOT_A_HUB)
+
+
+def _silent(doing: str) -> RemoteError:
+    waited = f"{connect_seconds():g} s for a connection, {answer_seconds():g} s for an answer"
+    hint = f"Try again later; {SETTING} gives it more seconds."
+    return RemoteError(f"{doing}: the Hub did not answer in time ({waited})", hint=hint)
+
+
+def _line(error: object) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+@functools.cache
+def _install_limits() -> None:
+    """Bound every request of the Hub's client in this process, once."""
+    from huggingface_hub import set_client_factory
+
+    answer_seconds()
+    set_client_factory(_bounded_client)
+
+
+def _bounded_client() -> httpx2.Client:
+    import httpx2
+    from huggingface_hub.utils._http import hf_request_event_hook
+
+    silences = threading.local()  # the client uploads in threads: one that stalls says nothing of the others
+    given_up = threading.Event()  # but once one has given up, the others do not begin to count anew
+
+    class Bounded(httpx2.Client):
+        """A client that bounds what its callers leave open, since most of them pass no limit on purpose."""
+
+        def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401  as they are
+            request.extensions["timeout"] = _bounded(request.extensions.get("timeout"))
+            try:
+                response = super().send(request, **options)
+            except httpx2.TimeoutException as error:
+                silences.count = getattr(silences, "count", 0) + 1
+                if silences.count < SILENCES and not given_up.is_set():
+                    raise  # the client may try again
+                given_up.set()
+                silences.count = 0
+                raise _silent(f"requests to {request.url.host}, several times") from error
+            silences.count = 0
+            given_up.clear()
+            _refuse_long_wait(response)
+            return response
+
+    limits = httpx2.Timeout(answer_seconds(), connect=connect_seconds())
+    return Bounded(event_hooks={"request": [hf_request_event_hook]}, follow_redirects=True, timeout=limits)
+
+
+def _bounded(asked: Mapping[str, float | None] | None) -> dict[str, float]:
+    limits = dict.fromkeys(("connect", "read", "write", "pool"), answer_seconds())
+    limits["connect"] = connect_seconds()
+    return {name: min(limit, (asked or {}).get(name) or limit) for name, limit in limits.items()}
+
+
+def _refuse_long_wait(response: httpx2.Response) -> None:
+    """Give up where a rate limit asks for more than we wait: the client would sleep for as long as that."""
+    if response.status_code != 429:
+        return
+    seconds = wait_seconds(response.headers)
+    if seconds > LONGEST_WAIT:
+        response.close()
+        message = f"{response.url.host}: the Hub answered 429 and asks to wait for {seconds} s"
+        raise RemoteError(message, hint=f"Too many requests; try again in {seconds} s.")
