@@ -7,118 +7,14 @@ datasets. The sizes by set are the ones that the published totals determine.
 
 from __future__ import annotations
 
+import json
+from importlib import resources
+
 from builders.spec import PublishedSets, TextFigures
 
-_GENRES = """
-Architektur & Garten
-Ganzheitliches Bewusstsein
-Glaube & Ethik
-Kinderbuch & Jugendbuch
-Künste
-Literatur & Unterhaltung
-Ratgeber
-Sachbuch
-"""
-_TOPICS = """
-(Zeit-) Geschichte
-Abenteuer
-Abenteuer, Reisen, fremde Kulturen
-Architektur
-Beauty & Wellness
-Beschäftigung, Malen, Rätseln
-Biographien
-Biographien & Autobiographien
-Briefe, Essays, Gespräche
-Comic & Cartoon
-Design
-Detektivgeschichten
-Echtes Leben, Realistischer Roman
-Eltern & Familie
-Energieheilung
-Erotik
-Esoterische Romane
-Essen & Trinken
-Familie
-Fantasy
-Fantasy und Science Fiction
-Fitness & Sport
-Fotografie
-Frauenunterhaltung
-Freizeit & Hobby
-Ganzheitlich Leben
-Ganzheitliche Psychologie
-Garten & Landschaftsarchitektur
-Geister- und Gruselgeschichten
-Geld & Investment
-Gemeindearbeit
-Geschichte, Politik
-Gesundheit & Ernährung
-Glaube und Grenzerfahrungen
-Handwerk Farbe
-Handwerk Holz
-Historische Romane
-Historische Romane, Zeitgeschichte
-Horror
-Infotainment & erzählendes Sachbuch
-Kabarett & Satire
-Klassiker & Lyrik
-Kommunikation & Beruf
-Krimi & Thriller
-Krimis und Thriller
-Kunst
-Kunst & Kultur
-Kunst, Musik
-Körper & Seele
-Lebensgestaltung
-Lebenshilfe & Psychologie
-Liebe, Beziehung und Freundschaft
-Lifestyle
-Literatur & Unterhaltung Satire
-Lustige Geschichten, Witze
-Lyrik, Anthologien, Jahrbücher
-Mode & Lifestyle
-Mondkräfte
-Musik
-Mystery
-Märchen, Sagen
-Natur, Tiere, Umwelt, Mensch
-Natur, Wissenschaft, Technik
-Naturheilweisen
-Politik & Gesellschaft
-Psychologie
-Psychologie & Spiritualität
-Ratgeber Partnerschaft & Sexualität
-Recht & Steuern
-Regionalia
-Religion, Glaube, Ethik, Philosophie
-Religionsunterricht
-Religiöse Literatur
-Romance
-Romane & Erzählungen
-Romantasy
-Sachbuch Philosophie
-Schicksalsberichte
-Schicksalsdeutung
-Schulgeschichten
-Schullektüre
-Science Fiction
-Spiritualität & Religion
-Sport
-Sportgeschichten
-Sterben, Tod und Trauer
-Theologie
-Tiergeschichten
-Weisheiten der Welt
-Wirtschaft & Recht
-Wissen & Nachschlagewerke
-Wohnen & Innenarchitektur
-Übernatürliches
-"""
-_SECTIONS = "Etat Inland International Kultur Panorama Sport Web Wirtschaft Wissenschaft"
-
-
-def _lines(names: str) -> frozenset[str]:
-    return frozenset(names.strip().splitlines())
+_LABELS: dict[str, list[str]] = json.loads(
+    (resources.files("builders.configs") / "_published_labels.json").read_text(encoding="utf-8")
+)
 
 
 BLURBS = PublishedSets(
@@ -128,7 +24,7 @@ BLURBS = PublishedSets(
         "coarse": (12_284, 3_632, 2_217, 13_957, 6_314, 5_820, 5_465, 4_094, 13_874, 3_487),
         "fine": (12_895, 13_943, 16_425, 10_743, 3_232, 11_482, 8_720, 2_328, 2_296, 3_343),
     },
-    labels={"genre": _lines(_GENRES), "topic": _lines(_TOPICS)},
+    labels={"genre": frozenset(_LABELS["genre"]), "topic": frozenset(_LABELS["topic"])},
     texts={
         "s2s": TextFigures(unique=17_726, shortest=1, mean=23.17, longest=158),
         "p2p": TextFigures(unique=18_084, shortest=79, mean=663.91, longest=4_878),
@@ -138,7 +34,7 @@ TENKGNAD = PublishedSets(
     source="mteb, TenKGnadClusteringS2S and TenKGnadClusteringP2P",
     documents=10_277,
     sizes={"topic": (2_851, 1_436, 5_533, 5_039, 4_684, 3_313, 2_706, 9_962, 2_451, 7_939)},
-    labels={"section": frozenset(_SECTIONS.split())},
+    labels={"section": frozenset(_LABELS["section"])},
     texts={
         "s2s": TextFigures(unique=10_267, shortest=13, mean=50.97, longest=108),
         "p2p": TextFigures(unique=10_275, shortest=45, mean=2_648.46, longest=32_702),
