@@ -1,23 +1,38 @@
-"""The order of the steps: fetch, then what the kind of config asks for. Every build writes its lock last."""
+"""The order of the steps: fetch, build, check, write. Every build writes its lock last."""
 
 from __future__ import annotations
 
-from builders.build.clustering import build_sets
-from builders.build.ids import build_ids
-from builders.build.options import Built, Options
-from builders.build.retrieval import build_pairs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builders import checks
+from builders.build.builds import build_clustering, build_ids, build_retrieval
+from builders.build.draft import Draft, stop_on_errors
+from builders.build.options import Options
+from builders.build.write import write
+from builders.checks.finding import Finding
 from builders.errors import Refused, UsageError
 from builders.files import exclusive
 from builders.hub import is_stand_in
-from builders.lock.committed import committed_lock, from_upstream
+from builders.lock.committed import committed_lock, from_upstream, whole_upstream
+from builders.lock.lock import Lock
 from builders.progress import Progress
 from builders.sources import Fetched, fetch, verify_against
-from builders.spec import RELEASES, Clustering, ConfigSpec, Ids
+from builders.spec import RELEASES, SEED, Clustering, ConfigSpec, Ids
 
-__all__ = ["Built", "Options", "Progress", "build"]
+__all__ = ["BuildResult", "Options", "build"]
 
 
-def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """The lock of a build, and all its findings."""
+
+    lock: Lock
+    findings: list[Finding]
+
+
+def build(spec: ConfigSpec, options: Options, progress: Progress) -> BuildResult:
     """Build a config under `options.out`, and write its lock last.
 
     Raises:
@@ -32,11 +47,37 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Built:
     with exclusive(options.out):
         fetched, stand_in = _sources(spec, options, progress)
         progress.step("fetch", *(f"{s.name} {s.resolved[:10] or s.kind}" for s in fetched.locks))
-        if isinstance(spec, Clustering):
-            return build_sets(spec, options, progress, fetched, stand_in=stand_in)
-        if isinstance(spec, Ids):
-            return build_ids(spec, options, progress, fetched, stand_in=stand_in)
-        return build_pairs(spec, options, progress, fetched, stand_in=stand_in)
+        draft = _build(spec, fetched, options, progress)
+        parameters: dict[str, Any] = {
+            "seed": SEED,
+            "encoder": options.encoder if draft.mining else None,
+            "limit": options.limit,
+            "stand_in": stand_in,
+            **draft.parameters,
+        }
+        findings = checks.run(draft.subject(upstream=whole_upstream(fetched.locks, parameters)))
+        stop_on_errors(spec, findings)
+        progress.step("check", *_finding_lines(findings))
+        lock = write(options.out, draft, fetched.locks, parameters, findings)
+        progress.step("write", f"{len(lock.files)} files, {sum(file.size for file in lock.files):,} bytes")
+        return BuildResult(lock, findings)
+
+
+def _build(spec: ConfigSpec, fetched: Fetched, options: Options, progress: Progress) -> Draft:
+    match spec:
+        case Clustering():
+            return build_clustering(spec, fetched, options, progress)
+        case Ids():
+            return build_ids(spec, fetched, options, progress)
+        case _:
+            return build_retrieval(spec, fetched, options, progress)
+
+
+def _finding_lines(findings: Sequence[Finding]) -> list[str]:
+    return [
+        f"{finding.severity} {finding.code}: {finding.message}{' (waived)' if finding.waived else ''}"
+        for finding in findings
+    ] or ["no findings"]
 
 
 def _require_admitted(spec: ConfigSpec) -> None:

@@ -6,21 +6,18 @@ import importlib.metadata
 import platform
 import shutil
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from builders import files
-from builders.checks.finding import Finding, Severity
+from builders.build.draft import Draft
+from builders.checks.finding import Finding
 from builders.errors import StorageError
 from builders.lock.lock import (
     MANIFEST,
     Lock,
     LockedFinding,
-    LockedMining,
     LockedSource,
     PublishedFile,
     locks_of,
@@ -28,88 +25,30 @@ from builders.lock.lock import (
     work_folder,
     write_manifest,
 )
-from builders.personal.report import people_facts
-from builders.prepare.facts import facts
-from builders.prepare.retrieval import Prepared
 from builders.prepare.splits import write_splits
-from builders.spec import RELEASES, Retrieval
-from builders.tables import SPLITS, Table, encode, frame_bytes
+from builders.spec import RELEASES
+from builders.tables import Kind, encode, frame_bytes
 
 _TOOLS = ("numpy", "phonenumbers", "polars", "pyarrow", "python-stdnum", "regex")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Everything a build came to, before it is written.
-
-    Attributes:
-        assignment: ``_id``, ``group``, ``split`` of the queries published.
-        splits: The same, and the committed queries that are gone: what the next build starts from.
-        scale: From `builders.mining.Mined`; None where nothing is mined.
-        suspicious: From `builders.mining.Mined`; None where nothing is mined.
-    """
-
-    spec: Retrieval
-    sources: tuple[LockedSource, ...]
-    parameters: dict[str, Any]
-    prepared: Prepared
-    assignment: pl.DataFrame
-    splits: pl.DataFrame
-    tables: tuple[Table, ...]
-    mining: LockedMining | None
-    scale: pl.DataFrame | None
-    suspicious: pl.DataFrame | None
-    findings: list[Finding]
-
-
-def write(out: Path, outcome: Outcome) -> Lock:
+def write(
+    out: Path,
+    draft: Draft,
+    sources: tuple[LockedSource, ...],
+    parameters: dict[str, Any],
+    findings: Sequence[Finding],
+) -> Lock:
     """Write a config under `out`: its old lock goes first, the new one comes after all other files of it.
 
-    Between the two the folder has no lock, so that a build that was cut is never taken for a whole one.
+    Between the two the folder has no lock, so that a build that was cut is never taken for a whole one. What
+    the config left in another release, where it was before, goes.
 
     Raises:
         StorageError: Something cannot be written.
     """
-    encoded = encode_all(outcome.tables)
-    lock = _lock(outcome, tuple(file for _, file in encoded.values()))
-    beside = {
-        "dropped": outcome.prepared.dropped,
-        "provenance": outcome.prepared.provenance,
-        "undecided": outcome.prepared.relations.undecided,
-        "classes": outcome.prepared.relations.classes,
-        "scrub_merges": outcome.prepared.scrub_merges,
-        "scale": outcome.scale,
-        "suspicious_positives": outcome.suspicious,
-    }
-    put(out, lock, encoded, beside, splits=outcome.splits)
-    return lock
-
-
-def encode_all(tables: Sequence[Table]) -> dict[str, tuple[bytes, PublishedFile]]:
-    """Return the files of tables by path, each with what the lock keeps of it."""
-    return {table.path: encode(table) for table in sorted(tables, key=lambda table: table.path)}
-
-
-def put(
-    out: Path,
-    lock: Lock,
-    encoded: Mapping[str, tuple[bytes, PublishedFile]],
-    beside: Mapping[str, pl.DataFrame | None],
-    *,
-    splits: pl.DataFrame | None = None,
-) -> None:
-    """Write a built config, its lock last. What it left in another release, where it was before, goes.
-
-    Args:
-        out: The folder that is built into.
-        lock: Of the config.
-        encoded: The published files by path.
-        beside: What is kept in the work folder, by name; a None takes away what an earlier build left.
-        splits: The assignment for the next build, where there is one.
-
-    Raises:
-        StorageError: Something cannot be written.
-    """
+    encoded = {table.path: encode(table) for table in sorted(draft.tables, key=lambda table: table.path)}
+    lock = _lock(draft, sources, parameters, findings, tuple(file for _, file in encoded.values()))
     work = work_folder(out, lock.config)
     published = out / lock.release
     files.remove(work / "lock.json")
@@ -121,16 +60,16 @@ def put(
         _remove_folder(out / release / lock.config)
     for path, (data, _) in encoded.items():
         files.write_bytes(published / path, data)
-    for name, frame in beside.items():
+    for name, frame in draft.work.items():
         kept = work / f"{name}.parquet"
         if frame is None:
             files.remove(kept)
         else:
             files.write_bytes(kept, frame_bytes(frame))
-    if splits is not None:
-        write_splits(work / "splits.tsv", splits)
-    told = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}
-    files.write_json(work / "personal.json", told)
+    if draft.splits is not None:
+        write_splits(work / "splits.tsv", draft.splits)
+    reports = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}
+    files.write_json(work / "personal.json", reports)
     files.remove(work / "mining.json")
     if lock.mining is not None:
         files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
@@ -141,46 +80,47 @@ def put(
             write_manifest(out, release)
         else:
             files.remove(out / release / MANIFEST)
+    return lock
 
 
-def _lock(outcome: Outcome, published: tuple[Any, ...]) -> Lock:
-    spec = outcome.spec
+def _lock(
+    draft: Draft,
+    sources: tuple[LockedSource, ...],
+    parameters: dict[str, Any],
+    findings: Sequence[Finding],
+    published: tuple[PublishedFile, ...],
+) -> Lock:
+    spec = draft.spec
     return Lock(
         config=spec.name,
         release=spec.release,
         licence=spec.licence,
-        sources=outcome.sources,
-        parameters=outcome.parameters,
-        tools=tool_versions(),
-        funnels=outcome.prepared.funnels,
-        splits={split: outcome.assignment.filter(pl.col("split") == split).height for split in SPLITS},
-        facts=facts(outcome.prepared, outcome.assignment) | people_facts(),
-        personal={table: told.kinds for table, told in outcome.prepared.personal.items()},
-        scrubbed=outcome.prepared.personal,
-        mining=outcome.mining,
-        decisions=outcome.prepared.decisions,
-        findings=finding_locks(outcome.findings),
+        sources=sources,
+        parameters=parameters,
+        tools=_tool_versions(),
+        funnels=draft.funnels,
+        splits={table.split: table.frame.height for table in draft.tables if table.kind is Kind.QUERIES},
+        facts=draft.facts,
+        personal={table: report.kinds for table, report in draft.scrubbed.items()},
+        scrubbed=draft.scrubbed,
+        mining=draft.mining,
+        clustering=draft.clustering,
+        decisions=draft.decisions,
+        findings=tuple(
+            LockedFinding.model_validate({
+                "code": finding.code,
+                "severity": finding.severity.value,
+                "count": finding.count,
+                "message": finding.message,
+                "waived": finding.waived,
+            })
+            for finding in findings
+        ),
         files=published,
     )
 
 
-def finding_locks(findings: Sequence[Finding]) -> tuple[LockedFinding, ...]:
-    """Return findings as the lock keeps them."""
-    return tuple(map(_finding_lock, findings))
-
-
-def _finding_lock(finding: Finding) -> LockedFinding:
-    severities = {Severity.ERROR: "error", Severity.GATE: "gate", Severity.NOTE: "note"}
-    return LockedFinding.model_validate({
-        "code": finding.code,
-        "severity": severities[finding.severity],
-        "count": finding.count,
-        "message": finding.message,
-        "waived": finding.waived,
-    })
-
-
-def tool_versions() -> dict[str, str]:
+def _tool_versions() -> dict[str, str]:
     """Return the versions of what decides bytes: libraries, Python, Unicode."""
     versions = {name: importlib.metadata.version(name) for name in _TOOLS}
     return versions | {

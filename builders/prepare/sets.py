@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from builders.errors import FindingsError
+from builders.lock.lock import ClusteringFigures, SetFigures, TextLengths
 from builders.spec import Grouped, Sampled, SetRule, Within
 
 WITHIN = "within:"
@@ -146,3 +147,42 @@ def provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet], key: str) -> 
         for number, one in enumerate(drawn, 1)
     ]
     return pl.concat(frames, rechunk=True)
+
+
+def set_figures(
+    documents: pl.DataFrame, drawn: Sequence[DrawnSet], variants: Sequence[str]
+) -> ClusteringFigures:
+    """Return the sizes of drawn sets, and the lengths of their texts by the columns `variants`."""
+    held = documents[_held(drawn)]
+    return ClusteringFigures(
+        sets=tuple(_set_figures(documents[list(each.rows)], each, variants) for each in drawn),
+        texts={variant: _lengths(held[variant]) for variant in variants},
+    )
+
+
+def set_facts(documents: pl.DataFrame, drawn: Sequence[DrawnSet]) -> dict[str, int]:
+    """Count documents, the rows of all sets, and labels, for the card."""
+    return {
+        "documents": documents.height,
+        "documents_in_no_set": documents.height - len(_held(drawn)),
+        "sentences": sum(len(each.rows) for each in drawn),
+        **{f"labels_{each.label}": documents[each.label].n_unique() for each in drawn},
+    }
+
+
+def _held(drawn: Sequence[DrawnSet]) -> list[int]:
+    return sorted({row for each in drawn for row in each.rows})
+
+
+def _set_figures(members: pl.DataFrame, drawn: DrawnSet, variants: Sequence[str]) -> SetFigures:
+    return SetFigures(
+        level=drawn.level,
+        rows=members.height,
+        labels=members[drawn.label].n_unique(),
+        repeated={variant: members.height - members[variant].n_unique() for variant in variants},
+    )
+
+
+def _lengths(texts: pl.Series) -> TextLengths:
+    each = [len(text) for text in set(texts.to_list())]
+    return TextLengths(unique=len(each), shortest=min(each), longest=max(each), characters=sum(each))

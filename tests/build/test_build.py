@@ -14,10 +14,10 @@ from builders import checks, registry
 from builders.build.order import Options, build
 from builders.checks.finding import Severity
 from builders.demo.sample_upstream import lay_out
-from builders.errors import MtebDeError, Refused, UsageError
+from builders.errors import FindingsError, MtebDeError, Refused, UsageError
 from builders.lock.committed import from_upstream, stand_ins
 from builders.lock.lock import read_manifest
-from builders.spec import Clustering, ConfigSpec, HubSource, Part, Retrieval
+from builders.spec import Clustering, ConfigSpec, HubSource, Part, Relations, Retrieval
 from tests.release.kit import loopback
 
 
@@ -69,6 +69,20 @@ def errors(out: Path, *specs: ConfigSpec) -> list[tuple[str, tuple[str, ...]]]:
     """Errors of `check`, without those of cards: a plan renders them."""
     found = checks.check_tree(out, load=loader(*specs).__getitem__)
     return [(one.code, one.examples) for one in found if one.severity is Severity.ERROR]
+
+
+def test_what_needs_no_vectors_is_checked_before_anything_is_encoded(sample: Path, tmp_path: Path) -> None:
+    spec = registry.load_retrieval("jobs")
+
+    def relate(pairs: pl.DataFrame) -> Relations:
+        found = spec.relate(pairs)
+        dangling = found.qrels.head(1).with_columns(pl.lit("d-0").alias("corpus-id"))
+        return replace(found, qrels=pl.concat([found.qrels, dangling]))
+
+    options = replace(of_sample(sample, tmp_path / "dist"), home=tmp_path / "home", limit=40)
+    with pytest.raises(FindingsError, match="dangling-qrels-corpus"):
+        build(replace(spec, relate=relate), options, Silent())
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["release with others", "release of its own"])

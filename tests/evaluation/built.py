@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from builders import registry
-from builders.build.order import Built, Options, build
+from builders.build.order import BuildResult, Options, build
 from builders.cli.output import Lines
 from builders.demo.sample_upstream import lay_out
 
 
-def build_sample(folder: Path, *configs: str, committed: Path | None = None) -> dict[str, Built]:
+def build_sample(folder: Path, *configs: str, committed: Path | None = None) -> dict[str, BuildResult]:
     """Build configs of the sample under ``folder/dist``, offline."""
     lay_out(folder / "sample")
     options = Options(

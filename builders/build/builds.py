@@ -1,0 +1,266 @@
+"""The three builds, by kind of config: fetched sources in, a draft out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from builders import checks
+from builders.build.draft import Draft, stop_on_errors
+from builders.build.options import Options
+from builders.errors import SourceChanged, UsageError
+from builders.files import sha256
+from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
+from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
+from builders.personal.report import people_facts
+from builders.prepare.decisions import decisions_path, read_decisions
+from builders.prepare.documents import limit_documents, prepare_documents
+from builders.prepare.retrieval import Prepared, limit, prepare, retrieval_facts
+from builders.prepare.sets import draw, fill, provenance, set_facts, set_figures
+from builders.prepare.splits import assign, read_splits, remembered
+from builders.progress import Progress
+from builders.reddit.dated_ledger import read_statuses
+from builders.reddit.sets import draw_ids, id_table, limit_ids, prepare_ids
+from builders.sources import Fetched
+from builders.spec import RECIPES, SEED, Clustering, Ids, Mining, Retrieval
+from builders.tables import CLUSTERING, SCHEMAS, SPLITS, Kind, Table
+
+if TYPE_CHECKING:
+    from builders.encoders import Encoded
+    from builders.mining import Mined
+
+
+def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progress: Progress) -> Draft:
+    """Prepare, split and mine a retrieval config; what needs no vectors is checked before mining.
+
+    Raises:
+        FindingsError: A check found an error.
+    """
+    records = spec.read(fetched.files)
+    if options.limit is not None:
+        records = limit(records, options.limit, whole=spec.rows == "pair")
+    decisions = read_decisions(decisions_path(options.committed, spec.name))
+    prepared = prepare(spec, records, decisions)
+    progress.step("prepare", *map(_funnel_line, prepared.funnels))
+    if decisions:
+        progress.step("decisions", _decisions_line(prepared.decisions))
+    committed = _committed_splits(spec, options)
+    assignment = assign(prepared.queries.select("_id", "group", "leak"), seed=SEED, committed=committed)
+    sizes = {split: assignment.filter(pl.col("split") == split).height for split in SPLITS}
+    progress.step("split", "  ".join(f"{split} {size:,}" for split, size in sizes.items()))
+    draft = Draft(
+        spec=spec,
+        tables=tuple(_retrieval_tables(spec, prepared, assignment)),
+        funnels=prepared.funnels,
+        facts=retrieval_facts(prepared, assignment) | people_facts(),
+        work={
+            "dropped": prepared.dropped,
+            "provenance": prepared.provenance,
+            "undecided": prepared.relations.undecided,
+            "classes": prepared.relations.classes,
+            "scrub_merges": prepared.scrub_merges,
+            "scale": None,
+            "suspicious_positives": None,
+        },
+        scrubbed=prepared.personal,
+        decisions=prepared.decisions,
+        committed=committed,
+        splits=remembered(assignment, committed),
+    )
+    if spec.mining is None:
+        return draft
+    unmined = replace(draft, spec=replace(spec, mining=None, waivers=()))
+    stop_on_errors(spec, checks.run(unmined.subject(upstream=False)))
+    mined, mining = _mine(spec, spec.mining, options, prepared, progress)
+    negatives = _by_split(spec, Kind.HARD_NEGATIVES, mined.negatives, "query-id", assignment)
+    return replace(
+        draft,
+        tables=(*draft.tables, *negatives),
+        work=draft.work | {"scale": mined.scale, "suspicious_positives": mined.suspicious},
+        mining=mining,
+    )
+
+
+def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
+    path = splits_path(options.committed, spec.name)
+    if path.exists():
+        return read_splits(path)
+    if lock_path(options.committed, spec.name).exists():
+        raise UsageError(
+            f"{path}: a committed lock lies beside it, but the committed splits do not",
+            hint="Restore it from version control: dealt anew, queries would change sides.",
+        )
+    return None
+
+
+def _retrieval_tables(spec: Retrieval, prepared: Prepared, assignment: pl.DataFrame) -> Iterator[Table]:
+    corpus = prepared.corpus.select(SCHEMAS[Kind.CORPUS].names)
+    qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
+    yield Table(spec.name, Kind.CORPUS, "corpus", corpus)
+    yield from _by_split(spec, Kind.QUERIES, prepared.queries, "_id", assignment)
+    yield from _by_split(spec, Kind.QRELS, qrels, "query-id", assignment)
+
+
+def _by_split(
+    spec: Retrieval, kind: Kind, rows: pl.DataFrame, key: str, assignment: pl.DataFrame
+) -> Iterator[Table]:
+    """Part rows by the split of the query that the column `key` names."""
+    for split in SPLITS:
+        members = assignment.filter(pl.col("split") == split)
+        frame = rows.join(members, left_on=key, right_on="_id", how="semi")
+        yield Table(spec.name, kind, split, frame.select(SCHEMAS[kind].names))
+
+
+def _mine(
+    spec: Retrieval, mining: Mining, options: Options, prepared: Prepared, progress: Progress
+) -> tuple[Mined, LockedMining]:
+    from builders.encoders import encode_cached, load_encoder
+    from builders.mining import mine, summary_lines
+    from builders.text.merge import encoded_text
+
+    vectors = options.home and options.home / "vectors"
+    encoder = load_encoder(
+        mining.encoder, options.encoder, workers=options.workers, offline=options.offline, root=vectors
+    )
+    locked = committed_lock(options.committed, spec.name) if options.against_lock else None
+    require_same_model(encoder.identity, locked)
+    recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
+    truncated: dict[str, int] = {}
+
+    def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
+        def tick(done: int, total: int) -> None:
+            progress.tick(f"encode {role}", done, total)
+
+        result = encode_cached(encoder, texts, role, root=vectors, progress=tick)
+        truncated[role] = result.truncated
+        counts = f"{result.encoded:,} encoded, {result.cached:,} from the cache"
+        if result.truncated:
+            counts += f", {result.truncated:,} cut to {encoder.identity.max_length} tokens"
+        progress.step(f"encode {role}", counts)
+        return result
+
+    mined = mine(
+        prepared.queries.select("_id", "text"),
+        prepared.corpus,
+        prepared.relations.qrels,
+        prepared.relations.undecided,
+        encode("query", prepared.queries["text"]).vectors,
+        encode("passage", encoded_text(prepared.corpus)).vectors,
+        recipe,
+        classes=prepared.relations.classes,
+        progress=lambda done, total: progress.tick(f"mine {recipe.name}", done, total),
+    )
+    progress.step("mine", *summary_lines(mined.report))
+    return mined, LockedMining(
+        recipe=asdict(recipe), encoder=encoder.identity, report=mined.report, truncated=truncated
+    )
+
+
+def build_clustering(spec: Clustering, fetched: Fetched, options: Options, progress: Progress) -> Draft:
+    """Prepare the documents of a clustering config, and draw its sets.
+
+    Raises:
+        SourceError: An upstream is damaged, or more of it malformed than is waived.
+    """
+    read = spec.read(fetched.files)
+    if options.limit is not None:
+        read = limit_documents(read, options.limit)
+    prepared = prepare_documents(spec, read)
+    progress.step("prepare", _funnel_line(prepared.funnel))
+    documents = prepared.documents
+    drawn = draw(documents, spec.sets, seed=SEED)
+    figures = set_figures(documents, drawn, tuple(CLUSTERING))
+    progress.step("draw", _sets_line(figures))
+    return Draft(
+        spec=spec,
+        tables=tuple(
+            Table(spec.name, kind, "test", fill(documents, drawn, variant))
+            for variant, kind in CLUSTERING.items()
+        ),
+        funnels=(prepared.funnel,),
+        facts=set_facts(documents, drawn) | people_facts(),
+        work={"dropped": prepared.dropped, "provenance": provenance(documents, drawn, "upstream_id")},
+        scrubbed=prepared.personal,
+        clustering=figures,
+    )
+
+
+def build_ids(spec: Ids, fetched: Fetched, options: Options, progress: Progress) -> Draft:
+    """Judge the ids of a config by the ledger, and draw its sets.
+
+    Raises:
+        SourceError: An upstream is damaged, or an id has no answer in the ledger.
+        SourceChanged: The ledger was written anew meanwhile.
+    """
+    read = spec.read(fetched.files)
+    if options.limit is not None:
+        read = limit_ids(read, options.limit)
+    prepared = prepare_ids(spec, read, _read_ledger(spec, fetched))
+    progress.step("prepare", _funnel_line(prepared.funnel))
+    submissions, statuses = prepared.submissions, prepared.statuses
+    drawn = draw_ids(spec, prepared)
+    figures = set_figures(submissions, drawn, ())
+    progress.step("draw", _sets_line(figures))
+    ledger = {
+        "first": statuses["checked"].min(),
+        "last": statuses["checked"].max(),
+        "origins": _counts(statuses, "origin"),
+        "archives": _counts(statuses, "archive"),
+    }
+    return Draft(
+        spec=spec,
+        tables=(Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(submissions, drawn)),),
+        funnels=(prepared.funnel,),
+        facts=set_facts(submissions, drawn),
+        work={
+            "dropped": prepared.dropped,
+            "provenance": provenance(submissions, drawn, "id"),
+            "statuses": statuses,
+        },
+        parameters={"ledger": ledger},
+        clustering=figures,
+    )
+
+
+def _read_ledger(spec: Ids, fetched: Fetched) -> pl.DataFrame:
+    """Read the ledger, and make sure that it is the one whose hash the lock is about to keep."""
+    (path,) = fetched.files[spec.ledger.name]
+    ledger = read_statuses(path)
+    (file,) = next(lock.files for lock in fetched.locks if lock.name == spec.ledger.name)
+    if sha256(path) != file.sha256:
+        raise SourceChanged(f"{path}: it was written anew while it was read", hint="Build again.")
+    return ledger
+
+
+def _counts(statuses: pl.DataFrame, column: str) -> dict[str, int]:
+    """Count the answers by value; those without a value do not count."""
+    return dict(statuses.filter(pl.col(column) != "").group_by(column).len().sort(column).iter_rows())
+
+
+def _funnel_line(funnel: Funnel) -> str:
+    """Return a funnel as one line: "pairs 1,190 read − 2 dangling − 9 merged − 30 undecided = 1,149"."""
+    losses = [f" − {count:,} {reason}" for reason, count in funnel.dropped.items()]
+    if funnel.merged:
+        losses.append(f" − {funnel.merged:,} merged")
+    if funnel.undecided:
+        losses.append(f" − {funnel.undecided:,} undecided")
+    return f"{funnel.table} {funnel.read:,} read{''.join(losses)} = {funnel.out:,}"
+
+
+def _decisions_line(counts: dict[str, int]) -> str:
+    """Return what decisions did: "3 relevant, 1 excluded (1 unmatched); qrels +7 −0"."""
+    return (
+        f"{counts['relevant']:,} relevant, {counts['excluded']:,} excluded "
+        f"({counts['unmatched']:,} unmatched); qrels +{counts['qrels_added']:,} −{counts['qrels_removed']:,}"
+    )
+
+
+def _sets_line(figures: ClusteringFigures) -> str:
+    """Return the sets in one line: "10 coarse 232-1,699 rows, 8 within 17-1,044 rows"."""
+    sizes: dict[str, list[int]] = {}
+    for each in figures.sets:
+        sizes.setdefault(each.level.partition(":")[0], []).append(each.rows)
+    return ", ".join(f"{len(rows)} {level} {min(rows):,}-{max(rows):,} rows" for level, rows in sizes.items())

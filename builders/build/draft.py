@@ -1,0 +1,81 @@
+"""A built config before it is checked and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from builders.checks import Subject
+from builders.checks.finding import Finding, Severity
+from builders.errors import FindingsError
+from builders.lock.lock import ClusteringFigures, Funnel, LockedMining, PersonalReport
+from builders.spec import ConfigSpec
+from builders.tables import Kind, Table
+
+_CHECKED = ("undecided", "scale", "classes", "provenance", "scrub_merges", "statuses")
+"""Tables beside the lock that rules read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A built config before it is checked and written.
+
+    Attributes:
+        spec: The config.
+        tables: The published tables.
+        funnels: The way of the rows.
+        facts: Counts that the card cites.
+        work: Tables kept beside the lock, by name; a None removes what an earlier build left.
+        scrubbed: What was replaced in the rows read, by table.
+        parameters: What the lock keeps beyond the parameters of every build.
+        mining: Recipe, encoder and report of mining; None where nothing is mined.
+        clustering: Figures of the clustering sets; None where there are none.
+        decisions: Counts of what decisions of audits did; empty where there are none.
+        committed: The committed assignment of queries to splits; None where there is none.
+        splits: The assignment that the next build starts from; None where there are no splits.
+    """
+
+    spec: ConfigSpec
+    tables: tuple[Table, ...]
+    funnels: tuple[Funnel, ...]
+    facts: dict[str, int]
+    work: dict[str, pl.DataFrame | None]
+    scrubbed: dict[str, PersonalReport] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    mining: LockedMining | None = None
+    clustering: ClusteringFigures | None = None
+    decisions: dict[str, int] = field(default_factory=dict)
+    committed: pl.DataFrame | None = None
+    splits: pl.DataFrame | None = None
+
+    def subject(self, *, upstream: bool) -> Subject[ConfigSpec]:
+        """Return the draft as rules see it; `upstream` is whether all of the real upstream was built."""
+        tables: dict[Kind, dict[str, pl.DataFrame]] = {}
+        for table in self.tables:
+            tables.setdefault(table.kind, {})[table.split] = table.frame
+        return Subject(
+            spec=self.spec,
+            tables=tables,
+            funnels=self.funnels,
+            mining=self.mining,
+            clustering=self.clustering,
+            decisions=self.decisions,
+            upstream=upstream,
+            committed=self.committed,
+            **{name: self.work.get(name) for name in _CHECKED},
+        )
+
+
+def stop_on_errors(spec: ConfigSpec, findings: Sequence[Finding]) -> None:
+    """Stop a build whose findings hold an error.
+
+    Raises:
+        FindingsError: There is one.
+    """
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR and not finding.waived]
+    if errors:
+        lines = (f"{error.code}: {error.message} ({', '.join(error.examples)})" for error in errors)
+        raise FindingsError(f"{spec.name}: " + "\n".join(lines), hint=errors[0].hint)
