@@ -1,20 +1,22 @@
-"""Where a published id comes from, and why a row was dropped."""
+"""Explain where a published id comes from, and why a row was dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from builders.errors import StorageError, UsageError
-from builders.lock.lock import Lock, read_lock, work_folder
+from builders import registry
+from builders.built import Built, read_all
+from builders.errors import UsageError
 from builders.prepare.funnels import PAIR_SEPARATOR
 from builders.prepare.reasons import ROWS, Space
-from builders.tables import SPLITS, Kind, published_path, read_frame
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
+from builders.tables import PAIR, Kind, read_frame
 
-_SHOWN = 10
+_MOST_IDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,11 @@ class Published:
     """A published query or passage.
 
     Attributes:
-        config: The builder's name.
+        config: Name of the config.
         table: "queries" or "corpus".
         id: The published id.
-        split: Where it lies.
-        text: What is published.
+        split: The split that holds it.
+        text: The published text.
         upstream_ids: The upstream rows that became it.
         relevant: Ids on the other side of its qrels.
         negatives: A query's hard negatives by rank; the queries that a passage is a negative of.
@@ -44,7 +46,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A row that was not published; `meaning` says `reason` in words."""
+    """A row that was not published; `meaning` puts `reason` in words."""
 
     config: str
     table: str
@@ -54,14 +56,14 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class InSets:
+class ClusteredDocument:
     """A document that clustering sets hold.
 
     Attributes:
-        config: The builder's name.
+        config: Name of the config.
         id: The upstream id.
         title: Its sentence in s2s.
-        sets: Where it stands, each as "set 3 (coarse), row 17: Sport".
+        sets: Its places, each as "set 3 (coarse), row 17: Sport".
     """
 
     config: str
@@ -71,16 +73,16 @@ class InSets:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SubmissionStatus:
     """A submission of which the id alone is published.
 
     Attributes:
-        config: The builder's name.
-        id: The submission's.
-        status: What became of it: "ok", "removed", "deleted", "missing".
-        subreddit: Where it stands; empty where that is not known.
+        config: Name of the config.
+        id: The id of the submission.
+        status: "ok", "removed", "deleted" or "missing".
+        subreddit: Its subreddit; empty where that is not known.
         checked: The day on which that was so.
-        sets: Where it stands, each as "set 3, row 17".
+        sets: Its places, each as "set 3, row 17".
     """
 
     config: str
@@ -91,37 +93,41 @@ class Asked:
     sets: tuple[str, ...]
 
 
-Explained = Published | InSets | Asked | Dropped
+Explained = Published | ClusteredDocument | SubmissionStatus | Dropped
 
 
-def explain(out: Path, wanted: str) -> tuple[Explained, ...]:
-    """Find an id among published ids, upstream ids and dropped rows of everything built under `out`.
+def explain(
+    out: Path, wanted: str, *, load: Callable[[str], ConfigSpec] = registry.load
+) -> tuple[Explained, ...]:
+    """Find an id among published ids, upstream ids and dropped rows of everything built under a folder.
+
+    Args:
+        out: The folder that was built into.
+        wanted: The id.
+        load: Returns a config by its name.
 
     Raises:
         StorageError: Nothing was built there.
         UsageError: The id is nowhere.
     """
-    locks = [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
-    if not locks:
-        raise StorageError(f"{out}: nothing was built there", hint="Run mteb-de build first, or pass --out.")
-    found = tuple(row for lock in locks for row in _search(out, lock, wanted))
+    configs = read_all(out, load)
+    found = tuple(row for built in configs for row in _search(built, wanted))
     if not found:
-        names = ", ".join(lock.config for lock in locks)
+        names = ", ".join(built.spec.name for built in configs)
         hint = "Ids are compared whole and as they are written; look for it in the tables first."
         raise UsageError(f"{wanted!r} is no published, upstream or dropped id of {names}", hint=hint)
     return found
 
 
-def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Explained]:
-    work = work_folder(out, lock.config)
-    provenance = read_frame(work / "provenance.parquet")
-    dropped = read_frame(work / "dropped.parquet")
-    if lock.clustering is not None:
-        statuses = work / "statuses.parquet"
-        if statuses.exists():
-            yield from _asked(lock, read_frame(statuses), provenance, wanted)
-        else:
-            yield from _in_sets(out, lock, provenance, wanted)
+def _search(built: Built, wanted: str) -> Iterator[Explained]:
+    assert built.work is not None
+    provenance, dropped = (read_frame(built.work / f"{name}.parquet") for name in ("provenance", "dropped"))
+    places = provenance.filter(pl.col("upstream_id") == wanted)
+    if isinstance(built.spec, Ids):
+        yield from _submission(built, read_frame(built.work / "statuses.parquet"), places, wanted)
+    elif isinstance(built.spec, Clustering):
+        yield from _document(built, places, wanted)
+    if not isinstance(built.spec, Retrieval):
         provenance = provenance.clear()
     hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
     # A row that was dropped after merging is listed under the id that the merged rows share.
@@ -135,103 +141,81 @@ def _search(out: Path, lock: Lock, wanted: str) -> Iterator[Explained]:
     whole = dropped.filter(pl.col("space") != Space.PUBLISHED, pl.col("id") == wanted)
     dropped = pl.concat([whole, merged, dangling]).unique(maintain_order=True)
     for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
-        row = _published(out, lock, provenance, table, published_id)
-        if row is not None:
-            yield row
+        yield from _published(built, provenance, table, published_id)
     for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
-        yield Dropped(lock.config, table, row_id, reason, ROWS.get(reason, reason))
+        yield Dropped(built.spec.name, table, row_id, reason, ROWS.get(reason, reason))
 
 
-def _in_sets(out: Path, lock: Lock, provenance: pl.DataFrame, wanted: str) -> Iterator[InSets]:
-    places = provenance.filter(pl.col("upstream_id") == wanted).select(
-        row="row", set=pl.col("_id").cast(pl.Int64)
-    )
+def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[ClusteredDocument]:
     if places.is_empty():
         return
-    sets = read_frame(out / lock.release / published_path(lock.config, Kind.CLUSTERING_S2S, "test"))
     found = (
-        sets
+        built
+        .table(Kind.CLUSTERING_S2S, "test")
         .with_columns(set=pl.int_range(1, pl.len() + 1))
-        .join(places, on="set")
+        .join(places.select("row", set=pl.col("_id").cast(pl.Int64)), on="set")
         .with_columns(pl.col("sentences", "labels").list.get(pl.col("row") - 1))
         .sort("set", "row")
     )
     where = found.select(pl.format("set {} ({}), row {}: {}", "set", "level", "row", "labels")).to_series()
-    yield InSets(lock.config, wanted, found["sentences"][0], tuple(where))
+    yield ClusteredDocument(built.spec.name, wanted, found["sentences"][0], tuple(where))
 
 
-def _asked(lock: Lock, statuses: pl.DataFrame, provenance: pl.DataFrame, wanted: str) -> Iterator[Asked]:
-    places = provenance.filter(pl.col("upstream_id") == wanted).select(
-        pl.format("set {}, row {}", "_id", "row")
-    )
-    known = statuses.filter(pl.col("id") == wanted).select(
-        "status", pl.col("subreddit").fill_null(""), "checked"
-    )
-    for status, subreddit, checked in known.iter_rows():
-        sets = tuple(places.to_series())
-        yield Asked(lock.config, wanted, status, subreddit, checked, sets)
+def _submission(
+    built: Built, statuses: pl.DataFrame, places: pl.DataFrame, wanted: str
+) -> Iterator[SubmissionStatus]:
+    sets = tuple(places.select(pl.format("set {}, row {}", "_id", "row")).to_series())
+    known = statuses.filter(pl.col("id") == wanted)
+    columns = known.select("status", pl.col("subreddit").fill_null(""), "checked")
+    for status, subreddit, checked in columns.iter_rows():
+        yield SubmissionStatus(built.spec.name, wanted, status, subreddit, checked, sets)
 
 
-def _published(out: Path, lock: Lock, provenance: pl.DataFrame, table: str, wanted: str) -> Published | None:
-    kind, own, other = (
-        (Kind.QUERIES, "query-id", "corpus-id")
-        if table == "queries"
-        else (Kind.CORPUS, "corpus-id", "query-id")
-    )
-    row = _rows(out, lock, kind).filter(pl.col("_id") == wanted)
-    if row.is_empty():
-        return None
-    qrels = _rows(out, lock, Kind.QRELS).filter(pl.col(own) == wanted)
-    negatives = _rows(out, lock, Kind.HARD_NEGATIVES)
-    if not negatives.is_empty():
-        negatives = negatives.filter(pl.col(own) == wanted).sort("rank", other)
+def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) -> Iterator[Published]:
+    kind, (own, other) = (Kind.QUERIES, PAIR) if table == "queries" else (Kind.CORPUS, PAIR[::-1])
+    rows = built.stacked(kind).filter(pl.col("_id") == wanted)
+    qrels = built.stacked(Kind.QRELS).filter(pl.col(own) == wanted)
+    negatives = built.stacked(Kind.HARD_NEGATIVES).filter(pl.col(own) == wanted).sort("rank", other)
     origin = provenance.filter((pl.col("table") == table) & (pl.col("_id") == wanted))
-    return Published(
-        config=lock.config,
-        table=table,
-        id=wanted,
-        split=row["split"][0],
-        text=row["text"][0],
-        upstream_ids=tuple(origin["upstream_id"].sort()),
-        relevant=tuple(qrels[other].sort()),
-        negatives=tuple(negatives[other]) if other in negatives.columns else (),
-    )
-
-
-def _rows(out: Path, lock: Lock, kind: Kind) -> pl.DataFrame:
-    splits = ("corpus",) if kind is Kind.CORPUS else SPLITS
-    paths = {split: out / lock.release / published_path(lock.config, kind, split) for split in splits}
-    frames = [
-        read_frame(path).with_columns(split=pl.lit(split)) for split, path in paths.items() if path.exists()
-    ]
-    return pl.concat(frames) if frames else pl.DataFrame()
+    for split, text in rows.select("split", "text").head(1).iter_rows():
+        yield Published(
+            config=built.spec.name,
+            table=table,
+            id=wanted,
+            split=split,
+            text=text,
+            upstream_ids=tuple(origin["upstream_id"].sort()),
+            relevant=tuple(qrels[other].sort()),
+            negatives=tuple(negatives[other]),
+        )
 
 
 def lines(row: Explained) -> Iterator[str]:
-    """Tell it in words, a few lines long."""
-    if isinstance(row, Dropped):
-        yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
-        return
-    if isinstance(row, Asked):
-        where = f" in r/{row.subreddit}" if row.subreddit else ""
-        yield f"{row.id}: {row.config}, {row.status}{where} on {row.checked}"
-        first, *others = row.sets or ("no clustering set",)
-        yield f"  stands in  {first}"
-        yield from (f"  {'':<10} {place}" for place in others)
-        return
-    if isinstance(row, InSets):
-        yield f"{row.id}: {row.config}, in {len(row.sets)} clustering sets"
-        yield f"  title      {row.title}"
-        for number, place in enumerate(row.sets):
-            yield f"  {'' if number else 'stands in':<10} {place}"
-        return
-    yield f"{row.id}: {row.config}-{row.table}, split {row.split}"
-    yield f"  text       {row.text}"
-    yield f"  upstream   {_some(row.upstream_ids)}"
-    yield f"  relevant   {_some(row.relevant)}"
-    yield f"  negatives  {_some(row.negatives)}"
+    """Describe a row in a few lines."""
+    match row:
+        case Dropped():
+            yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
+        case SubmissionStatus():
+            where = f" in r/{row.subreddit}" if row.subreddit else ""
+            yield f"{row.id}: {row.config}, {row.status}{where} on {row.checked}"
+            yield from _places(row.sets or ("no clustering set",))
+        case ClusteredDocument():
+            yield f"{row.id}: {row.config}, in {len(row.sets)} clustering sets"
+            yield f"  title      {row.title}"
+            yield from _places(row.sets)
+        case Published():
+            yield f"{row.id}: {row.config}-{row.table}, split {row.split}"
+            yield f"  text       {row.text}"
+            yield f"  upstream   {_some(row.upstream_ids)}"
+            yield f"  relevant   {_some(row.relevant)}"
+            yield f"  negatives  {_some(row.negatives)}"
+
+
+def _places(sets: tuple[str, ...]) -> Iterator[str]:
+    for number, place in enumerate(sets):
+        yield f"  {'' if number else 'stands in':<10} {place}"
 
 
 def _some(ids: tuple[str, ...]) -> str:
-    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more if ids else "none"
+    more = f" and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
+    return ", ".join(ids[:_MOST_IDS]) + more if ids else "none"

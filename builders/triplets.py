@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from builders.errors import UsageError
-from builders.tables import Kind, published_path, read_frame
+from builders.tables import PAIR, Kind, published_path, read_frame
 from builders.text.merge import encoded_text
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 
 def triplets(
@@ -28,16 +24,15 @@ def triplets(
 
     Positives are dealt in turn: the query's first negative stands with its first positive by id, the second
     with the second, and so on, from the first again where there are fewer. So a query with a hundred
-    positives weighs no more than its negatives do. A query without hard negatives has no row; `left_out`
-    counts those.
+    positives weighs no more than its negatives do. A query without hard negatives has no row.
 
     Args:
         queries: ``_id``, ``text`` of one split.
         corpus: ``_id``, ``title``, ``text``.
         qrels: ``query-id``, ``corpus-id``, ``score`` of the split.
         negatives: ``query-id``, ``corpus-id``, ``rank`` of the split.
-        query_prefix: What the model expects before a query: "query: " for E5.
-        passage_prefix: What it expects before a passage: "passage: " for E5.
+        query_prefix: Text before each query: "query: " for E5.
+        passage_prefix: Text before each passage: "passage: " for E5.
 
     Returns:
         ``anchor``, ``positive``, ``negative`` str, by query id and rank: the same tables, the same rows.
@@ -77,11 +72,6 @@ def triplets(
     )
 
 
-def left_out(queries: pl.DataFrame, negatives: pl.DataFrame) -> int:
-    """Return how many queries have no hard negative, and so no triplet."""
-    return queries.join(negatives, left_on="_id", right_on="query-id", how="anti").height
-
-
 def read_triplets(
     folder: Path,
     dataset: str = "jobs",
@@ -90,58 +80,45 @@ def read_triplets(
     query_prefix: str = "",
     passage_prefix: str = "",
 ) -> pl.DataFrame:
-    """Return the triplets of a release: the view `jobs-triplets`, which is built here and never published.
+    """Return the `triplets` of a dataset with hard negatives, which are never published.
 
     Args:
-        folder: As it is published or built: "dist/mteb-de".
-        dataset: One with hard negatives.
-        split: Of the queries.
-        query_prefix: As in `triplets`.
-        passage_prefix: As in `triplets`.
+        folder: The release as it is published or built: "dist/mteb-de".
+        dataset: Name of the dataset.
+        split: The split of the queries.
+        query_prefix: See `triplets`.
+        passage_prefix: See `triplets`.
 
     Raises:
         StorageError: A table is not there or damaged.
         UsageError: The tables contradict each other; see `triplets`.
     """
-
-    def table(kind: Kind, of: str = split) -> pl.DataFrame:
-        return read_frame(folder / published_path(dataset, kind, of))
-
-    return triplets(
-        table(Kind.QUERIES),
-        table(Kind.CORPUS, "corpus"),
-        table(Kind.QRELS),
-        table(Kind.HARD_NEGATIVES),
-        query_prefix=query_prefix,
-        passage_prefix=passage_prefix,
+    queries, corpus, qrels, negatives = (
+        read_frame(folder / published_path(dataset, kind, "corpus" if kind is Kind.CORPUS else split))
+        for kind in (Kind.QUERIES, Kind.CORPUS, Kind.QRELS, Kind.HARD_NEGATIVES)
     )
-
-
-def to_dataset(rows: pl.DataFrame) -> Dataset:
-    """Return triplets as sentence-transformers' trainer takes them: string columns, in this order."""
-    from datasets import Dataset
-
-    return Dataset.from_dict(rows.select("anchor", "positive", "negative").to_dict(as_series=False))
+    return triplets(
+        queries, corpus, qrels, negatives, query_prefix=query_prefix, passage_prefix=passage_prefix
+    )
 
 
 def _refuse_contradictions(
     queries: pl.DataFrame, corpus: pl.DataFrame, qrels: pl.DataFrame, negatives: pl.DataFrame
 ) -> None:
-    pair = ["query-id", "corpus-id"]
     known = corpus.select(**{"corpus-id": "_id"})
     asked = queries.select(**{"query-id": "_id"})
     faults = {
         "hard negatives of a query that is not there": negatives.join(asked, on="query-id", how="anti"),
         "hard negatives of a query without a positive": negatives.join(qrels, on="query-id", how="anti"),
-        "hard negatives that are positives of their query": negatives.join(qrels, on=pair, how="semi"),
+        "hard negatives that are positives of their query": negatives.join(qrels, on=PAIR, how="semi"),
         "pairs with a passage that is not in the corpus": pl.concat([
-            qrels.select(pair),
-            negatives.select(pair),
+            qrels.select(PAIR),
+            negatives.select(PAIR),
         ]).join(known, on="corpus-id", how="anti"),
     }
     for what, rows in faults.items():
         if rows.height:
-            first = ", ".join(rows.row(0, named=True)[key] for key in pair)
+            first = ", ".join(rows.row(0, named=True)[key] for key in PAIR)
             raise UsageError(
                 f"{rows.height} {what}, the first: {first}",
                 hint="Take all four tables from one split of one version of a release.",

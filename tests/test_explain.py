@@ -9,12 +9,19 @@ import polars as pl
 import pytest
 
 from builders.errors import UsageError
-from builders.explain import Dropped, Published, explain
+from builders.explain import Dropped, Explained, Published
+from builders.explain import explain as explain_id
 from builders.files import write_json
 from builders.lock.lock import Lock
 from builders.prepare.retrieval import prepare
 from builders.tables import Kind, published_path
 from tests.prepare.test_prepare import TABLES, replace_queries, strings
+
+TOY = replace(TABLES, name="toy")
+
+
+def explain(out: Path, wanted: str) -> tuple[Explained, ...]:
+    return explain_id(out, wanted, load=lambda _: TOY)
 
 
 @pytest.fixture
@@ -24,7 +31,7 @@ def out(tmp_path: Path) -> Path:
         upstream_id=["q1", "q2", "q6", "q7", "q8"],
         text=["Wer backt?", " Wer  backt?", "Ohne Antwort?", " Ohne  Antwort?", " "],
     )
-    prepared = prepare(replace(TABLES, name="toy"), replace_queries(queries))
+    prepared = prepare(TOY, replace_queries(queries))
     lock = Lock(
         config="toy",
         release="mteb-de",

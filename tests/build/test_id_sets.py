@@ -276,7 +276,7 @@ def test_an_id_is_explained_by_the_ledger_and_its_sets(tmp_path: Path) -> None:
     write_ledger(sources, [*entries, entry("weg001", Status.REMOVED)])
     built(tmp_path / "out", sources)
     (known,) = explain.explain(tmp_path / "out", "p03x02")
-    assert isinstance(known, explain.Asked)
+    assert isinstance(known, explain.SubmissionStatus)
     assert (known.status, known.subreddit, known.checked) == ("ok", "Thema03", str(DAY))
     sets = read_frame(tmp_path / "out" / TABLE)["submission_ids"].to_list()
     wanted = [
@@ -287,7 +287,7 @@ def test_an_id_is_explained_by_the_ledger_and_its_sets(tmp_path: Path) -> None:
     assert list(known.sets) == wanted and wanted
     assert next(explain.lines(known)) == f"p03x02: subreddit, ok in r/Thema03 on {DAY}"
     gone, dropped = explain.explain(tmp_path / "out", "weg001")
-    assert isinstance(gone, explain.Asked) and gone.status == "removed" and gone.sets == ()
+    assert isinstance(gone, explain.SubmissionStatus) and gone.status == "removed" and gone.sets == ()
     assert list(explain.lines(gone))[1] == "  stands in  no clustering set"
     assert isinstance(dropped, explain.Dropped) and dropped.reason == "removed" != dropped.meaning
 
