@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from builders.describe import audits, figures, set_figures
+from builders.describe import figures
 from builders.describe.dataset import HUB_TYPES, Config, Dataset
-from builders.describe.enums import check_enums, size_category
 from builders.describe.licences import licence
 from builders.describe.markdown import Markdown, code
 from builders.describe.plots import card_plots
@@ -37,13 +36,11 @@ def render_card(release: Release, datasets: Sequence[Dataset], target: Target, c
     Raises:
         UsageError: A value of the metadata is not one that the Hub allows, or a card body is missing.
     """
-    metadata = front_matter(release, datasets)
-    check_enums(metadata)
-    head = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True, width=10_000)
+    head = yaml.safe_dump(_front_matter(release, datasets), sort_keys=False, allow_unicode=True, width=10_000)
     return f"---\n{head}---\n{_body(release, datasets, target, changelog)}"
 
 
-def front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any]:
+def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any]:
     """Return the card's metadata in the Hub's terms: the configs with their files, and their exact features.
 
     Splits without rows are left out: no client can load them.
@@ -57,7 +54,7 @@ def front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any
         "annotations_creators": _united(datasets, "annotations_creators"),
         "language_creators": _united(datasets, "language_creators"),
         "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
-        "size_categories": [size_category(sum(config.rows for config in configs))],
+        "size_categories": [_size_category(sum(config.rows for config in configs))],
         "source_datasets": _source_datasets(datasets),
         "task_categories": ["text-classification" if _clusters(datasets) else "text-retrieval"],
         "task_ids": _united(datasets, "task_ids"),
@@ -80,6 +77,15 @@ def citation(release: Release, target: Target) -> str:
         f"  url = {{{target.url}}}",
         "}",
     ])
+
+
+def _size_category(rows: int) -> str:
+    """Return the Hub's class of a dataset with that many rows."""
+    names = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
+    power = max(3, len(str(rows)))  # one digit more is ten times as many
+    if power == 3:
+        return "n<1K"
+    return f"{names[power - 4]}<n<{names[power - 3]}" if power < 13 else "n>1T"
 
 
 def _config(config: Config) -> dict[str, Any]:
@@ -131,8 +137,6 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
     return render_template(
         template,
         figures=figures,
-        audits=audits,
-        set_figures=set_figures,
         plots=card_plots(datasets),
         release=release,
         target=target,

@@ -1,68 +1,61 @@
-"""Croissant 1.1: the same files and columns for machines, with keys and references between them."""
+"""Croissant 1.1: the same files and columns for machines, with keys and references between them.
+
+A config has one record set per split, with the columns of its parquet file, a key (but for clustering sets,
+whose rows are known by their order), and references: qrels and hard negatives point to queries and passages.
+Beside each of these stand two more that bring along the texts of one side: two, since mlcroissant takes one
+join per record set, and neither builds on another, since one mlcroissant `Dataset` cannot read both. Their
+rows lie in the order of the file, so that the two can be read side by side.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from importlib import resources
+from typing import Any, cast
+
+import pyarrow as pa
 
 from builders.describe.card import citation
-from builders.describe.dataset import Dataset
+from builders.describe.dataset import Config, Dataset
 from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
-from builders.describe.records import file_objects, record_sets
 from builders.describe.target import HUB, Target
-from builders.lock.lock import Lock
+from builders.lock.lock import Lock, PublishedFile
 from builders.printable import share
 from builders.spec import Release
+from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "arrayShape": "cr:arrayShape",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "description": {"@container": "@language"},
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "name": {"@container": "@language"},
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "prov": "http://www.w3.org/ns/prov#",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "sdVersion": "cr:sdVersion",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+Json = dict[str, Any]
+
+_TYPES: dict[pa.DataType, str] = {pa.string(): "sc:Text", pa.int32(): "cr:Int32", pa.float32(): "cr:Float32"}
+_WHAT = {
+    Kind.CORPUS: "Passages",
+    Kind.QUERIES: "Queries",
+    Kind.QRELS: "Relevant pairs of query and passage",
+    Kind.HARD_NEGATIVES: "Hard negatives",
+    Kind.CLUSTERING_S2S: "Clustering sets of titles",
+    Kind.CLUSTERING_P2P: "Clustering sets of titles with texts",
+    Kind.CLUSTERING_IDS: "Clustering sets of ids of submissions",
 }
+_COLUMNS = {
+    "_id": "Identifier, unique in the config.",
+    "title": "Title; empty where there is none.",
+    "text": "Text.",
+    "query-id": "Identifier of the query.",
+    "corpus-id": "Identifier of the passage.",
+    "score": "Relevance of the passage; always 1.",
+    "rank": "Rank of the passage among all passages for the query; the first is 1.",
+    "positive_score": "Cosine of the query with the positive that guards.",
+    "sentences": "The texts of the set.",
+    "submission_ids": "The ids of the set's submissions on Reddit, without the prefix t3_.",
+    "labels": "The label of each text or id, in their order.",
+    "level": "What the labels are, and how the set was drawn.",
+}
+_COSINE = "Cosine of query and passage."
 
 
-def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> dict[str, Any]:
+def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> Json:
     """Return the Croissant document of a release.
 
     Every file has an absolute address at the release's tag and its sha256; see `builders.describe.records`
@@ -71,7 +64,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
     date = f"{target.date:%Y-%m-%d}"
     organisation = {"@type": "sc:Organization", "name": target.owner, "url": f"{HUB}/{target.owner}"}
     return {
-        "@context": CONTEXT,
+        "@context": _context(),
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": target.repo.partition("/")[2],
@@ -91,8 +84,8 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
         "sdLicense": licence(release.licence).url,
         **_responsible_ai(datasets),
         "prov:wasDerivedFrom": _derived_from(datasets),
-        "distribution": file_objects(datasets, target),
-        "recordSet": record_sets(datasets),
+        "distribution": _file_objects(datasets, target),
+        "recordSet": _record_sets(datasets),
     }
 
 
@@ -115,7 +108,7 @@ def _keywords(datasets: Sequence[Dataset]) -> list[str]:
     return ["German", "retrieval", "text embeddings", "hard negatives", "mteb", "benchmark"]
 
 
-def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
+def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
     def each(field: str) -> list[str]:
         return [_line(f"{dataset.name}: {getattr(dataset.about, field)}") for dataset in datasets]
 
@@ -158,7 +151,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> dict[str, Any]:
     }
 
 
-def _derived_from(datasets: Sequence[Dataset]) -> list[dict[str, Any]]:
+def _derived_from(datasets: Sequence[Dataset]) -> list[Json]:
     entities = []
     for dataset in datasets:
         for source in dataset.lock.sources:
@@ -182,3 +175,133 @@ def _recipe(lock: Lock) -> Iterator[str]:
         recipe, encoder = lock.mining.recipe, lock.mining.encoder
         given = ", ".join(f"{name} {value}" for name, value in recipe.items() if value is not None)
         yield f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."
+
+
+def _context() -> Json:
+    path = resources.files("builders.describe") / "croissant_context.json"
+    return cast("Json", json.loads(path.read_bytes()))
+
+
+def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[Json]:
+    """Return one FileObject per published parquet file; its id is the file's path."""
+    return [
+        {
+            "@type": "cr:FileObject",
+            "@id": file.path,
+            "name": file.path,
+            "description": f"{file.config}, split {file.split}: {file.rows} rows.",
+            "contentUrl": target.file_url(file.path),
+            "contentSize": f"{file.size} B",
+            "encodingFormat": "application/x-parquet",
+            "sha256": file.sha256,
+        }
+        for dataset in datasets
+        for file in sorted(dataset.lock.files, key=lambda file: file.path)
+    ]
+
+
+def _record_sets(datasets: Sequence[Dataset]) -> list[Json]:
+    """Return the record sets: the names of the splits, then each config's by split."""
+    splits = sorted({file.split for dataset in datasets for c in dataset.configs for file in c.files})
+    sets = [_splits(splits)]
+    for dataset in datasets:
+        for config in dataset.configs:
+            for file in config.files:
+                sets += _sets_of(dataset, config, file)
+    return sets
+
+
+def _splits(names: Sequence[str]) -> Json:
+    field = {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"}
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "splits",
+        "name": "splits",
+        "description": "Names of the splits.",
+        "dataType": "cr:Split",
+        "key": {"@id": "splits/name"},
+        "field": [field | {"description": "Name of the split."}],
+        "data": [{"splits/name": name} for name in names],
+    }
+
+
+def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[Json]:
+    references = _references(dataset, config, file)
+    what = f"{_WHAT[config.kind]} of {dataset.name}, split {file.split}"
+    name = f"{config.name}/{file.split}"
+    yield _set(name, f"{what}.", config.kind, list(_fields(name, config.kind, file, references)))
+    for column, (other, texts) in references.items():
+        side = "queries" if column == "query-id" else "passages"
+        joined = f"{config.name}_with_{side}/{file.split}"
+        fields = list(_fields(joined, config.kind, file, {column: (other, texts)}))
+        fields += [_joined_field(joined, f"{side}/{text}", f"{other}/{text}") for text in texts]
+        yield _set(joined, f"{what}, each with its {side}' texts.", config.kind, fields)
+
+
+def _references(
+    dataset: Dataset, config: Config, file: PublishedFile
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Columns that point to another record set: its id, and the text columns it has to offer."""
+    if config.kind not in {Kind.QRELS, Kind.HARD_NEGATIVES}:
+        return {}
+    found = {}
+    for column, kind, split in (
+        ("query-id", Kind.QUERIES, file.split),
+        ("corpus-id", Kind.CORPUS, "corpus"),
+    ):
+        if dataset.rows(kind, split):
+            texts = tuple(name for name in SCHEMAS[kind].names if name != "_id")
+            found[column] = (f"{dataset.name}-{kind}/{split}", texts)
+    return found
+
+
+def _set(name: str, description: str, kind: Kind, fields: list[Json]) -> Json:
+    key = [{"@id": f"{name}/{column}"} for column in SORT_KEYS[kind]]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": description,
+        **({"key": key[0] if len(key) == 1 else key} if key else {}),
+        "field": fields,
+    }
+
+
+def _fields(
+    name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
+) -> Iterator[Json]:
+    for column in SCHEMAS[kind]:
+        field: Json = {
+            "@type": "cr:Field",
+            "@id": f"{name}/{column.name}",
+            "name": column.name,
+            "description": _described(kind, column.name),
+            **_type(column.type),
+            "source": {"fileObject": {"@id": file.path}, "extract": {"column": column.name}},
+        }
+        if column.name in references:
+            field["references"] = {"field": {"@id": f"{references[column.name][0]}/_id"}}
+        yield field
+
+
+def _described(kind: Kind, column: str) -> str:
+    if kind is Kind.HARD_NEGATIVES and column == "score":
+        return _COSINE
+    return _COLUMNS.get(column, f"Column {column}.")
+
+
+def _joined_field(name: str, column: str, source: str) -> Json:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{name}/{column}",
+        "name": column,
+        "description": "Joined by the reference of this record set.",
+        "dataType": "sc:Text",
+        "source": {"field": {"@id": source}},
+    }
+
+
+def _type(dtype: pa.DataType) -> Json:
+    if isinstance(dtype, pa.ListType):
+        return {"dataType": _TYPES[dtype.value_type], "isArray": True, "arrayShape": "-1"}
+    return {"dataType": _TYPES[dtype]}

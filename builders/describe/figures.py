@@ -1,4 +1,4 @@
-"""The card's figures: tables made from locks. No figure in a card is typed by hand."""
+"""The card's figures: tables and sentences made from locks and citations; none is typed by hand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
 from builders.describe.target import HUB
 from builders.lock import committed
-from builders.lock.lock import Funnel, LockedSource
+from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures
 from builders.prepare.reasons import ROWS
-from builders.printable import share
-from builders.spec import PersonalKind, Retrieval
+from builders.printable import NOTHING, counted, interval, percent, share, span
+from builders.spec import Clustering, PersonalKind, Retrieval, TextFigures
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 _DROPS = {
@@ -32,6 +32,7 @@ _DROPS = {
 }
 _PUBLISHED = {"queries", "passages", "pairs"}
 """Tables whose funnels end in published rows; others are followed further."""
+_VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
 _QUANTILES = {"p05": "5 %", "median": "median", "p95": "95 %"}
 _FACTS = {
     "groups": "Groups of queries that mean the same",
@@ -45,26 +46,13 @@ _FACTS = {
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """How many queries got hard negatives.
-
-    Attributes:
-        queries: All queries.
-        some: Those with at least one.
-        full: Those with as many as the recipe keeps.
-        keep: As many as the recipe keeps.
-        negatives: Hard negatives in all.
-    """
+    """Queries by what mining found: at least one hard negative, or all that the recipe keeps."""
 
     queries: int
     some: int
     full: int
     keep: int
     negatives: int
-
-    @property
-    def low(self) -> bool:
-        """Whether fewer than half of the queries have one."""
-        return self.some < LEAST_YIELD * self.queries
 
 
 def yield_of(dataset: Dataset) -> Yield | None:
@@ -86,7 +74,7 @@ def yield_of(dataset: Dataset) -> Yield | None:
 def starved(dataset: Dataset) -> bool:
     """Whether mining left fewer than half of the queries with a hard negative."""
     found = yield_of(dataset)
-    return found is not None and found.low
+    return found is not None and found.some < LEAST_YIELD * found.queries
 
 
 def stand_ins(datasets: Sequence[Dataset]) -> list[str]:
@@ -283,7 +271,7 @@ def what_if(dataset: Dataset) -> Markdown:
 def findings(dataset: Dataset) -> Markdown:
     """Return the table of gates and notes, with the reasons of those that were waived."""
     rows = [
-        (code(found.code), found.severity, found.count, found.message, found.waived or "–")
+        (code(found.code), found.severity, found.count, found.message, found.waived or NOTHING)
         for found in dataset.lock.findings
     ]
     return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
@@ -323,9 +311,121 @@ def _revision(source: LockedSource) -> Markdown:
 
 def _licence_name(hub_id: str) -> Markdown:
     if hub_id not in LICENCES:
-        return code(hub_id) or Markdown("–")
+        return code(hub_id) or Markdown(NOTHING)
     return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)
 
 
 def _decimal(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return NOTHING if value is None else f"{value:.4f}"
+
+
+def sets(dataset: Dataset) -> Markdown:
+    """Return the table of sets: each level's number, sizes, labels per set, and texts that repeat."""
+    by_level: dict[str, list[SetFigures]] = {}
+    variants = [variant for variant in _VARIANTS if variant in _lock(dataset).texts]
+    for one in _lock(dataset).sets:
+        by_level.setdefault(one.level, []).append(one)
+    rows = [
+        (
+            code(level),
+            len(group),
+            span([one.rows for one in group]),
+            span([one.labels for one in group]),
+            *(sum(one.repeated.get(variant, 0) for one in group) for variant in variants),
+        )
+        for level, group in by_level.items()
+    ]
+    repeated = [f"Repeated texts, {variant}" for variant in variants]
+    return table(("Level", "Sets", "Rows per set", "Labels per set", *repeated), rows)
+
+
+def set_texts(dataset: Dataset) -> Markdown:
+    """Return the table of distinct texts and their lengths."""
+    figures = _lengths(dataset)
+    rows = [(code(variant), _VARIANTS[variant], *_cells(figures[variant])) for variant in _VARIANTS]
+    return table(("Variant", "Sentences are", "Distinct texts", "Shortest", "Mean", "Longest"), rows)
+
+
+def compared(dataset: Dataset) -> Markdown | None:
+    """Return the table that holds the sets against published ones, None where that would mean nothing.
+
+    Only all of the real upstream can agree with what others made of it.
+    """
+    known = dataset.spec.published if isinstance(dataset.spec, Clustering) else None
+    if known is None or not committed.whole_upstream(dataset.lock.sources, dataset.lock.parameters):
+        return None
+    rows: list[tuple[object, ...]] = [
+        ("Documents to draw from", dataset.lock.facts["documents"], known.documents),
+        *_sizes(dataset, known.sizes),
+    ]
+    for variant, there in known.texts.items():
+        names = ("distinct texts", "shortest", "mean length", "longest")
+        cells = zip(names, _cells(_lengths(dataset)[variant]), _cells(there), strict=True)
+        rows += [(Markdown(f"{code(variant)} {name}"), here, published) for name, here, published in cells]
+    return table(("What", "Here", "Published"), rows)
+
+
+def _sizes(dataset: Dataset, known: Mapping[str, Sequence[int]]) -> Iterator[tuple[object, ...]]:
+    for level, there in known.items():
+        here = [one.rows for one in _lock(dataset).sets if one.level == level]
+        yield Markdown(f"Rows of all sets of {code(level)}"), sum(here), sum(there)
+
+
+def _lock(dataset: Dataset) -> ClusteringFigures:
+    assert dataset.lock.clustering is not None
+    return dataset.lock.clustering
+
+
+def _lengths(dataset: Dataset) -> dict[str, TextFigures]:
+    return {
+        variant: TextFigures(one.unique, one.shortest, one.characters / max(one.unique, 1), one.longest)
+        for variant, one in _lock(dataset).texts.items()
+    }
+
+
+def _cells(figures: TextFigures) -> tuple[object, ...]:
+    return figures.unique, figures.shortest, f"{figures.mean:,.2f}", figures.longest
+
+
+def audit(dataset: Dataset) -> Markdown:
+    """Return what the latest audit found, with its date, sample and auditors; nothing without one."""
+    found = dataset.cited.audit
+    if found is None:
+        return Markdown("")
+    shares = {
+        "Hard negatives that are relevant": found.false_negatives,
+        "Labelled positives that are relevant": found.precision,
+        "Verdicts on pairs confirmed by hand that are right": found.controls,
+    }
+    rows = [
+        (name, share.pairs, percent(share.value), interval(share.value, share.low, share.high))
+        for name, share in shares.items()
+        if share.pairs
+    ]
+    who = counted(found.auditors, "auditor")
+    kappa = "" if found.kappa is None else f"; Cohen's kappa is {found.kappa:.2f}"
+    head = (
+        f"{who} read a random sample of this very build, last on {found.date}{kappa}. "
+        f"Sample {code(found.sample)}"
+    )
+    recipe = f", mined by recipe {code(found.recipe)}" if found.recipe else ""
+    columns = ("What", "Pairs", "Share", "95 % interval")
+    return Markdown(f"{head}{recipe}; shares are weighted back to all pairs.\n\n{table(columns, rows)}")
+
+
+def decisions(dataset: Dataset) -> Markdown:
+    """Return what decisions of auditors changed; nothing where there are none."""
+    counts = dataset.lock.decisions
+    if not counts:
+        return Markdown("")
+    names = {
+        "relevant": "Pairs that auditors found relevant",
+        "excluded": "Pairs that auditors excluded: neither positive nor negative",
+        "unmatched": "Of these, pairs that are not in this build",
+        "qrels_added": "Relevant pairs that this added, with all queries and passages that mean the same",
+        "qrels_removed": "Relevant pairs that this removed",
+        "undecided_added": "Pairs that this kept from mining",
+    }
+    return table(
+        ("Decisions of auditors", "Count"), [(text, counts.get(key, 0)) for key, text in names.items()]
+    )

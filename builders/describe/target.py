@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from builders.errors import UsageError
 
 HUB = "https://huggingface.co"
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
-_REPO = re.compile(rf"{_NAME}/{_NAME}")
 _REPO_LENGTH = 96
 _NUMBER = r"(?:0|[1-9][0-9]{0,5})"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
@@ -37,8 +35,15 @@ class Target:
 
     def __post_init__(self) -> None:
         """Check repository and version."""
-        well_formed = _REPO.fullmatch(self.repo) and len(self.repo) <= _REPO_LENGTH
-        if not well_formed or "--" in self.repo or ".." in self.repo or self.repo.endswith(".git"):
+        from huggingface_hub.errors import HFValidationError
+        from huggingface_hub.utils._validators import validate_repo_id
+
+        try:
+            validate_repo_id(self.repo)
+            well_formed = self.repo.count("/") == 1 and len(self.repo) <= _REPO_LENGTH
+        except HFValidationError:
+            well_formed = False
+        if not well_formed:
             raise UsageError(
                 f"{self.repo!r} is not a Hub repository",
                 hint="Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters.",

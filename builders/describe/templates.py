@@ -10,6 +10,7 @@ import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Literal
 
 import yaml
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -21,6 +22,15 @@ from builders.lock.lock import Frozen
 from builders.printable import share
 
 _MARK = "---\n"
+_Creator = Literal["found", "crowdsourced", "expert-generated", "machine-generated", "other"]
+_Task = Literal[
+    "document-retrieval",
+    "entity-linking-retrieval",
+    "fact-checking-retrieval",
+    "utterance-retrieval",
+    "semantic-similarity-scoring",
+    "topic-classification",
+]
 
 
 class About(Frozen):
@@ -40,9 +50,9 @@ class About(Frozen):
         citation: BibTeX of the upstream; empty where there is none.
     """
 
-    annotations_creators: tuple[str, ...]
-    language_creators: tuple[str, ...]
-    task_ids: tuple[str, ...]
+    annotations_creators: tuple[_Creator | Literal["no-annotation"], ...]
+    language_creators: tuple[_Creator, ...]
+    task_ids: tuple[_Task, ...]
     collection: str
     annotation: str
     biases: tuple[str, ...]

@@ -22,7 +22,7 @@ from builders.cli.output import Lines
 from builders.configs import blurbs
 from builders.demo.sample_clustering import lay_out
 from builders.describe import Target, render
-from builders.describe.card import front_matter
+from builders.describe.card import _front_matter as front_matter
 from builders.describe.dataset import datasets_of
 from builders.files import write_bytes
 from builders.lock.lock import Lock, LockedSource, SourceFile, locks_of
