@@ -67,7 +67,7 @@ def _grouped(subject: Pairs) -> pl.DataFrame:
     queries, spec = stacked(subject, Kind.QUERIES), subject.spec
     groups = keyed(keyed(queries["text"], spec.query_key), spec.relevance_key)
     leak = keyed(groups, spec.leak_key)
-    return queries.select("_id", "split", "text", group=keyed(groups, digest), leak=leak)
+    return queries.select("_id", "split", "text", group_hash=keyed(groups, digest), leak=leak)
 
 
 def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
@@ -76,7 +76,9 @@ def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     Its committed queries are known by their id, and by their group's hash where they are gone since.
     """
     still_there = published.join(earlier, on=["_id", "split"], how="semi")
-    gone = earlier.select("group", "split").join(published.select("group", "leak").unique(), on="group")
+    gone = earlier.select("group_hash", "split").join(
+        published.select("group_hash", "leak").unique(), on="group_hash"
+    )
     known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
     excused = known.unique().filter(pl.col("leak").is_duplicated())
     spanning, example = _spanning(published), line("{}: {}", "split", "texts")

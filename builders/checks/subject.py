@@ -48,7 +48,7 @@ class Subject(Generic[Spec]):
         clustering: Figures of the clustering sets.
         decisions: Counts of what decisions of audits did; empty where there are none.
         upstream: Whether all of the real upstream was built, so that published figures must be met.
-        committed: ``_id``, ``group`` (the key's hash), ``split`` str: the assignment of an earlier version.
+        committed: ``_id``, ``group_hash``, ``split`` str: the assignment of an earlier version.
             Without it, a group in more than one split is an error, as it must be in a first release.
         undecided: ``query-id``, ``corpus-id``: pairs kept from mining.
         scale: ``query-id``, ``mean``, ``deviation`` of each query's scores.

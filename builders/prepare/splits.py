@@ -16,7 +16,7 @@ from builders.tables import SPLITS
 from builders.text.digest import digest
 
 _HEADER = "query-id\tgroup\tsplit"
-_COLUMNS = ("_id", "group", "split")
+_COLUMNS = ("_id", "group_hash", "split")
 
 
 def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -35,8 +35,7 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
         committed: What `read_splits` returned, or None.
 
     Returns:
-        ``_id`` str, ``group`` str (the key's hash), ``split`` str; one row per row of `groups`, sorted by
-        ``_id``.
+        ``_id``, ``group_hash``, ``split`` str; one row per row of `groups`, sorted by ``_id``.
 
     Raises:
         UsageError: An id stands there twice.
@@ -44,12 +43,13 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
     duplicated = groups.filter(pl.col("_id").is_duplicated())
     if not duplicated.is_empty():
         raise UsageError(f"query {duplicated.item(0, '_id')!r} cannot be dealt twice")
-    hashed = groups.select("_id", _hashed(groups.get_column("group")), "leak")
+    hashes = pl.Series([digest(key) for key in groups.get_column("group").to_list()], dtype=pl.String)
+    hashed = groups.select("_id", hashes.alias("group_hash"), "leak")
     if committed is None:
         return _dealt(hashed, seed).sort("_id")
     known = hashed.join(committed.select("_id", "split"), on="_id", how="left")
     remembered_groups = pl.concat([known.select(_COLUMNS), committed.select(_COLUMNS)])
-    placed = _joined(_joined(known, remembered_groups, "group"), None, "leak")
+    placed = _joined(_joined(known, remembered_groups, "group_hash"), None, "leak")
     new = placed.filter(pl.col("split").is_null()).drop("split")
     return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _dealt(new, seed)]).sort("_id")
 
@@ -60,7 +60,7 @@ def _joined(rows: pl.DataFrame, placed: pl.DataFrame | None, key: str) -> pl.Dat
     Args:
         rows: ``split`` str or null, and `key`.
         placed: Rows whose split is known; None for those of `rows`.
-        key: "group" or "leak".
+        key: "group_hash" or "leak".
     """
     one = pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
     of_key = (rows if placed is None else placed).drop_nulls("split").group_by(key).agg(one.alias("of_key"))
@@ -77,7 +77,7 @@ def remembered(assigned: pl.DataFrame, committed: pl.DataFrame | None) -> pl.Dat
         committed: What `read_splits` returned, or None.
 
     Returns:
-        ``_id``, ``group``, ``split``, sorted by ``_id``.
+        ``_id``, ``group_hash``, ``split``, sorted by ``_id``.
     """
     if committed is None:
         return assigned
@@ -92,7 +92,7 @@ def read_splits(path: Path) -> pl.DataFrame:
         path: Tab-separated, with the header ``query-id``, ``group``, ``split``.
 
     Returns:
-        ``_id`` str, ``group`` str (16 hex digits), ``split`` str, sorted by ``_id``.
+        ``_id`` str, ``group_hash`` str (16 hex digits), ``split`` str, sorted by ``_id``.
 
     Raises:
         StorageError: The file cannot be read.
@@ -111,7 +111,9 @@ def read_splits(path: Path) -> pl.DataFrame:
     rows = rows.with_columns(fields.list.get(i, null_on_oob=True).alias(n) for i, n in enumerate(_COLUMNS))
     _refuse(path, rows, fields.list.len() != len(_COLUMNS), "expected three fields")
     _refuse(path, rows, pl.col("_id") == "", "the query id is empty")
-    _refuse(path, rows, ~pl.col("group").str.contains(r"^[0-9a-f]{16}$"), "the group is not 16 hex digits")
+    _refuse(
+        path, rows, ~pl.col("group_hash").str.contains(r"^[0-9a-f]{16}$"), "the group is not 16 hex digits"
+    )
     _refuse(path, rows, ~pl.col("split").is_in(SPLITS), f"the split is none of {', '.join(SPLITS)}")
     _refuse(path, rows, ~pl.col("_id").is_first_distinct(), "the query id stands there twice")
     return rows.select(_COLUMNS).sort("_id")
@@ -122,7 +124,7 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
 
     Args:
         path: The file to appear.
-        frame: ``_id``, ``group``, ``split``, as `assign` returns them.
+        frame: ``_id``, ``group_hash``, ``split``, as `assign` returns them.
 
     Raises:
         UsageError: An id holds a tab or a line break.
@@ -135,12 +137,8 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
     write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
 
 
-def _hashed(keys: pl.Series) -> pl.Series:
-    return pl.Series("group", [digest(key) for key in keys.to_list()], dtype=pl.String)
-
-
 def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Deal ``_id``, ``group`` and ``leak``; return the first two and ``split``."""
+    """Deal ``_id``, ``group_hash`` and ``leak``; return the first two and ``split``."""
     sizes = rows.group_by("leak").agg(pl.len().alias("size"), pl.col("_id").min().alias("smallest"))
     order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
     before = pl.col("size").cum_sum() - pl.col("size")

@@ -117,7 +117,7 @@ def committed(subject: Pairs, **moved: str) -> pl.DataFrame:
         for split in SPLITS
         for query, text in table(subject, f"queries/{split}").iter_rows()
     ]
-    return pl.DataFrame(rows, schema=["_id", "group", "split"], orient="row")
+    return pl.DataFrame(rows, schema=["_id", "group_hash", "split"], orient="row")
 
 
 def test_a_committed_assignment_that_is_kept_is_no_finding() -> None:
@@ -152,7 +152,7 @@ def test_a_group_that_spanned_splits_is_excused_by_members_that_are_gone() -> No
 
 def test_an_unrelated_committed_group_excuses_nothing() -> None:
     subject = EVENING(healthy())
-    other = pl.DataFrame({"_id": ["x1", "x2"], "group": ["f" * 16] * 2, "split": ["train", "test"]})
+    other = pl.DataFrame({"_id": ["x1", "x2"], "group_hash": ["f" * 16] * 2, "split": ["train", "test"]})
     assert "twins-across-splits" in found(subject, committed=other)
 
 

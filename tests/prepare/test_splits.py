@@ -35,9 +35,9 @@ _ORDER = "q-00 q-06 q-11 q-10 q-03 q-01 q-05 q-09 q-02 q-08 q-04 q-07".split()
 
 def test_a_literal_assignment() -> None:
     assigned = assign(_groups(*((f"q-{number:02}", f"key {number}") for number in range(12))))
-    assert assigned.columns == ["_id", "group", "split"]
+    assert assigned.columns == ["_id", "group_hash", "split"]
     assert assigned["_id"].to_list() == sorted(_ORDER)
-    assert assigned.item(0, "group") == "101ccbe3efaa7563"
+    assert assigned.item(0, "group_hash") == "101ccbe3efaa7563"
     assert _splits(assigned) == dict(zip(_ORDER, ["train"] * 9 + ["dev"] + ["test"] * 2, strict=True))
 
 
@@ -83,7 +83,7 @@ def test_groups_are_dealt_whole_whatever_the_order_of_rows(
     rows = [(f"q{number:02}", key) for number, key in enumerate(keys)]
     assigned = assign(_groups(*rows), seed=seed)
     assert assigned.equals(assign(_groups(*rng.sample(rows, len(rows))), seed=seed))
-    assert assigned.group_by("group").agg(pl.col("split").n_unique())["split"].to_list() == [1] * len(
+    assert assigned.group_by("group_hash").agg(pl.col("split").n_unique())["split"].to_list() == [1] * len(
         set(keys)
     )
     assert assigned["_id"].to_list() == sorted(name for name, _ in rows)
@@ -100,7 +100,7 @@ def test_committed_assignments_stay_when_rows_come_and_go(n: int, group_size: in
     old, new = _splits(first), _splits(second)
     assert all(new[name] == old[name] for name, _ in kept)
     assert len(new) == len(grown)
-    assert second.group_by("group").agg(pl.col("split").n_unique())["split"].max() == 1
+    assert second.group_by("group_hash").agg(pl.col("split").n_unique())["split"].max() == 1
 
 
 def test_nothing_new_changes_nothing() -> None:
@@ -112,7 +112,7 @@ def test_nothing_new_changes_nothing() -> None:
 
 def _committed(*rows: tuple[str, str, str]) -> pl.DataFrame:
     hashed = [(name, digest(key), split) for name, key, split in rows]
-    return pl.DataFrame(hashed, schema=["_id", "group", "split"], orient="row")
+    return pl.DataFrame(hashed, schema=["_id", "group_hash", "split"], orient="row")
 
 
 def test_new_queries_join_the_split_of_their_group() -> None:
@@ -136,13 +136,13 @@ def test_a_query_whose_group_has_a_new_key_keeps_its_split_and_its_twins_follow(
     committed = _committed(("a", "old key", "dev"))
     assigned = assign(_groups(("a", "new key"), ("b", "new key")), committed=committed)
     assert _splits(assigned) == {"a": "dev", "b": "dev"}
-    assert set(assigned["group"]) == {digest("new key")}
+    assert set(assigned["group_hash"]) == {digest("new key")}
 
 
 def test_groups_of_one_leak_key_are_dealt_together() -> None:
     rows = [(f"q{number:03}", f"job {number // 3}:{number % 3}") for number in range(90)]
     assigned = assign(_groups(*rows))
-    assert assigned["group"].n_unique() == 90
+    assert assigned["group_hash"].n_unique() == 90
     splits = _splits(assigned)
     assert all(
         splits[f"q{n:03}"] == splits[f"q{n + 1:03}"] == splits[f"q{n + 2:03}"] for n in range(0, 90, 3)
