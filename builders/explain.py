@@ -11,8 +11,7 @@ import polars as pl
 from builders import registry
 from builders.built import Built, read_all
 from builders.errors import UsageError
-from builders.prepare.funnels import PAIR_SEPARATOR
-from builders.prepare.reasons import ROWS, Space
+from builders.prepare.funnels import PAIR_SEPARATOR, ROWS, Space
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import PAIR, Kind, read_frame
 

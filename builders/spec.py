@@ -1,7 +1,8 @@
 """What a config is, as frozen values that hold plain functions.
 
 A config module ends in ``CONFIG = Retrieval(...)``, ``Clustering(...)`` or ``Ids(...)``, and is found by its
-file name. Its functions are pure: the build fetches, and hands them frames.
+file name. Its functions are pure: the build fetches, and hands them frames. A licence is a Hub licence id in
+lower case; a source's `name` is the file's name without a folder, and its key in the fetched files.
 """
 
 from __future__ import annotations
@@ -92,15 +93,7 @@ class HubSource:
 
 @dataclass(frozen=True, slots=True)
 class HttpSource:
-    """A plain file behind a URL, pinned by its hash.
-
-    Attributes:
-        name: The file's name, without a folder; also its key in the fetched files.
-        url: Where it lies, http or https.
-        sha256: Of its bytes, 64 lower-case hex digits.
-        size: Its bytes.
-        licence: SPDX-like Hub licence id, lower case.
-    """
+    """A plain file behind a URL (http or https), pinned by its sha256 and its size in bytes."""
 
     name: str
     url: str
@@ -114,7 +107,7 @@ class RecordedFile:
     """A plain file behind a URL whose hash stands in the config's committed lock, not in its spec.
 
     Without such a lock it is read from stand-ins only, or fetched once to be recorded: a build never takes
-    whatever the server sends. The attributes are those of `HttpSource`.
+    whatever the server sends.
     """
 
     name: str
@@ -131,10 +124,9 @@ class LocalFile:
     """A plain file that a verb of this command makes on this machine: no upstream has it.
 
     Attributes:
-        name: The file's name, without a folder; also its key in the fetched files.
         folder: Where the verb leaves it, below the folder of the caches.
         hint: How to make it.
-        licence: SPDX-like Hub licence id, lower case; empty where it holds facts alone.
+        licence: Empty where it holds facts alone.
         is_stand_in: Whether a file was not made from the real thing; such a file is locked without a
             revision, so that what is built from it can be rehearsed only.
     """
@@ -225,12 +217,7 @@ class Mining:
 class Release:
     """A dataset repository on the Hub: configs whose licences allow one licence for the whole.
 
-    Attributes:
-        name: "mteb-de".
-        title: The card's pretty name.
-        licence: Licence of the whole.
-        admits: Licences of configs that it may contain.
-        languages: ISO 639-1 codes for the card.
+    `admits` are the licences of configs that it may contain, `languages` ISO 639-1 codes.
     """
 
     name: str
@@ -342,10 +329,9 @@ class Retrieval:
     """A retrieval dataset: corpus, queries, qrels and, where `mining` is set, hard negatives.
 
     Attributes:
-        name: As the file in `builders/configs`.
+        name: Name of the file in `builders/configs`.
         release: "mteb-de" or "tecb-de".
         title: One line for people.
-        licence: SPDX-like Hub licence id, lower case.
         languages: ISO 639-3 codes.
         sources: Pinned upstreams, fetched in order.
         read: Fetched files in, `Records` out. Raises `SourceSchema`.
@@ -459,7 +445,7 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class TextFigures:
-    """Lengths of published texts in characters, over the distinct ones: how many, least, mean, most."""
+    """Lengths of distinct published texts in characters: number of texts, least, mean, most."""
 
     unique: int
     shortest: int

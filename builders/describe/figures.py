@@ -15,7 +15,7 @@ from builders.describe.markdown import Markdown, code, link, table
 from builders.describe.target import HUB
 from builders.lock import committed
 from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures
-from builders.prepare.reasons import ROWS
+from builders.prepare.funnels import ROWS
 from builders.printable import NOTHING, counted, interval, percent, share, span
 from builders.spec import Clustering, PersonalKind, Retrieval, TextFigures
 from builders.tables import SCHEMAS, SPLITS, Kind

@@ -8,8 +8,8 @@ import polars as pl
 
 from builders.errors import SourceError
 from builders.lock.lock import Funnel, PersonalReport
-from builders.prepare.reasons import Space
-from builders.prepare.retrieval import in_space, scrubbed
+from builders.prepare.funnels import Space, in_space
+from builders.prepare.retrieval import scrubbed
 from builders.spec import Clustering, Documents
 from builders.text.digest import digest
 from builders.text.normalise import normalise_frame
@@ -27,7 +27,7 @@ class PreparedDocuments:
     Attributes:
         documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of
             labels; ordered as the spec says.
-        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.reasons.Space`.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.funnels.Space`.
         funnel: The way of the rows.
         personal: What was replaced, by table.
     """

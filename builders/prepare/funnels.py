@@ -1,4 +1,4 @@
-"""The funnel of each table: where rows went, counted where it happened. Pure.
+"""The funnel of each table: where rows went, counted where it happened, and the reasons in words. Pure.
 
 No figure is the rest of the others, so that the check that they add up can fail.
 """
@@ -6,6 +6,7 @@ No figure is the rest of the others, so that the check that they add up can fail
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import polars as pl
 
@@ -13,6 +14,47 @@ from builders.lock.lock import Funnel
 from builders.prepare.decisions import Resolved
 from builders.spec import Records, Relations, Retrieval
 from builders.text.merge import Merged
+
+
+class Space(StrEnum):
+    """What the id of a dropped row names: ids of two spaces may be equal, and name different things."""
+
+    UPSTREAM = "upstream"
+    """A row of the upstream."""
+    UPSTREAM_PAIR = "upstream pair"
+    """Two rows of the upstream: "query → passage"."""
+    PUBLISHED = "published"
+    """A row that rows of the upstream had become; the provenance names them."""
+    PLACE = "place"
+    """Where a file of the upstream could not be read: "file:line"."""
+
+
+ROWS = {
+    "no_id": "the upstream row had no id",
+    "empty_query": "the query had no text",
+    "no_query_words": "nothing was left of the query but markers and reference numbers",
+    "no_positive": "no relevant passage was left",
+    "empty_text": "the passage had no text",
+    "empty_profile": "neither an occupation nor a skill was known",
+    "dangling": "an end of the pair is no row of the upstream",
+    "excluded": "auditors found the pair not relevant, or differed",
+    "row_dropped": "an end of the pair was dropped",
+    "malformed": "the upstream could not be read there",
+    "no_title": "the document had no title",
+    "no_text": "the document had no text beside its title",
+    "no_genre": "the book had no genre",
+    "several_genres": "the book had more than one genre",
+    "no_topic": "the book had no topic",
+    "many_topics": "the book had more than two topics",
+    "not_newsroom": "the page was not from the newsroom",
+    "user_page": "the page was written by readers",
+    "no_section": "the article's path named no section",
+    "removed": "the submission had been removed by moderators or by Reddit",
+    "deleted": "the submission had been deleted by who wrote it",
+    "missing": "Reddit knew no submission of that id, or the dump had none",
+    "no_subreddit": "it was not known where the submission stood, or that was a user's own profile",
+}
+"""By reason, as in `dropped.parquet` and the funnel."""
 
 PAIR_SEPARATOR = " → "
 """Between the two upstream ids of a pair in `dropped.parquet`."""
@@ -146,3 +188,8 @@ def _merged(result: Merged) -> int:
 def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:
     counted = dropped.group_by("reason").len().sort("reason")
     return dict(zip(counted["reason"].to_list(), counted["len"].to_list(), strict=True))
+
+
+def in_space(dropped: pl.DataFrame, space: Space) -> pl.DataFrame:
+    """Add to dropped rows (``table``, ``id``, ``reason``) what their ids name."""
+    return dropped.select("table", "id", pl.lit(space.value).alias("space"), "reason")

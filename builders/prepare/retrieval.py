@@ -12,8 +12,7 @@ from builders.lock.lock import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.report import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
-from builders.prepare.funnels import Kept, Losses, funnels, pair_losses, without_id
-from builders.prepare.reasons import Space
+from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import PersonalKind, Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
@@ -31,7 +30,7 @@ class Prepared:
         corpus: ``_id``, ``title``, ``text``; sorted by id.
         relations: Published ids; see `Relations`.
         dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
-            see `builders.prepare.reasons.Space`.
+            see `builders.prepare.funnels.Space`.
         provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
         personal: What was replaced in the rows read, by table.
@@ -118,11 +117,6 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         personal=usable.personal,
         decisions=effects(observed, relations, resolved, decisions),
     )
-
-
-def in_space(dropped: pl.DataFrame, space: Space) -> pl.DataFrame:
-    """Say of dropped rows (``table``, ``id``, ``reason``) what their ids name."""
-    return dropped.select("table", "id", pl.lit(space.value).alias("space"), "reason")
 
 
 def limit(records: Records, rows: int, *, whole: bool) -> Records:

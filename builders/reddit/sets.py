@@ -9,8 +9,7 @@ import polars as pl
 
 from builders.errors import SourceMissing
 from builders.lock.lock import Funnel
-from builders.prepare.reasons import Space
-from builders.prepare.retrieval import in_space
+from builders.prepare.funnels import Space, in_space
 from builders.prepare.sets import DrawnSet, draw
 from builders.spec import SEED, Ids, IdsFile
 from builders.tables import SCHEMAS, Kind
@@ -29,7 +28,7 @@ class PreparedIds:
         submissions: ``id``, ``subreddit``; by id.
         statuses: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str of every id of the upstream;
             by id.
-        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.reasons.Space`.
+        dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.funnels.Space`.
         funnel: The way of the lines of the upstream.
     """
 
