@@ -17,9 +17,8 @@ from builders.errors import Refused, UsageError
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
-    from builders.release.compare import Comparison
-    from builders.release.diff import TableChange
-    from builders.release.model import Plan
+    from builders.release.diff import Comparison, TableChange
+    from builders.release.plan import Plan
     from builders.release.publish import Applied
 
 _out = click.option(
@@ -86,7 +85,7 @@ def diff(
     """
     from builders.lock.committed import FOLDER
     from builders.printable import printable
-    from builders.release.compare import diff as run
+    from builders.release.diff import diff as run
 
     found = run(out, release, repo, revision=revision, beside=locks or FOLDER)
     if as_json:
@@ -174,8 +173,8 @@ def plan(
     from builders.describe.target import Target
     from builders.lock.committed import FOLDER
     from builders.printable import printable, shortened
-    from builders.release.commands import command as typed
-    from builders.release.compare import REASONS, next_version
+    from builders.release.diff import REASONS, next_version
+    from builders.release.plan import command as typed
     from builders.release.plan import make_plan
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
@@ -219,8 +218,8 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 rehearsed; 1 something reads back otherwise than it was built; 2 could not run.
     """
-    from builders.release.commands import command as typed
-    from builders.release.model import read_plan
+    from builders.release.plan import command as typed
+    from builders.release.plan import read_plan
     from builders.release.rehearse import rehearse as run
 
     receipt = run(out, release)
@@ -256,7 +255,7 @@ def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     Exit codes: 0 published, now or before; 1 refused (no receipt, stale parent, a tag with other files, open
     gate); 2 could not run.
     """
-    from builders.release.apply import apply as run
+    from builders.release.publish import apply as run
 
     def ask(made: Plan) -> None:
         _confirm(yes, f"Publish {len(made.files)} files as {made.repo}@{made.tag}?")

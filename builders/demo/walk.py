@@ -16,8 +16,7 @@ from builders.progress import Progress
 from builders.reddit.folder import Hydrated
 from builders.reddit.run import Options as Hydration
 from builders.reddit.run import hydrate
-from builders.release.model import Plan, Receipt
-from builders.release.plan import make_plan
+from builders.release.plan import Plan, Receipt, make_plan
 from builders.release.rehearse import rehearse
 
 OWNER, VERSION, DATE = "demo", "1.0.0", datetime.date(2026, 1, 1)

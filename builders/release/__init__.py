@@ -9,21 +9,14 @@ verify(applied.repo, applied.tag, dist=out / "mteb-de")
 ```
 """
 
-from builders.release.apply import apply
-from builders.release.compare import Comparison, diff, next_version
-from builders.release.model import Plan, PlannedFile, Receipt, read_plan, read_receipt
-from builders.release.plan import make_plan
-from builders.release.publish import Applied
+from builders.release.diff import diff, next_version
+from builders.release.plan import PlannedFile, make_plan, read_plan, read_receipt
+from builders.release.publish import apply
 from builders.release.rehearse import rehearse
-from builders.release.verify import Verified, verify
+from builders.release.verify import verify
 
 __all__ = [
-    "Applied",
-    "Comparison",
-    "Plan",
     "PlannedFile",
-    "Receipt",
-    "Verified",
     "apply",
     "diff",
     "make_plan",

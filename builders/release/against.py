@@ -14,10 +14,8 @@ from builders.errors import UsageError
 from builders.hub import check_repo, client
 from builders.lock.committed import drift
 from builders.lock.lock import MANIFEST, Lock, read_manifest
-from builders.release.diff import Split
-from builders.release.published import Side, in_folder, published, revision_of
-from builders.release.remote import hide_bars_off_terminals, read_remote
-from builders.release.rows import row_changes
+from builders.release.diff import row_changes
+from builders.release.tree import Split, Tree, local_tree, read_remote, remote_tree
 from builders.tables import SCHEMAS, kind_of, read_frame, score_columns
 
 if TYPE_CHECKING:
@@ -32,15 +30,10 @@ _TAKES = "--against takes a folder that was built into, or OWNER/NAME@TAG of a p
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Tables that a build is held against.
-
-    Attributes:
-        name: As the user named them.
-        sides: By release.
-    """
+    """What a build is held against: its name as the user typed it, and the tree of each release."""
 
     name: str
-    sides: Mapping[str, Side]
+    trees: Mapping[str, Tree]
 
 
 def open_reference(
@@ -67,15 +60,24 @@ def open_reference(
         raise UsageError(f"{name}: neither a folder nor a published release", hint=_TAKES)
     repo, tag = parts.groups()
     check_repo(repo)
-    hide_bars_off_terminals()
     api = api or client()
     remote = read_remote(api, repo)
-    side = published(api, repo, remote, revision_of(repo, remote, tag), downloads)
-    others = sorted(release for release in releases if side.release not in {release, ""})
+    tree = remote_tree(api, repo, remote, remote.commit(repo, tag), downloads)
+    others = sorted(release for release in releases if tree.release not in {release, ""})
     if others:
-        hint = f"Name configs of {side.release} only."
-        raise UsageError(f"{name} is a release of {side.release}, not of {', '.join(others)}", hint=hint)
-    return Reference(name, dict.fromkeys(releases, side))
+        hint = f"Name configs of {tree.release} only."
+        raise UsageError(f"{name} is a release of {tree.release}, not of {', '.join(others)}", hint=hint)
+    return Reference(name, dict.fromkeys(releases, tree))
+
+
+def _built(folder: Path, release: str, out: Path) -> Tree:
+    for place in (folder / release, folder):
+        if (place / MANIFEST).is_file() and read_manifest(place / MANIFEST).release == release:
+            if place.resolve() == (out / release).resolve():
+                hint = "Build into another folder with --out, so that there are two to compare."
+                raise UsageError(f"{folder}: the build would write over what it is held against", hint=hint)
+            return local_tree(place)
+    raise UsageError(f"{folder}: nothing of {release} was built there", hint=_TAKES)
 
 
 def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]:
@@ -94,36 +96,22 @@ def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]
         StorageError: A table cannot be read.
         RemoteError: The Hub refused, failed, or was not reachable.
     """
-    side = reference.sides[lock.release]
+    tree = reference.trees[lock.release]
     ours = {Split(file.config, file.split): file for file in lock.files}
-    theirs = {split: table for split, table in side.tables.items() if _is_of(split, lock.config)}
-    faults = [f"{split}: not there" for split in sorted(ours.keys() - theirs.keys())]
-    faults += [f"{split}: there, and not built" for split in sorted(theirs.keys() - ours.keys())]
+    theirs = {split for split in tree.splits if split.config.startswith(f"{lock.config}-")}
+    faults = [f"{split}: not there" for split in sorted(ours.keys() - theirs)]
+    faults += [f"{split}: there, and not built" for split in sorted(theirs - ours.keys())]
     notes: list[str] = []
-    for split in sorted(ours.keys() & theirs.keys()):
-        if ours[split].content == theirs[split].content:
+    for split in sorted(ours.keys() & theirs):
+        if ours[split].content == tree.splits[split].content:
             continue
         mine = read_frame(out / lock.release / ours[split].path)
-        for is_fault, line in _differences(split, mine, side.frame(split)):
+        for is_fault, line in _differences(split, mine, tree.read(split)):
             (faults if is_fault else notes).append(f"{split}: {line}")
     if faults:
         hint = "Compare encoder, recipe and sources in both manifests; scores may differ, rows may not."
         raise drift(f"{lock.config} differs from {reference.name}", faults, hint=hint)
     return tuple(notes)
-
-
-def _built(folder: Path, release: str, out: Path) -> Side:
-    for place in (folder / release, folder):
-        if (place / MANIFEST).is_file() and read_manifest(place / MANIFEST).release == release:
-            if place.resolve() == (out / release).resolve():
-                hint = "Build into another folder with --out, so that there are two to compare."
-                raise UsageError(f"{folder}: the build would write over what it is held against", hint=hint)
-            return in_folder(place)
-    raise UsageError(f"{folder}: nothing of {release} was built there", hint=_TAKES)
-
-
-def _is_of(split: Split, config: str) -> bool:
-    return split.config.startswith(f"{config}-")
 
 
 def _differences(split: Split, mine: pl.DataFrame, theirs: pl.DataFrame) -> Iterator[tuple[bool, str]]:

@@ -16,9 +16,9 @@ from typing import Any
 import builders.errors
 from builders.errors import MtebDeError, Refused, RemoteError
 
-_TAIL = 2000
 _LIMIT = 7200.0
 """Seconds until a child process that pushes or reads a release must be done."""
+_TAIL = 2000
 
 
 def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
@@ -26,17 +26,16 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
 
     Args:
         request: ``{"do": "push", "out": …, "release": …, "plan": …}``, with the sha256 of the plan, or
-            ``{"do": "read", "repo": …, "tag": …}``.
+            ``{"do": "verify", "repo": …, "tag": …, "dist": …}``.
         environment: Of the child.
 
     Raises:
         MtebDeError: The one that the child raised.
         RemoteError: The child came to nothing, or was not done in time.
     """
-    command = [sys.executable, "-m", "builders.release"]
     try:
         run = subprocess.run(
-            command,
+            [sys.executable, "-m", "builders.release"],
             input=json.dumps(dict(request)),
             env=dict(environment),
             capture_output=True,
@@ -45,11 +44,10 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
             check=False,
             timeout=_LIMIT,
         )
+        answer = json.loads(run.stdout)
     except subprocess.TimeoutExpired as error:
         message = f"{request['do']}: not done after {_LIMIT:g} s"
         raise RemoteError(message, hint="Check how fast the Hub answers, then try again.") from error
-    try:
-        answer = json.loads(run.stdout)
     except ValueError as error:
         tail = run.stderr.strip()[-_TAIL:]
         message = f"{request['do']} came to nothing (exit code {run.returncode}):\n{tail}"
@@ -63,20 +61,21 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
 
 def answer(request: Mapping[str, str]) -> dict[str, Any]:
     """Do what is asked; an error of ours becomes an answer."""
+    from builders.release.verify import read_back
+
     try:
         if request["do"] == "push":
             return _push(Path(request["out"]), request["release"], request["plan"])
-        from builders.release.consumer import read_back
-
-        return read_back(request["repo"], request["tag"]).model_dump(mode="json")
+        dist = Path(request["dist"]) if request["dist"] else None
+        return asdict(read_back(request["repo"], request["tag"], dist))
     except MtebDeError as error:
         return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
 def _push(out: Path, release: str, digest: str) -> dict[str, Any]:
     from builders.hub import client
-    from builders.release.apply import push
-    from builders.release.model import plan_path, read_plan_and_digest
+    from builders.release.plan import plan_path, read_plan_and_digest
+    from builders.release.publish import push
 
     plan, found = read_plan_and_digest(out, release)
     if found != digest:

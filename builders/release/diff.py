@@ -1,45 +1,87 @@
-"""What differs between two releases, and the least version bump that follows. Pure."""
+"""What differs between two releases, by rows where contents differ, and the version that must follow."""
 
 from __future__ import annotations
 
+import datetime
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from builders.lock.lock import Frozen
-from builders.printable import printable
-from builders.release.model import Bytes, same_bytes
-from builders.release.rows import RowChanges
-from builders.release.versions import BUMPS, Bump
+import polars as pl
+
+from builders import describe
+from builders.describe.target import Target
+from builders.errors import Refused
+from builders.hub import check_repo, client
+from builders.lock.beside import citations_path, read_citations
+from builders.lock.committed import FOLDER
+from builders.lock.lock import Frozen, locks_of
+from builders.printable import counted, listed, printable
+from builders.release import version as versions
+from builders.release.tree import (
+    NOTHING,
+    Remote,
+    Split,
+    SplitFiles,
+    Tree,
+    check_tree,
+    local_tree,
+    read_remote,
+    remote_tree,
+    same_bytes,
+)
+from builders.release.version import BUMPS, Bump
+from builders.spec import RELEASES
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+REASONS = 5
+"""How many reasons of a bump are shown."""
+_EXAMPLES = 5
+"""How many ids of rows are shown."""
+_KEYS = (("_id",), ("query-id", "corpus-id"))
+"""What names a row, in the order in which it is looked for; a table with none is matched by row number."""
+_LONGEST = 60
 
 
-class Split(NamedTuple):
-    """A split of a config, as `load_dataset` names it."""
-
-    config: str
-    split: str
-
-    def __str__(self) -> str:
-        """Return "jobs-qrels/test"."""
-        return f"{self.config}/{self.split}"
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A split as it is known before its rows are read.
+class RowChanges(Frozen):
+    """What a comparison of two tables found.
 
     Attributes:
-        paths: Its files.
-        rows: Number of rows; None where nobody has counted.
-        content: Hash of the rows; "" where it is not known.
+        before: Rows of the first.
+        after: Rows of the second.
+        added: Rows whose key the first has not.
+        removed: Rows whose key the second has not.
+        changed: Rows of one key with other values in a column that both have.
+        columns: Columns added, removed, or of another type.
+        examples_added: Keys of at most `_EXAMPLES` added rows, the smallest first.
+        examples_removed: As above.
+        examples_changed: As above.
     """
 
-    paths: tuple[str, ...]
-    rows: int | None = None
-    content: str = ""
+    before: int
+    after: int
+    added: int
+    removed: int
+    changed: int
+    columns: tuple[str, ...] = ()
+    examples_added: tuple[str, ...] = ()
+    examples_removed: tuple[str, ...] = ()
+    examples_changed: tuple[str, ...] = ()
 
+    @property
+    def any(self) -> bool:
+        """Whether anything differs but the order of rows and columns."""
+        return bool(self.added or self.removed or self.changed or self.columns)
 
-Listing = Mapping[Split, Listed]
+    def summary(self) -> str:
+        """Return the counts in one line, "" where nothing differs."""
+        counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        parts = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+        return ", ".join([*parts, *self.columns])
 
 
 class TableChange(Frozen):
@@ -91,116 +133,231 @@ class Difference(Frozen):
     files: tuple[FileChange, ...]
 
 
-def uncertain(before: Listing, after: Listing) -> list[Split]:
-    """Return the splits on both sides whose content differs, or is not known on one side."""
-    common = sorted(before.keys() & after.keys())
-    return [split for split in common if not _same_content(before[split], after[split])]
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was built, held against what is published.
+
+    Attributes:
+        repo: "OWNER/NAME".
+        revision: The tag that was compared with, "main" where there is no version yet, "" where there is
+            nothing at all.
+        commit: Its full id, "" where there is nothing.
+        by: What the published tables were known by.
+        release: Whose manifest is published there; "" where there is none of ours.
+        latest: The highest published version, "" where there is none.
+        least: The lowest version that may follow; "" where `revision` is not the latest version, since the
+            difference does not tell it then.
+        difference: All that differs.
+    """
+
+    repo: str
+    revision: str
+    commit: str
+    by: str
+    release: str
+    latest: str
+    least: str
+    difference: Difference
 
 
-def difference(
-    before: Listing,
-    after: Listing,
-    rows: Mapping[Split, RowChanges],
-    files_before: Mapping[str, Bytes],
-    files_after: Mapping[str, Bytes],
-) -> Difference:
-    """Compare two releases by content.
+def diff(
+    out: Path,
+    release: str,
+    repo: str,
+    *,
+    revision: str | None = None,
+    beside: Path = FOLDER,
+    api: HfApi | None = None,
+) -> Comparison:
+    """Compare a built release with the published one, row by row where their contents differ.
 
     Args:
-        before: The splits of the published one.
-        after: The splits of the new one.
-        rows: What a comparison of rows found, for those of `uncertain` that were read. A split that was not
-            read counts as changed.
-        files_before: All files of the published one, by path.
-        files_after: All files of the new one, by path.
+        out: The folder that was built into.
+        release: "mteb-de".
+        repo: "OWNER/NAME".
+        revision: A tag, or "main"; by default the highest version, else "main".
+        beside: Folder of the citations.
+        api: The Hub's client; by default with the client's own settings.
+
+    Raises:
+        UsageError: There is no such release or tag, or `repo` is no name of a repository.
+        StorageError: Nothing was built, or a file cannot be read.
+        Refused: The tree differs from its locks.
+        RemoteError: The Hub refused, failed, or was not reachable.
     """
-    tables = tuple(_tables(before, after, rows))
-    files = tuple(_files(before, after, tables, files_before, files_after))
-    old, new = ({split.config for split in listing} for listing in (before, after))
-    added, removed = tuple(sorted(new - old)), tuple(sorted(old - new))
+    check_repo(repo)
+    check_tree(out, release)
+    api = api or client()
+    remote = read_remote(api, repo)
+    return compare(out, release, repo, remote, api, revision=revision, rows=True, beside=beside)
+
+
+def next_version(
+    out: Path, release: str, repo: str, *, beside: Path = FOLDER, api: HfApi | None = None
+) -> str:
+    """Return the lowest version under which a built release may be published; raises as `diff` does.
+
+    Raises:
+        Refused: Nothing has changed since the latest version: publishing that again must be asked for.
+    """
+    check_repo(repo)
+    check_tree(out, release)
+    api = api or client()
+    found = compare(out, release, repo, read_remote(api, repo), api, beside=beside)
+    if found.latest and found.difference.bump == "none":
+        hint = f"There is nothing to publish; --version {found.least} does so again."
+        raise Refused(f"{release}: nothing has changed since {found.latest} of {repo}", hint=hint)
+    return found.least
+
+
+def compare(
+    out: Path,
+    release: str,
+    repo: str,
+    remote: Remote,
+    api: HfApi,
+    *,
+    revision: str | None = None,
+    rows: bool = False,
+    changelog: str = "",
+    beside: Path = FOLDER,
+) -> Comparison:
+    """Compare a built release with a published one; arguments as of `diff` and `make_plan`.
+
+    Card and Croissant are compared as they would be for the published version and date, since a new version
+    alone changes both. The rows of splits whose content is known to differ are read if `rows` asks for it;
+    those whose content is not known, where a version depends on it, too.
+    """
+    latest = next(iter(versions.of_tags(remote.tags)), None)
+    base = revision or (latest.tag if latest else "main" if remote.head else "")
+    commit = remote.commit(repo, base) if base else ""
+    with tempfile.TemporaryDirectory(prefix="mteb-de-diff-") as folder:
+        before = remote_tree(api, repo, remote, commit, Path(folder)) if commit else NOTHING
+        version = versions.of_tag(f"v{before.version}") or versions.FIRST
+        target = Target(repo, str(version), before.date or datetime.date.min, remote.private)
+        locks = [lock for _, lock in sorted(locks_of(out, release).items())]
+        citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
+        rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
+        after = local_tree(out / release, rendered)
+        found = compare_trees(before, after, differing=rows, unknown=rows or latest is not None)
+    return Comparison(
+        repo=repo,
+        revision=base,
+        commit=commit,
+        by=before.by,
+        release=before.release,
+        latest=str(latest or ""),
+        least=str(versions.least(latest, found.bump)) if latest is None or base == latest.tag else "",
+        difference=found,
+    )
+
+
+def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) -> Difference:
+    """Compare two trees by what is known of their splits, and by rows where that is asked for.
+
+    Args:
+        before: The published one.
+        after: The new one.
+        differing: Whether to read splits whose content is known to differ.
+        unknown: Whether to read splits whose content is not known.
+    """
+    rows = {}
+    for split in sorted(before.splits.keys() & after.splits.keys()):
+        old, new = before.splits[split], after.splits[split]
+        if not _same_content(old, new) and (differing if old.content and new.content else unknown):
+            rows[split] = row_changes(before.read(split), after.read(split))
+    tables = tuple(_tables(before.splits, after.splits, rows))
+    files = tuple(_files(before, after, {Split(table.config, table.split) for table in tables}))
+    old_configs, new_configs = ({split.config for split in tree.splits} for tree in (before, after))
+    added, removed = new_configs - old_configs, old_configs - new_configs
     weighed = [_weigh(table, added, removed) for table in tables]
     weighed += [("patch", f"{file.path}: {file.change}") for file in files]
-    weights = {weight for weight, _ in weighed}
-    bump = next((bump for bump in reversed(BUMPS) if bump in weights), BUMPS[0])
+    bump = max((weight for weight, _ in weighed), key=BUMPS.index, default=BUMPS[0])
     return Difference(
         bump=bump,
         reasons=tuple(printable(reason) for weight, reason in weighed if weight == bump),
-        configs_added=added,
-        configs_removed=removed,
+        configs_added=tuple(sorted(added)),
+        configs_removed=tuple(sorted(removed)),
         tables=tables,
         files=files,
     )
 
 
-def _tables(before: Listing, after: Listing, rows: Mapping[Split, RowChanges]) -> Iterator[TableChange]:
+def check_version(target: Target, comparison: Comparison) -> None:
+    """Refuse a version that is lower than the changes since the latest one ask for."""
+    version, least = versions.of_tag(target.tag), versions.of_tag(f"v{comparison.least}")
+    assert version is not None and least is not None
+    if version >= least:
+        return
+    message, hint = f"version {version} is below {least}, ", f"Choose --version {least} or higher"
+    if versions.of_tag(f"v{comparison.latest}") is None or least == versions.FIRST:
+        raise Refused(f"{message}the first one", hint=f"{hint}.")
+    found = comparison.difference
+    raise Refused(
+        f"{message}the least after {comparison.latest} of {target.repo} ({found.bump}):\n"
+        + listed(found.reasons or ["nothing has changed"], REASONS),
+        hint=f"{hint}; mteb-de release diff shows the rows.",
+    )
+
+
+def _same_content(old: SplitFiles, new: SplitFiles) -> bool:
+    return bool(old.content) and old.content == new.content
+
+
+def _tables(
+    before: Mapping[Split, SplitFiles], after: Mapping[Split, SplitFiles], rows: Mapping[Split, RowChanges]
+) -> Iterator[TableChange]:
     for split in sorted(before.keys() | after.keys()):
         old, new, found = before.get(split), after.get(split), rows.get(split)
-        moved = _moved(old, new) if old and new else ""
-        same = old and new and (_same_content(old, new) or (found is not None and not found.any))
-        if same and not moved:
-            continue
+        change: Literal["added", "removed", "changed", "unknown"] = "changed"
+        moved = ""
+        if old is None or new is None:
+            change = "added" if old is None else "removed"
+        else:
+            if old.paths != new.paths:
+                moved = f"{', '.join(old.paths)} → {', '.join(new.paths)}"
+            if not moved and (_same_content(old, new) or (found is not None and not found.any)):
+                continue
+            if found is None and not (old.content and new.content):
+                change = "unknown"
         yield TableChange(
             config=split.config,
             split=split.split,
-            change=_change(old, new, known=found is not None),
-            rows_before=found.before if found else old.rows if old else None,
-            rows_after=found.after if found else new.rows if new else None,
+            change=change,
+            rows_before=found.before if found else old and old.rows,
+            rows_after=found.after if found else new and new.rows,
             rows=found,
             moved=moved,
         )
 
 
-def _change(
-    old: Listed | None, new: Listed | None, *, known: bool
-) -> Literal["added", "removed", "changed", "unknown"]:
-    if old is None or new is None:
-        return "added" if old is None else "removed"
-    return "changed" if known or (old.content and new.content) else "unknown"
-
-
-def _moved(old: Listed, new: Listed) -> str:
-    return "" if old.paths == new.paths else f"{', '.join(old.paths)} → {', '.join(new.paths)}"
-
-
-def _same_content(old: Listed, new: Listed) -> bool:
-    return bool(old.content) and old.content == new.content
-
-
-def _files(
-    before: Listing,
-    after: Listing,
-    tables: tuple[TableChange, ...],
-    files_before: Mapping[str, Bytes],
-    files_after: Mapping[str, Bytes],
-) -> Iterator[FileChange]:
-    told = {(table.config, table.split) for table in tables}
-    of_tables = {path for listing in (before, after) for listed in listing.values() for path in listed.paths}
-    skipped = {
-        path
-        for listing in (before, after)
-        for split, listed in listing.items()
-        if split in told
-        for path in listed.paths
-    }
-    for path in sorted((files_before.keys() | files_after.keys()) - skipped):
-        old, new = files_before.get(path), files_after.get(path)
+def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[FileChange]:
+    """Yield the changed files but those of the splits that are named as changed already."""
+    listed_by = [
+        (split, path) for tree in (before, after) for split, at in tree.splits.items() for path in at.paths
+    ]
+    of_tables = {path for _, path in listed_by}
+    skipped = {path for split, path in listed_by if split in named}
+    for path in sorted((before.files.keys() | after.files.keys()) - skipped):
+        old, new = before.files.get(path), after.files.get(path)
         if old is None or new is None:
             yield FileChange(path=path, change="added" if old is None else "removed")
         elif not same_bytes(old, new):
             yield FileChange(path=path, change="rewritten" if path in of_tables else "changed")
 
 
-def _weigh(table: TableChange, added: tuple[str, ...], removed: tuple[str, ...]) -> tuple[Bump, str]:
+def _weigh(table: TableChange, added: set[str], removed: set[str]) -> tuple[Bump, str]:
     """Return the bump that a changed split asks for, and why."""
     where = f"{table.config}/{table.split}"
+    rows = table.rows_before if table.rows_after is None else table.rows_after
+    count = "rows not counted" if rows is None else counted(rows, "row")
     if table.config in added:
-        return "minor", f"{where}: new config, {_count(table.rows_after)}"
+        return "minor", f"{where}: new config, {count}"
     if table.config in removed:
-        return "major", f"{where}: the config is gone, {_count(table.rows_before)}"
+        return "major", f"{where}: the config is gone, {count}"
     if table.change in {"added", "removed"}:
-        rows = table.rows_after if table.change == "added" else table.rows_before
         # no client sees a split without rows: cards do not offer it
-        return "patch" if rows == 0 else "major", f"{where}: split {table.change}, {_count(rows)}"
+        return "patch" if rows == 0 else "major", f"{where}: split {table.change}, {count}"
     if table.rows is not None:
         differing = table.rows.summary()
     else:
@@ -208,5 +365,67 @@ def _weigh(table: TableChange, added: tuple[str, ...], removed: tuple[str, ...])
     return "major", f"{where}: {', '.join(filter(None, (differing, table.moved)))}"
 
 
-def _count(rows: int | None) -> str:
-    return "rows not counted" if rows is None else f"{rows:,} row{'' if rows == 1 else 's'}"
+def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> RowChanges:
+    """Compare two tables of any columns row by row.
+
+    Rows are matched by the first of `_KEYS` that both have, else by number. Where a key occurs more than once
+    its rows are matched in the order of their values. Numbers of different types are compared as numbers; a
+    column whose types cannot be compared counts as a change of columns, not of rows.
+    """
+    old_types, new_types = before.schema, after.schema
+    shared = [name for name in new_types if name in old_types]
+    key = next((key for key in _KEYS if {*key} <= {*shared}), ())
+    values = []
+    for name in (name for name in shared if name not in key):
+        types = old_types[name], new_types[name]
+        if types[0] == types[1]:
+            values.append(pl.col(name))
+        elif all(dtype.is_numeric() for dtype in types):
+            values.append(pl.col(name).cast(pl.Float64))
+    old, new = (_matchable(frame, key, values) for frame in (before, after))
+    on = [name for name in new.columns if not name.startswith("value ")]
+    differs = [pl.col(f"value {n}").ne_missing(pl.col(f"value {n} before")) for n in range(len(values))]
+    both = new.join(old, on=on, suffix=" before", nulls_equal=True)
+    added, removed = (
+        one.join(other, on=on, how="anti", nulls_equal=True) for one, other in ((new, old), (old, new))
+    )
+    changed = both.filter(pl.any_horizontal(differs)) if differs else both.clear()
+    return RowChanges(
+        before=before.height,
+        after=after.height,
+        added=added.height,
+        removed=removed.height,
+        changed=changed.height,
+        columns=tuple(_columns(old_types, new_types)),
+        examples_added=_examples(added, on),
+        examples_removed=_examples(removed, on),
+        examples_changed=_examples(changed, on),
+    )
+
+
+def _matchable(frame: pl.DataFrame, key: tuple[str, ...], values: list[pl.Expr]) -> pl.DataFrame:
+    """Return keys, their occurrence and values under names of our own: a column from outside may have any."""
+    keys = {f"key {n}": pl.col(name).cast(pl.String) for n, name in enumerate(key)}
+    keys = keys or {"row": pl.int_range(1, pl.len() + 1)}
+    named = frame.select(**keys, **{f"value {n}": value for n, value in enumerate(values)})
+    order = [name for name, dtype in named.schema.items() if not dtype.is_nested()]
+    return named.sort(order).with_columns(occurrence=pl.int_range(pl.len()).over(list(keys)))
+
+
+def _columns(before: pl.Schema, after: pl.Schema) -> Iterator[str]:
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            what = "added" if old is None else "removed" if new is None else f"{old} → {new}"
+            yield f"column {_shown(name)}: {what}"
+
+
+def _examples(rows: pl.DataFrame, on: list[str]) -> tuple[str, ...]:
+    first = rows.sort(on).head(_EXAMPLES).select(on).drop("occurrence")
+    prefix = "row " if "row" in on else ""
+    return tuple(prefix + " ".join(map(_shown, key)) for key in first.iter_rows())
+
+
+def _shown(value: object) -> str:
+    text = printable(str(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

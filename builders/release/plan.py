@@ -1,29 +1,204 @@
-"""The plan of a release: what would be committed and tagged, checked against what was built and published."""
+"""The plan of a release, one commit and one tag byte for byte, and the receipt of its rehearsal."""
 
 from __future__ import annotations
 
+import datetime
+import errno
+import hashlib
+import json
+import os
+import shlex
+import stat
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import Field, ValidationError
 
 from builders import describe, files
 from builders.describe.target import Target
-from builders.errors import Refused
-from builders.hub import client
+from builders.errors import Refused, StorageError
+from builders.hub import RemoteFile, client
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
-from builders.lock.lock import Lock, locks_of
+from builders.lock.lock import Frozen, Lock, locks_of
 from builders.plots.svg import is_plot
-from builders.printable import shortened
-from builders.release.compare import Comparison, check_version, compare
-from builders.release.local import check_tree, file_digests, published_paths
-from builders.release.model import Plan, PlannedFile, Remote, plan_path, receipt_path, same_bytes
-from builders.release.remote import read_remote
+from builders.printable import listed, printable, shortened
+from builders.release.diff import Comparison, check_version, compare
+from builders.release.tree import Remote, check_tree, paths_in, read_file, read_remote, same_bytes
+from builders.release.version import Bump
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+_SCHEMA_VERSION = 1
+_DIST = Path("dist")
+_CHUNK = 1 << 20
+_ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Follows no link, and waits for no pipe."""
+
+
+class PlannedFile(Frozen):
+    """A file that the tag will hold.
+
+    Attributes:
+        path: In the repository, with forward slashes.
+        size: Bytes.
+        sha256: Of the bytes, lower-case hex.
+        oid: The id under which git stores these bytes.
+        lfs: Whether the Hub is expected to keep it as an LFS object.
+        change: Against what the repository held when the plan was made.
+    """
+
+    path: str
+    size: int
+    sha256: str
+    oid: str
+    lfs: bool
+    change: Literal["added", "changed", "unchanged"]
+
+
+class Plan(Frozen):
+    """One commit and one tag, byte for byte. It names no Hub: the rehearsal pushes the same plan.
+
+    Attributes:
+        schema_version: Of this document.
+        release: "mteb-de".
+        repo: "OWNER/NAME".
+        version: "1.0.0".
+        tag: "v1.0.0".
+        date: Of the release, as in card and Croissant.
+        private: Whether a new repository becomes private.
+        parent: The commit that must still be the head; None where there is no repository yet.
+        message: Of the commit.
+        base: The published tag that the version was weighed against; "" where there is none.
+        bump: The least that the version had to rise.
+        reasons: What asks for that much.
+        files: All files of the tag, sorted by path.
+        delete: Files of the repository that are no longer published.
+        gates: Findings that stop `apply`, since no waiver covers them.
+        stand_ins: Why this build may be rehearsed, but not applied to the real Hub.
+        citations: sha256 of the file of citations of each config that has one.
+        uncited: What those files hold of other rows, which the card leaves out.
+    """
+
+    schema_version: int = _SCHEMA_VERSION
+    release: str
+    repo: str
+    version: str
+    tag: str
+    date: datetime.date
+    private: bool
+    parent: str | None
+    message: str
+    base: str
+    bump: Bump
+    reasons: tuple[str, ...]
+    files: tuple[PlannedFile, ...]
+    delete: tuple[str, ...]
+    gates: tuple[str, ...]
+    stand_ins: tuple[str, ...]
+    citations: dict[str, str] = Field(default_factory=dict)
+    uncited: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> dict[str, RemoteFile]:
+        """Size and ids of all files by path."""
+        return {file.path: RemoteFile(file.size, file.oid, file.sha256) for file in self.files}
+
+
+class Receipt(Frozen):
+    """Proof that a plan was rehearsed.
+
+    Attributes:
+        schema_version: Of this document.
+        plan: sha256 of the plan.json that was rehearsed.
+        repo: As in the plan.
+        tag: As in the plan.
+        files: sha256 of every file as it was read back over the wire, by path.
+        rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
+        requests: How many requests the rehearsal took.
+        tools: Versions of the clients.
+        citations: As in the plan.
+    """
+
+    schema_version: int = _SCHEMA_VERSION
+    plan: str
+    repo: str
+    tag: str
+    files: dict[str, str]
+    rows: dict[str, dict[str, int]]
+    requests: int
+    tools: dict[str, str]
+    citations: dict[str, str] = Field(default_factory=dict)
+
+
+def command(verb: str, *words: str, out: Path = _DIST) -> str:
+    """Return a command of `mteb-de release` as a shell takes it, with its folder if not the usual one."""
+    named = [] if out == _DIST else ["--out", str(out)]
+    return shlex.join(["mteb-de", "release", verb, *words, *named])
+
+
+def plan_path(out: Path, release: str) -> Path:
+    """Return where a plan lies."""
+    return out / "work" / release / "plan.json"
+
+
+def receipt_path(out: Path, release: str) -> Path:
+    """Return where the receipt of a rehearsal lies."""
+    return out / "work" / release / "receipt.json"
+
+
+def read_plan(out: Path, release: str) -> Plan:
+    """Read the plan of a release.
+
+    Raises:
+        StorageError: It is not there, or not a plan.
+    """
+    return read_plan_and_digest(out, release)[0]
+
+
+def read_plan_and_digest(out: Path, release: str) -> tuple[Plan, str]:
+    """Read the plan of a release once, and return it with the sha256 of the bytes that were read."""
+    again = command("plan", release, "--repo", "OWNER/NAME", out=out)
+    return _read(plan_path(out, release), Plan, "plan", again)
+
+
+def read_receipt(out: Path, release: str) -> Receipt:
+    """Read the receipt of a rehearsal.
+
+    Raises:
+        StorageError: It is not there, or not a receipt.
+    """
+    return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))[0]
+
+
+_Document = TypeVar("_Document", Plan, Receipt)
+
+
+def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Document, str]:
+    again = f"Run this again: {verb}"
+    try:
+        data = path.read_bytes()
+        document = json.loads(data)
+    except OSError as error:
+        raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: not a {name} (not JSON: {error})", hint=again) from error
+    found = document.get("schema_version", _SCHEMA_VERSION) if isinstance(document, dict) else _SCHEMA_VERSION
+    if found != _SCHEMA_VERSION:
+        message = f"{path}: a {name} of schema version {found!r}, and this mteb-de knows {_SCHEMA_VERSION}"
+        raise StorageError(message, hint=again)
+    try:
+        return kind.model_validate(document), hashlib.sha256(data).hexdigest()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StorageError(f"{path}: not a {name} ({where}: {first['msg']})", hint=again) from error
 
 
 def make_plan(
@@ -72,10 +247,16 @@ def _make_plan(out: Path, release: str, target: Target, changelog: str, beside: 
     citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
     rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
-    for stale in filter(is_plot, published_paths(folder) - published):
+    for stale in filter(is_plot, paths_in(folder) - published):
         files.remove(folder / stale)  # of an earlier plan, which had something else to show
-    _refuse_unknown(folder, published)
-    _refuse_links(folder, published)
+    unknown = sorted(paths_in(folder) - published)
+    if unknown:
+        message = f"{folder} holds files that this release does not publish: {', '.join(shortened(unknown))}"
+        raise Refused(message, hint="Remove them, and make the plan again.")
+    links = sorted(path for path in published if (folder / path).is_symlink())
+    if links:
+        message = f"{folder} holds links in place of files: {', '.join(shortened(links))}"
+        raise Refused(message, hint="Build again, or put the files there.")
     for path in (receipt_path(out, release), plan_path(out, release)):
         files.remove(path)
     for name, data in rendered.items():
@@ -108,11 +289,7 @@ def _make_plan(out: Path, release: str, target: Target, changelog: str, beside: 
 
 
 def check_visibility(repo: str, private: bool, remote: Remote) -> None:
-    """Keep a release that shall be private out of a public repository.
-
-    Raises:
-        Refused: The repository exists and is public.
-    """
+    """Keep a release that shall be private out of a public repository."""
     if private and remote.head is not None and not remote.private:
         message = f"{repo} is public, and the release shall be private"
         raise Refused(message, hint="Make the repository private first, or plan without --private.")
@@ -128,35 +305,19 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
     check_visibility(target.repo, target.private, remote)
 
 
-def _refuse_unknown(folder: Path, published: set[str]) -> None:
-    unknown = sorted(published_paths(folder) - published)
-    if unknown:
-        message = f"{folder} holds files that this release does not publish: {', '.join(shortened(unknown))}"
-        raise Refused(message, hint="Remove them, and make the plan again.")
-
-
-def _refuse_links(folder: Path, published: set[str]) -> None:
-    links = sorted(path for path in published if (folder / path).is_symlink())
-    if links:
-        message = f"{folder} holds links in place of files: {', '.join(shortened(links))}"
-        raise Refused(message, hint="Build again, or put the files there.")
-
-
 def _planned(folder: Path, path: str, remote: Remote) -> PlannedFile:
-    ids = file_digests(folder / path)
-    file = PlannedFile(
+    file, there = read_file(folder / path), remote.files.get(path)
+    change: Literal["added", "changed", "unchanged"] = "added"
+    if there is not None:
+        change = "unchanged" if same_bytes(there, file) else "changed"
+    return PlannedFile(
         path=path,
-        size=ids.size,
-        sha256=ids.sha256,
-        oid=ids.oid,
+        size=file.size,
+        sha256=file.sha256,
+        oid=file.oid,
         lfs=path.endswith(".parquet"),
-        change="added",
+        change=change,
     )
-    there = remote.files.get(path)
-    if there is None:
-        return file
-    change: Literal["unchanged", "changed"] = "unchanged" if same_bytes(there, file) else "changed"
-    return file.model_copy(update={"change": change})
 
 
 def _gates(locks: list[Lock]) -> Iterator[str]:
@@ -174,3 +335,86 @@ def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[
             yield f"{lock.config}: the audit is of other rows, and is left out: audit the build"
         if len(found.scores) > len(cited.scores):
             yield f"{lock.config}: scores are of other rows, and are left out: run mteb-de eval --cite again"
+
+
+def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
+    """Hold a folder against the plan that was made of it.
+
+    Args:
+        plan: What the folder must hold.
+        folder: Of the release.
+        copy: Where the bytes that were compared are written, if anywhere.
+
+    Raises:
+        Refused: A file was changed, removed or added since, or a link stands in its place.
+        StorageError: A file cannot be read, or the copy cannot be written.
+    """
+    faults = changes(plan, folder, copy)
+    if faults:
+        message = f"{folder} has changed since the plan was made:\n{listed(faults)}"
+        raise Refused(message, hint="Make a new plan and rehearse it.")
+
+
+@contextmanager
+def planned_bytes(plan: Plan, folder: Path) -> Iterator[Path]:
+    """Check a folder as `check_bytes` does, and yield a private copy of the very bytes that were compared.
+
+    Each file is opened once, and hashed while it is copied: what becomes of the folder afterwards changes
+    nothing of what is sent. The copy is gone when the block ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="mteb-de-upload-") as copy:
+        check_bytes(plan, folder, Path(copy))
+        yield Path(copy)
+
+
+def changes(plan: Plan, folder: Path, copy: Path | None = None, *, tables_only: bool = False) -> list[str]:
+    """Return in which files a folder differs from the plan that was made of it, sorted.
+
+    Args:
+        plan: What the folder must hold.
+        folder: Of the release.
+        copy: Where the bytes that were compared are written, if anywhere.
+        tables_only: Look at parquet files alone.
+    """
+    ending = ".parquet" if tables_only else ""
+    wanted = {file.path: file.sha256 for file in plan.files if file.path.endswith(ending)}
+    found = {path for path in paths_in(folder) if path.endswith(ending)}
+    faults = {path: "not planned" for path in found - wanted.keys()}
+    faults |= {path: "missing" for path in wanted.keys() - found}
+    for path in found & wanted.keys():
+        fault = _fault(folder / path, wanted[path], copy / path if copy else None)
+        faults |= {path: fault} if fault else {}
+    return [f"{printable(path)}: {fault}" for path, fault in sorted(faults.items())]
+
+
+def _fault(path: Path, sha256: str, target: Path | None) -> str:
+    """Return why a file is not the planned one, "" if it is; writes what was read to `target`."""
+    try:
+        descriptor = os.open(path, _ONCE)
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "a link, not a file"
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return "not a regular file"
+    digest = hashlib.sha256()
+    try:
+        with os.fdopen(descriptor, "rb") as file, _writing(target) as copy:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                copy.write(chunk)
+    except OSError as error:
+        hint = f"Copies go to {tempfile.gettempdir()}; TMPDIR names another folder." if target else ""
+        message = f"{path}: cannot be read{' or copied' if target else ''} ({error.strerror or error})"
+        raise StorageError(message, hint=hint) from error
+    return "" if digest.hexdigest() == sha256 else "other bytes than planned"
+
+
+def _writing(target: Path | None) -> IO[bytes]:
+    if target is None:
+        return Path(os.devnull).open("wb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target.open("wb")

@@ -1,4 +1,4 @@
-"""One commit and one tag, never sent twice without looking."""
+"""Publishing a rehearsed plan: one commit and one tag, never sent twice without looking."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from builders.errors import MtebDeError, Refused, RemoteError
-from builders.hub import LONGEST_WAIT, explain, hub_errors, wait_seconds
+from builders import files
+from builders.errors import MtebDeError, Refused, RemoteError, StorageError
+from builders.hub import LONGEST_WAIT, RemoteFile, client, explain, hub_errors, is_loopback, wait_seconds
 from builders.printable import listed
-from builders.release.commands import command
-from builders.release.model import Bytes, Remote, differences
-from builders.release.remote import (
-    hide_bars_off_terminals,
-    read_remote,
-    read_tags,
-    read_tree,
+from builders.release.plan import (
+    Plan,
+    check_visibility,
+    command,
+    planned_bytes,
+    read_plan,
+    read_plan_and_digest,
+    read_receipt,
+    receipt_path,
 )
-from builders.release.rights import check_token
+from builders.release.tree import Remote, differences, read_files, read_remote, read_tags
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete, HfApi
 
     Operations = Sequence[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete]
 
-ATTEMPTS = 3
+_ATTEMPTS = 3
 _PAUSE = 2.0
 _CONFLICTS = frozenset({409, 412})
 _BUSY = frozenset({0, 500, 502, 503, 504})
 _AGAIN = "Run the same command again: it looks at what has arrived."
+_TOKENS = "https://huggingface.co/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Change:
     message: str
     parent: str | None
     private: bool
-    wanted: Mapping[str, Bytes]
+    wanted: Mapping[str, RemoteFile]
     operations: Callable[[], Operations]
 
 
@@ -73,6 +78,100 @@ class Applied:
     commit: str
     recognised: bool
     already: bool = False
+
+
+def apply(
+    out: Path,
+    release: str,
+    *,
+    api: HfApi | None = None,
+    ask: Callable[[Plan], None] = lambda plan: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Applied:
+    """Publish a plan that has been rehearsed.
+
+    The folder is held against builds and plans meanwhile. Where the tag is there with the planned files,
+    nothing is sent.
+
+    Args:
+        out: The folder that was built into.
+        release: "mteb-de".
+        api: The Hub's client; by default with the client's own settings.
+        ask: Raises where somebody does not want this plan published, before anything is read from the Hub.
+        sleep: Waits the given seconds before a request is repeated.
+
+    Raises:
+        Refused: There is no receipt of this very plan, the bytes on disk are not the planned ones, a gate is
+            open, the build is not from the real upstreams, the repository has moved on, or the tag exists
+            with other files.
+        RemoteError: The Hub refused, failed, or was not reachable. Running it again is safe.
+        Busy: A build or a plan holds the folder.
+        StorageError: There is no plan, or a file cannot be read.
+    """
+    read_plan(out, release)  # a folder without one is not made
+    with files.exclusive(out):
+        plan, digest = read_plan_and_digest(out, release)
+        check_receipt(out, release, plan, digest)
+        api = api or client()
+        if plan.gates:
+            message = f"{release} has open gates:\n" + "\n".join(plan.gates)
+            raise Refused(message, hint="Mend the cause, or waive it in the config; then build again.")
+        if plan.stand_ins and not is_loopback(api.endpoint):
+            reasons = "\n".join(plan.stand_ins)
+            message = f"this build may be rehearsed, but not published at {api.endpoint}:\n{reasons}"
+            raise Refused(message, hint="Build from the real upstreams with the pinned encoder.")
+        ask(plan)
+        return push(plan, out / release, api, sleep=sleep)
+
+
+def check_receipt(out: Path, release: str, plan: Plan, digest: str) -> None:
+    """Refuse a plan without a receipt of its own.
+
+    Args:
+        out: The folder that was built into.
+        release: "mteb-de".
+        plan: As it was read.
+        digest: sha256 of the bytes that it was read from.
+    """
+    rehearse = command("rehearse", release, out=out)
+    path = receipt_path(out, release)
+    try:
+        receipt = read_receipt(out, release)
+    except StorageError as error:
+        message = f"the plan of {release} {plan.version} has no receipt: {error.message}"
+        raise Refused(message, hint=f"Rehearse it first: {rehearse}") from error
+    fault = ""
+    if receipt.plan != digest:
+        fault = f"{path} is of another plan ({receipt.plan}, now {digest})"
+    elif receipt.files != {file.path: file.sha256 for file in plan.files}:
+        fault = f"{path} does not cover the files of the plan"
+    if fault:
+        raise Refused(fault, hint=f"Rehearse the plan again: {rehearse}")
+
+
+def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
+    """Commit the files of a plan in its folder and tag the commit; `apply` and the rehearsal both do it.
+
+    What is sent is a private copy, made of the bytes that were compared with the plan.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    with planned_bytes(plan, folder) as copy:
+        change = Change(
+            repo=plan.repo,
+            tag=plan.tag,
+            message=plan.message,
+            parent=plan.parent,
+            private=plan.private,
+            wanted=plan.wanted,
+            operations=lambda: [
+                *(CommitOperationAdd(file.path, str(copy / file.path)) for file in plan.files),
+                *(CommitOperationDelete(path, is_folder=False) for path in plan.delete),
+            ],
+        )
+        return publish(
+            change, api, check=lambda remote: check_visibility(plan.repo, plan.private, remote), sleep=sleep
+        )
 
 
 def publish(
@@ -97,44 +196,55 @@ def publish(
         Refused: The repository has moved on, or the tag exists with other files.
         RemoteError: The token may not write, or the Hub refused, failed, or was not reachable.
     """
-    hide_bars_off_terminals()
     remote = read_remote(api, change.repo)
     check(remote)
     if change.tag in remote.tags:
         commit = _tagged_alike(change, api, remote.tags[change.tag])
         return Applied(change.repo, change.tag, commit, recognised=True, already=True)
-    check_token(api, change.repo)
+    _check_token(api, change.repo)
     if remote.head is not None and not differences(change.wanted, remote.files):
         commit, recognised = remote.head, True
     else:
         commit, recognised = _commit(change, api, _parent(change, remote, api), sleep)
     with _moved(change, commit):
-        wrong = differences(change.wanted, read_tree(api, change.repo, commit))
+        wrong = differences(change.wanted, read_files(api, change.repo, commit))
     if wrong:
-        message = (
-            f"{change.repo}: main has moved to {commit}, which differs from the plan and was not tagged:\n"
-            f"{listed(wrong)}"
-        )
+        where = f"{change.repo}: main has moved to {commit}"
         back = command("rollback", "--repo", change.repo, "--to", "TAG")
-        hint = f"Make a new plan; or bring an earlier version back: {back}"
-        raise RemoteError(message, hint=hint)
+        raise RemoteError(
+            f"{where}, which differs from the plan and was not tagged:\n{listed(wrong)}",
+            hint=f"Make a new plan; or bring an earlier version back: {back}",
+        )
     with _moved(change, commit):
         commit = _tag(change, api, commit, sleep)
     return Applied(change.repo, change.tag, commit, recognised)
 
 
-def _tagged_alike(change: Change, api: HfApi, commit: str) -> str:
-    """Return the commit that a tag of the change's name stands at, if it holds the wanted files.
+def _check_token(api: HfApi, repo: str) -> None:
+    """Refuse a token that only reads, or that is of no member of the repository's owner.
 
-    Raises:
-        Refused: It holds others.
+    What the answer does not tell is left to the Hub, which refuses it with 403 before a file is sent.
     """
-    wrong = differences(change.wanted, read_tree(api, change.repo, commit))
-    if wrong:
-        message = (
-            f"{change.repo} already has the tag {change.tag} with other files, at {commit}:\n{listed(wrong)}"
+    with hub_errors("checking the token"):
+        who: dict[str, Any] = api.whoami()
+    owner, name = repo.partition("/")[0], str(who["name"])
+    role = who.get("auth", {}).get("accessToken", {}).get("role")
+    if role == "read":
+        raise RemoteError(
+            f"the token of {name:.96} may only read", hint=f"Use a token with the role write: {_TOKENS}."
         )
-        raise Refused(message, hint="Plan a higher version.")
+    members = {name, *(org["name"] for org in who.get("orgs", []) if org.get("roleInOrg") != "read")}
+    if role == "write" and owner not in members:
+        hint = f"Log in as {owner} or as one of its members who may write, or choose another --repo."
+        raise RemoteError(f"the token of {name:.96} may write, but not for {owner}", hint=hint)
+
+
+def _tagged_alike(change: Change, api: HfApi, commit: str) -> str:
+    """Return the commit that a tag of the change's name stands at, if it holds the wanted files."""
+    wrong = differences(change.wanted, read_files(api, change.repo, commit))
+    if wrong:
+        there = f"{change.repo} already has the tag {change.tag} with other files, at {commit}"
+        raise Refused(f"{there}:\n{listed(wrong)}", hint="Plan a higher version.")
     return commit
 
 
@@ -191,7 +301,7 @@ def _stale(change: Change, remote: Remote) -> Refused:
 
 def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], None]) -> tuple[str, bool]:
     """Return the commit's id, and whether it was recognised after an error."""
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, _ATTEMPTS + 1):
         try:
             made = api.create_commit(
                 change.repo,
@@ -231,7 +341,7 @@ def _arrived(change: Change, api: HfApi, parent: str, error: Exception) -> str |
 def _tag(change: Change, api: HfApi, commit: str, sleep: Callable[[float], None]) -> str:
     """Tag a commit, and return the commit that the tag is read back at: another run may have been faster."""
     doing = f"tagging it {change.tag}"
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, _ATTEMPTS + 1):
         failed: Exception | None = None
         try:
             api.create_tag(change.repo, tag=change.tag, revision=commit, repo_type="dataset")
@@ -265,7 +375,7 @@ def _wait_or_raise(
         worth_another: Statuses after which it is tried again, beside a rate limit; 0 for no answer at all.
     """
     seconds = _pause(error, worth_another)
-    if attempt < ATTEMPTS and seconds is not None:
+    if attempt < _ATTEMPTS and seconds is not None:
         sleep(seconds)
         return
     known = explain(error, doing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -13,9 +13,15 @@ from builders import files
 from builders.errors import Drift
 from builders.printable import shortened
 from builders.release import child
-from builders.release.local import check_bytes
-from builders.release.model import Plan, Receipt, read_plan, read_plan_and_digest, receipt_path
-from builders.release.verify import Verified, verify
+from builders.release.plan import (
+    Plan,
+    Receipt,
+    check_bytes,
+    read_plan,
+    read_plan_and_digest,
+    receipt_path,
+)
+from builders.release.verify import verify
 
 if TYPE_CHECKING:
     from builders.rehearsal import Request, Store
@@ -48,12 +54,18 @@ def _rehearse(out: Path, release: str) -> Receipt:
 
     files.remove(receipt_path(out, release))
     plan, digest = read_plan_and_digest(out, release)
-    check_bytes(plan, out / release)
+    dist = out / release
+    check_bytes(plan, dist)
     request = {"do": "push", "out": str(out), "release": release, "plan": digest}
     with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
         child.ask(request, hub.environment(Path(home) / "push"))
         before = len(hub.log)
-        verified = _verify(plan, out / release, hub.environment(Path(home) / "read"))
+        try:
+            environment = hub.environment(Path(home) / "read")
+            verified = verify(plan.repo, plan.tag, dist=dist, environment=environment)
+        except Drift as error:
+            hint = "Nothing was published. Build and plan again; if it stays, please report it."
+            raise Drift(error.message, hint=hint) from error
         check_wire(plan, verified.commit, hub.log[before:])
         receipt = Receipt(
             plan=digest,
@@ -80,14 +92,6 @@ def _as_planned(plan: Plan) -> Store:
     return store
 
 
-def _verify(plan: Plan, dist: Path, environment: Mapping[str, str]) -> Verified:
-    try:
-        return verify(plan.repo, plan.tag, dist=dist, environment=environment)
-    except Drift as error:
-        hint = "Nothing was published. Build and plan again; if it stays, please report it."
-        raise Drift(error.message, hint=hint) from error
-
-
 def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
     """Make sure that every published file came from the Hub at the tagged commit, none from this disk.
 
@@ -103,24 +107,12 @@ def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
     """
     answered = {request.path for request in log if request.status in {200, 302}}
     sent = {request.path for request in log if request.method == "GET" and request.status == 200}
-    fetched = {
-        file.sha256
-        for file in plan.files
-        if sent & {_page(plan, commit, file.path), _storage(plan, commit, file.path)}
-    }
+    pages = {file.path: f"/datasets/{plan.repo}/resolve/{commit}/{quote(file.path)}" for file in plan.files}
+    stored = {path: f"/storage/datasets/{plan.repo}/{commit}/{quote(path)}" for path in pages}
+    fetched = {file.sha256 for file in plan.files if sent & {pages[file.path], stored[file.path]}}
     missed = [
-        file.path
-        for file in plan.files
-        if file.sha256 not in fetched or _page(plan, commit, file.path) not in answered
+        file.path for file in plan.files if file.sha256 not in fetched or pages[file.path] not in answered
     ]
     if missed:
         message = f"not read over the wire at {plan.tag}: {', '.join(shortened(missed))}"
         raise Drift(message, hint="This should not happen; please report it.")
-
-
-def _page(plan: Plan, commit: str, path: str) -> str:
-    return f"/datasets/{plan.repo}/resolve/{commit}/{quote(path)}"
-
-
-def _storage(plan: Plan, commit: str, path: str) -> str:
-    return f"/storage/datasets/{plan.repo}/{commit}/{quote(path)}"

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING
 
 from builders.errors import Refused, UsageError
 from builders.hub import RemoteFile, check_repo, client
-from builders.release import versions
-from builders.release.compare import compare_sides
-from builders.release.model import same_bytes
+from builders.release import version as versions
+from builders.release.diff import compare_trees
 from builders.release.publish import Applied, Change, publish
-from builders.release.published import published
-from builders.release.remote import hide_bars_off_terminals, read_remote, read_tree
-from builders.release.versions import Bump
+from builders.release.tree import read_files, read_remote, remote_tree, same_bytes
+from builders.release.version import Bump
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitOperationCopy, CommitOperationDelete, HfApi
+    from huggingface_hub import HfApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +76,23 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)
-    latest = versions.latest(remote.tags)
+    latest = next(iter(versions.of_tags(remote.tags)), None)
     if remote.head is None or to not in remote.tags or latest is None:
         known = ", ".join(sorted(remote.tags)) or "none"
         raise UsageError(f"{repo} has no version {to!r} to go back to", hint=f"Tags there: {known}.")
-    commit = remote.tags[to]
-    tree = read_tree(api, repo, commit)
-    there = remote.files
-    changed = [path for path, file in tree.items() if path not in there or not same_bytes(file, there[path])]
-    gone = there.keys() - tree.keys()
-    if not changed and not gone and remote.head in remote.tags.values():
-        here = ", ".join(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head))
+    commit, there = remote.tags[to], remote.files
+    wanted = read_files(api, repo, commit)
+    restore = [
+        path for path, file in wanted.items() if path not in there or not same_bytes(file, there[path])
+    ]
+    delete = there.keys() - wanted.keys()
+    here = ", ".join(sorted(tag for tag, at in remote.tags.items() if at == remote.head))
+    if here and not restore and not delete:
         message = f"{repo}: main holds the files of {to} already, as {here}"
         raise Refused(message, hint="There is nothing to go back to.")
-    hide_bars_off_terminals()
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
-        sides = [published(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
-        bump = compare_sides(*sides, differing=False, unknown=True).bump
+        trees = [remote_tree(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
+        bump = compare_trees(*trees, differing=False, unknown=True).bump
     return Rollback(
         repo=repo,
         to=to,
@@ -103,43 +101,14 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         version=_version(version, versions.least(latest, bump), bump),
         bump=bump,
         parent=remote.head,
-        restore=tuple(sorted(changed)),
-        delete=tuple(sorted(gone)),
-        wanted=tree,
+        restore=tuple(sorted(restore)),
+        delete=tuple(sorted(delete)),
+        wanted=wanted,
     )
-
-
-def rollback(
-    planned: Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
-) -> Applied:
-    """Go back as planned: one commit and one tag.
-
-    Args:
-        planned: What going back means.
-        api: The Hub's client; by default with the client's own settings.
-        sleep: Waits for a rate limit, in seconds.
-
-    Raises:
-        Refused: The repository has moved on, or the tag exists.
-        RemoteError: The token may not write, or the Hub refused, failed, or was not reachable. Planning and
-            running it again is safe.
-    """
-    change = Change(
-        repo=planned.repo,
-        tag=planned.tag,
-        message=f"Go back to {planned.to} as {planned.version}",
-        parent=planned.parent,
-        private=False,
-        wanted=planned.wanted,
-        operations=lambda: _operations(planned),
-    )
-    return publish(change, api or client(), sleep=sleep)
 
 
 def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:
-    if asked is None:
-        return str(least)
-    version = versions.of_tag(f"v{asked}")
+    version = least if asked is None else versions.of_tag(f"v{asked}")
     if version is None:
         raise UsageError(f"{asked!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
     if version < least:
@@ -148,10 +117,25 @@ def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:
     return str(version)
 
 
-def _operations(planned: Rollback) -> list[CommitOperationCopy | CommitOperationDelete]:
+def rollback(
+    planned: Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
+) -> Applied:
+    """Go back as planned, with one commit and one tag; raises as `publish` does.
+
+    Planning and running it again is safe.
+    """
     from huggingface_hub import CommitOperationCopy, CommitOperationDelete
 
-    return [
-        *(CommitOperationCopy(path, path, src_revision=planned.to_commit) for path in planned.restore),
-        *(CommitOperationDelete(path, is_folder=False) for path in planned.delete),
-    ]
+    change = Change(
+        repo=planned.repo,
+        tag=planned.tag,
+        message=f"Go back to {planned.to} as {planned.version}",
+        parent=planned.parent,
+        private=False,
+        wanted=planned.wanted,
+        operations=lambda: [
+            *(CommitOperationCopy(path, path, src_revision=planned.to_commit) for path in planned.restore),
+            *(CommitOperationDelete(path, is_folder=False) for path in planned.delete),
+        ],
+    )
+    return publish(change, api or client(), sleep=sleep)

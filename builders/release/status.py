@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Literal
 from builders.errors import Refused, StorageError
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
-from builders.release import versions
-from builders.release.apply import check_receipt
-from builders.release.commands import command, plan_command
-from builders.release.local import changes, check_bytes
-from builders.release.model import Plan, Remote, differences, plan_path, read_plan_and_digest
-from builders.release.remote import read_remote, read_tree
+from builders.release import version as versions
+from builders.release.plan import Plan, changes, check_bytes, command, plan_path, read_plan_and_digest
+from builders.release.publish import check_receipt
+from builders.release.tree import Remote, differences, read_files, read_remote
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 State = Literal["none", "current", "rehearsed", "unfinished", "applied", "superseded", "rebuilt", "stale"]
-_PLAN = frozenset({"none", "rebuilt", "stale"})
-_APPLY = frozenset({"rehearsed", "unfinished"})
+_PUBLISHED = frozenset({"applied", "superseded", "rebuilt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Status:
             tagged; "applied", published, and what `main` holds; "superseded", published, and `main` has moved
             on since; "rebuilt", published, and other rows were built since; "stale", it no longer fits.
         why: What the plan is, or why it no longer fits.
-        gates: What `apply` would refuse.
+        gates: What `apply` would refuse on this Hub: one on this machine takes stand-ins.
         next: The command that comes next, whole. Where `apply` would refuse, what it refuses has to be mended
             and built before.
     """
@@ -72,34 +69,25 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)
-    numbered = sorted(filter(None, map(versions.of_tag, remote.tags)), reverse=True)
     state, why, gates = _plan_state(out, release, repo, remote, api)
     head_is = tuple(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head))
+    following = command("plan", release, "--repo", repo, out=out)
+    if state == "current" or (state in {"rehearsed", "unfinished"} and not gates):
+        following = command("rehearse" if state == "current" else "apply", release, out=out)
+    elif state in {"applied", "superseded"} and (here := versions.of_tags(head_is)):
+        following = command("verify", f"{repo}@{here[0].tag}")
     return Status(
         repo=repo,
         head=remote.head,
         private=remote.private,
         gated=remote.gated,
-        versions={version.tag: remote.tags[version.tag] for version in numbered},
+        versions={version.tag: remote.tags[version.tag] for version in versions.of_tags(remote.tags)},
         head_is=head_is,
         state=state,
         why=why,
         gates=gates,
-        next=_next(out, release, repo, state, head_is, gates),
+        next=following,
     )
-
-
-def _next(
-    out: Path, release: str, repo: str, state: State, head_is: tuple[str, ...], gates: tuple[str, ...]
-) -> str:
-    if state in _APPLY and not gates:
-        return command("apply", release, out=out)
-    if state == "current":
-        return command("rehearse", release, out=out)
-    numbered = sorted(filter(None, map(versions.of_tag, head_is)))
-    if state in _PLAN or state in _APPLY or not numbered:
-        return plan_command(release, out, repo)
-    return command("verify", f"{repo}@{numbered[-1].tag}")
 
 
 def _plan_state(
@@ -107,39 +95,38 @@ def _plan_state(
 ) -> tuple[State, str, tuple[str, ...]]:
     if not plan_path(out, release).exists():
         return "none", f"there is no plan in {out}", ()
+    folder = out / release
     try:
         plan, digest = read_plan_and_digest(out, release)
         if plan.repo != repo:
             return "stale", f"the plan is for {plan.repo}", ()
         state, why = _against_remote(plan, remote, api)
         if state in {"current", "unfinished"}:
-            check_bytes(plan, out / release)
+            check_bytes(plan, folder)
         if state == "current":
             state, why = _rehearsed(out, release, plan, digest)
-        elif state in {"applied", "superseded"}:
-            state, why = _rebuilt(plan, out / release, state, why)
+        # a build leaves card and plots of an earlier plan alone
+        elif state in _PUBLISHED and folder.exists() and (found := changes(plan, folder, tables_only=True)):
+            state, why = "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
     except (StorageError, Refused) as error:
         return "stale", error.message, ()
-    published = state in {"applied", "superseded", "rebuilt"}
-    return state, f"{plan.tag}: {why}", () if published else _refused(plan, api)
+    return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else _refused(plan, api)
 
 
 def _refused(plan: Plan, api: HfApi) -> tuple[str, ...]:
-    """Return what `apply` would refuse on this Hub: one on this machine takes stand-ins."""
     return plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
 
 
 def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[State, str]:
-    wanted = {file.path: file for file in plan.files}
     if plan.tag in remote.tags:
         commit = remote.tags[plan.tag]
-        tree = remote.files if commit == remote.head else read_tree(api, plan.repo, commit)
-        if differences(wanted, tree):
+        tree = remote.files if commit == remote.head else read_files(api, plan.repo, commit)
+        if differences(plan.wanted, tree):
             return "stale", "the repository has a tag of that name with other files"
         if commit == remote.head:
             return "applied", "published as planned"
         return "superseded", f"published as planned; {_main(plan.repo, remote, api)}"
-    if remote.head is not None and not differences(wanted, remote.files):
+    if remote.head is not None and not differences(plan.wanted, remote.files):
         return "unfinished", "committed, but not tagged"
     if remote.head != plan.parent and (plan.parent is not None or remote.files):
         return "stale", f"planned on {plan.parent or 'no repository'}, the head is now {remote.head}"
@@ -148,24 +135,14 @@ def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[State, str]
 
 def _main(repo: str, remote: Remote, api: HfApi) -> str:
     """Say what `main` holds: a version, and after a rollback the earlier one whose files these are."""
-    numbered = sorted(filter(None, map(versions.of_tag, remote.tags)))
-    here = [version.tag for version in numbered if remote.tags[version.tag] == remote.head]
-    main = f"main is now {here[-1]}" if here else f"main is now {remote.head}, which no version names"
-    for version in reversed(numbered):
+    numbered = versions.of_tags(remote.tags)
+    here = next((version.tag for version in numbered if remote.tags[version.tag] == remote.head), None)
+    main = f"main is now {here or f'{remote.head}, which no version names'}"
+    for version in numbered:
         commit = remote.tags[version.tag]
-        if commit != remote.head and not differences(read_tree(api, repo, commit), remote.files):
+        if commit != remote.head and not differences(read_files(api, repo, commit), remote.files):
             return f"{main}, with the files of {version.tag}"
     return main
-
-
-def _rebuilt(plan: Plan, folder: Path, state: State, why: str) -> tuple[State, str]:
-    """Return the state of a published plan beside the tables that lie in its folder now."""
-    if not folder.exists():
-        return state, why
-    found = changes(plan, folder, tables_only=True)  # a build leaves card and plots of an earlier plan alone
-    if not found:
-        return state, why
-    return "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
 
 
 def _rehearsed(out: Path, release: str, plan: Plan, digest: str) -> tuple[State, str]:

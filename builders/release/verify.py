@@ -1,4 +1,4 @@
-"""Reading a release back and comparing every value with what was built."""
+"""Reading a release back as a consumer does, by tag and over the wire, and comparing every value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from builders import files
-from builders.errors import Drift
+from builders import files, hub
+from builders.errors import Drift, RemoteError, StorageError
+from builders.lock.lock import MANIFEST, Manifest, PublishedFile, read_manifest
 from builders.printable import listed
 from builders.release import child
-from builders.release.consumer import ReadBack, loadable
-from builders.release.local import published_paths
+from builders.release.tree import paths_in, read_files
+from builders.tables import content_hash
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MOST = 20
 _CACHES = frozenset({
@@ -62,22 +67,11 @@ def verify(
         Drift: A file, a config, a split or a value differs.
         RemoteError: The Hub refused, failed, or was not reachable, or the tag holds no release of ours.
     """
-    request = {"do": "read", "repo": repo, "tag": tag}
+    request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
     if environment is not None:
-        found = child.ask(request, environment)
-    else:
-        with tempfile.TemporaryDirectory(prefix="mteb-de-verify-") as home:
-            found = child.ask(request, _fresh(Path(home)))
-    read = ReadBack.model_validate(found)
-    faults = [*_files(read), *_tables(read), *(_local(read, dist) if dist else ())]
-    if faults:
-        message = f"{repo}@{tag} differs from what was built:\n" + listed(faults, _MOST)
-        raise Drift(message, hint="Do not use this tag; publish a higher version.")
-    rows = {
-        config: {split: table.rows for split, table in splits.items()}
-        for config, splits in read.tables.items()
-    }
-    return Verified(repo, tag, read.commit, read.files, rows)
+        return Verified(**child.ask(request, environment))
+    with tempfile.TemporaryDirectory(prefix="mteb-de-verify-") as home:
+        return Verified(**child.ask(request, _fresh(Path(home))))
 
 
 def _fresh(home: Path) -> dict[str, str]:
@@ -89,40 +83,103 @@ def _fresh(home: Path) -> dict[str, str]:
     return kept | {"HF_HOME": str(home)} | ({"HF_TOKEN": token} if token else {})
 
 
-def _files(read: ReadBack) -> Iterator[str]:
-    locked = {file.path: file.sha256 for file in read.manifest.files}
-    for path in sorted(locked.keys() - read.files.keys()):
+def read_back(repo: str, tag: str, dist: Path | None) -> Verified:
+    """Do what `verify` does in this process. It fills the clients' caches: call it where they are fresh."""
+    from huggingface_hub import constants
+
+    api = hub.client()
+    commit = hub.resolve(api, repo, tag)
+    paths = sorted(read_files(api, repo, commit))
+    if MANIFEST not in paths:
+        message = f"{repo}@{tag} has no {MANIFEST}"
+        raise RemoteError(message, hint="Only releases made by this command can be verified.")
+
+    def fetch(path: str) -> Path:
+        return hub.download(api, repo, path, commit, Path(constants.HF_HUB_CACHE))
+
+    if "README.md" in paths:
+        fetch("README.md")  # load_dataset asks for it by the tag, and here it must come by the commit
+    try:
+        manifest = read_manifest(fetch(MANIFEST))
+    except StorageError as error:
+        raise RemoteError(f"{repo}@{tag}: {error.message}") from error
+    rows: dict[str, dict[str, int]] = {}
+    faults = list(_tables(repo, tag, manifest, rows))
+    # the others after load_dataset, so that its own requests are not answered by files fetched here
+    found = {path: files.sha256(fetch(path)) for path in paths}
+    faults = [*_files(manifest, found), *faults, *(_local(found, dist) if dist else ())]
+    if faults:
+        message = f"{repo}@{tag} differs from what was built:\n" + listed(faults, _MOST)
+        raise Drift(message, hint="Do not use this tag; publish a higher version.")
+    return Verified(repo, tag, commit, found, rows)
+
+
+def _tables(repo: str, tag: str, manifest: Manifest, rows: dict[str, dict[str, int]]) -> Iterator[str]:
+    """Load all configs, count their rows into `rows`, and yield what the manifest has otherwise."""
+    from datasets import get_dataset_config_names, load_dataset
+
+    expected: dict[str, dict[str, PublishedFile]] = {}
+    for file in manifest.files:
+        if file.rows:  # no card offers a split without rows
+            expected.setdefault(file.config, {})[file.split] = file
+    offered: list[str] = []
+    try:
+        offered = get_dataset_config_names(repo, revision=tag)
+    except Exception as error:
+        yield f"README.md: does not load ({_fault(error, 'README.md')})"
+    for config in sorted(expected.keys() ^ {*offered}):
+        yield f"{config}: {'not offered by the card' if config in expected else 'not in the manifest'}"
+    for config, wanted in sorted(expected.items()):
+        try:
+            splits = load_dataset(repo, config, revision=tag)
+        except Exception as error:
+            yield f"{config}: does not load ({_fault(error, config)})"
+            continue
+        rows[config] = {split: table.num_rows for split, table in splits.items()}
+        if splits.keys() != wanted.keys():
+            yield f"{config}: splits {sorted(splits)}, the manifest says {sorted(wanted)}"
+        for split in sorted(splits.keys() & wanted.keys()):
+            fault = _difference(splits[split].data.table, wanted[split])
+            if fault:
+                yield f"{config}/{split}: {fault}"
+
+
+def _difference(rows: pa.Table, file: PublishedFile) -> str:
+    try:
+        content = content_hash(rows)
+    except ValueError as error:
+        return str(error)
+    if rows.num_rows != file.rows:
+        return f"{rows.num_rows} rows, the manifest says {file.rows}"
+    return "" if content == file.content else "other values than the manifest's"
+
+
+def _fault(error: Exception, what: str) -> str:
+    """Return why something does not load; a Hub that fails is no fault of the release."""
+    import httpx2
+
+    silence = next((cause for cause in hub.causes(error) if isinstance(cause, httpx2.TimeoutException)), None)
+    known = hub.explain(silence or error, f"loading {what}")
+    if known is not None:
+        raise known from error
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _files(manifest: Manifest, found: Mapping[str, str]) -> Iterator[str]:
+    locked = {file.path: file.sha256 for file in manifest.files}
+    for path in sorted(locked.keys() - found.keys()):
         yield f"{path}: in the manifest, not in the repository"
-    for path, sha256 in sorted(read.files.items()):
+    for path, sha256 in found.items():
         if path in locked and sha256 != locked[path]:
             yield f"{path}: sha256 {sha256}, the manifest says {locked[path]}"
         if path not in locked and path.endswith(".parquet"):
             yield f"{path}: in the repository, not in the manifest"
 
 
-def _tables(read: ReadBack) -> Iterator[str]:
-    expected = loadable(read.manifest.files)
-    for config in sorted(expected.keys() ^ set(read.configs)):
-        yield f"{config}: {'not offered by the card' if config in expected else 'not in the manifest'}"
-    for config, fault in sorted(read.faults.items()):
-        yield f"{config}: does not load ({fault})"
-    for config, splits in sorted(read.tables.items()):
-        if splits.keys() != expected[config].keys():
-            yield f"{config}: splits {sorted(splits)}, the manifest says {sorted(expected[config])}"
-        for split in sorted(splits.keys() & expected[config].keys()):
-            table, file = splits[split], expected[config][split]
-            if table.fault:
-                yield f"{config}/{split}: {table.fault}"
-            elif table.rows != file.rows:
-                yield f"{config}/{split}: {table.rows} rows, the manifest says {file.rows}"
-            elif table.content != file.content:
-                yield f"{config}/{split}: other values than the manifest's"
-
-
-def _local(read: ReadBack, dist: Path) -> Iterator[str]:
-    paths = published_paths(dist)
-    for path in sorted(paths ^ read.files.keys()):
+def _local(found: Mapping[str, str], dist: Path) -> Iterator[str]:
+    paths = paths_in(dist)
+    for path in sorted(paths ^ found.keys()):
         yield f"{path}: {'not in the repository' if path in paths else f'not in {dist}'}"
-    for path in sorted(paths & read.files.keys()):
-        if files.sha256(dist / path) != read.files[path]:
+    for path in sorted(paths & found.keys()):
+        if files.sha256(dist / path) != found[path]:
             yield f"{path}: other bytes than in {dist}"

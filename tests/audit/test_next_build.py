@@ -20,7 +20,8 @@ from builders.demo.sample_upstream import lay_out
 from builders.describe import Target, render
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.lock import Lock
-from builders.release.diff import Listed, Listing, Split, difference
+from builders.release.diff import compare_trees
+from builders.release.tree import NOTHING, Split, SplitFiles, Tree
 from builders.spec import RELEASES, Retrieval
 from builders.tables import Kind, published_path
 from tests.audit.kit import jobs, judgement, verdict_file
@@ -89,8 +90,9 @@ def rows(out: Path, kind: Kind) -> set[tuple[str, str]]:
     return set(pl.concat(frames).select("query-id", "corpus-id").iter_rows())
 
 
-def listing(lock: Lock) -> Listing:
-    return {Split(f.config, f.split): Listed((f.path,), f.rows, f.content) for f in lock.files}
+def tree(lock: Lock) -> Tree:
+    splits = {Split(f.config, f.split): SplitFiles((f.path,), f.rows, f.content) for f in lock.files}
+    return replace(NOTHING, splits=splits)
 
 
 def card(lock: Lock, cited: Citations | None = None) -> str:
@@ -130,7 +132,7 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
     assert any(line.startswith("decisions: 1 relevant, 1 excluded") for line in told)
     assert not [found for found in check_tree(out, load=lambda _: place.spec()) if found.severity == "error"]
 
-    changed = difference(listing(before), listing(after), {}, {}, {})
+    changed = compare_trees(tree(before), tree(after), differing=False, unknown=False)
     assert changed.bump == "major"
 
     cited = read_citations(citations_path(place.locks, "jobs"))

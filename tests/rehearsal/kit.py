@@ -145,7 +145,9 @@ class FaultyHub(Hub):
             if refused is None:
                 await Hub.answer(self, app, scope, receive, send)
             else:
-                await self._send(scope, send, refused, {"X-Error-Code": "GatedRepo"}, "Access is restricted.")
+                message = "Access to this dataset is restricted."
+                headers = {"X-Error-Code": "GatedRepo", "X-Error-Message": message}
+                await self._send(scope, send, refused, headers, message)
             return
         await (app(scope, receive, _discard) if fault.after else _drain(receive))
         if fault.meanwhile is not None:

@@ -17,8 +17,8 @@ from builders.hub import LONGEST_WAIT
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
-from builders.release.apply import push
-from builders.release.model import Plan, plan_path, receipt_path
+from builders.release.plan import Plan, plan_path, receipt_path
+from builders.release.publish import push
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
 

@@ -16,7 +16,7 @@ import pytest
 
 from builders import files
 from builders.rehearsal import READ_TOKEN
-from builders.release.model import plan_path, read_plan, receipt_path
+from builders.release.plan import plan_path, read_plan, receipt_path
 from tests.cli.kit import Said, call
 from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, edit, publish, repo_of, rewrite, writes
@@ -105,7 +105,7 @@ def test_a_hub_that_refuses_the_commit_leaves_nothing_and_the_next_run_publishes
 def test_a_rate_limit_without_a_header_is_waited_for_as_long_as_a_window_may_last(
     rehearsed: Path, hub: FaultyHub
 ) -> None:
-    from builders.release.apply import push
+    from builders.release.publish import push
 
     waited: list[float] = []
     hub.fault("POST", COMMIT, 429, times=2)

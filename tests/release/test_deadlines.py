@@ -16,7 +16,7 @@ import pytest
 from builders import hub as the_hub
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal import WRITE_TOKEN, Hub
-from builders.release.remote import read_remote
+from builders.release.tree import read_remote
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, repo_of, rewrite, writes
 

@@ -1,26 +1,34 @@
-"""The difference of two listings and the bump it asks for, without a Hub."""
+"""The difference of two trees and the bump it asks for, without a Hub."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.hub import RemoteFile
-from builders.release.diff import FileChange, Listed, Listing, Split, difference, uncertain
-from builders.release.rows import RowChanges
-from builders.release.versions import Bump
+from builders.release.diff import _EXAMPLES, Difference, FileChange, compare_trees, row_changes
+from builders.release.tree import Split, SplitFiles, Tree
+from builders.release.version import Bump
+
+Listing = Mapping[Split, SplitFiles]
 
 CORPUS = Split("orte-corpus", "corpus")
 TRAIN, TEST, DEV = (Split("orte-qrels", split) for split in ("train", "test", "dev"))
 NEW = Split("berge-corpus", "corpus")
 
 
-def listed(path: str, content: str = "c", rows: int | None = 3) -> Listed:
-    return Listed((f"{path}.parquet",), rows, content)
+def listed(path: str, content: str = "c", rows: int | None = 3) -> SplitFiles:
+    return SplitFiles((f"{path}.parquet",), rows, content)
 
 
-BASE: dict[Split, Listed] = {split: listed(str(split)) for split in (CORPUS, TRAIN, TEST)}
+BASE: dict[Split, SplitFiles] = {split: listed(str(split)) for split in (CORPUS, TRAIN, TEST)}
+
+
+ROWS = pl.DataFrame({"_id": ["a", "b", "c"], "text": ["x", "y", "z"]})
 
 
 def files(listing: Listing, **beside: str) -> dict[str, RemoteFile]:
@@ -29,19 +37,16 @@ def files(listing: Listing, **beside: str) -> dict[str, RemoteFile]:
     return {path: RemoteFile(1, "", content or "?") for path, content in (tables | beside).items()}
 
 
-def rows(**counts: int) -> RowChanges:
-    return RowChanges.model_validate(
-        {"before": 3, "after": 3, "added": 0, "removed": 0, "changed": 0} | counts
-    )
+def tree(listing: Listing, found: Mapping[str, RemoteFile] | None = None, rows: pl.DataFrame = ROWS) -> Tree:
+    return Tree(listing, files(listing, card="x") if found is None else found, lambda split: rows, "manifest")
 
 
-def bump_of(after: Listing, found: Mapping[Split, RowChanges] | None = None) -> tuple[Bump, list[str]]:
-    compared = difference(BASE, after, found or {}, files(BASE, card="x"), files(after, card="x"))
-    return compared.bump, list(compared.reasons)
+def unread(before: Tree, after: Tree) -> Difference:
+    return compare_trees(before, after, differing=False, unknown=False)
 
 
 def test_nothing_differs() -> None:
-    found = difference(BASE, BASE, {}, files(BASE, card="x"), files(BASE, card="x"))
+    found = compare_trees(tree(BASE), tree(BASE), differing=True, unknown=True)
     assert (found.bump, found.reasons, found.tables, found.files) == ("none", (), (), ())
 
 
@@ -57,38 +62,48 @@ def test_nothing_differs() -> None:
     ({NEW: listed("neu")}, "major", "orte-corpus/corpus: the config is gone, 3 rows"),
 ])  # fmt: skip
 def test_each_change_has_its_weight(after: Listing, expected: Bump, named: str) -> None:
-    bump, reasons = bump_of(after)
-    assert bump == expected
-    assert named in reasons
+    found = unread(tree(BASE), tree(after))
+    assert found.bump == expected
+    assert named in found.reasons
 
 
-@pytest.mark.parametrize(("found", "expected"), [
-    (rows(added=1), "major"),
-    (rows(removed=1), "major"),
-    (rows(changed=2), "major"),
-    (RowChanges(before=3, after=3, added=0, removed=0, changed=0, columns=("column x: added",)), "major"),
-    (rows(), "patch"),
+@pytest.mark.parametrize(("rows", "named"), [
+    (pl.concat([ROWS, ROWS.with_columns(_id=pl.col("_id") + "2")]), "3 rows added"),
+    (ROWS[1:], "1 rows removed"),
+    (ROWS.with_columns(text=pl.lit("z")), "2 rows changed"),
+    (ROWS.with_columns(x=pl.lit(1)), "column x: added"),
+    (ROWS.reverse(), ""),
 ])  # fmt: skip
-def test_rows_that_were_read_decide_over_hashes(found: RowChanges, expected: Bump) -> None:
+def test_rows_that_were_read_decide_over_hashes(rows: pl.DataFrame, named: str) -> None:
     after = BASE | {TEST: listed("orte-qrels/test", "d")}
-    assert uncertain(BASE, after) == [TEST]
-    bump, reasons = bump_of(after, {TEST: found})
-    assert bump == expected
-    assert reasons == [
-        f"orte-qrels/test: {found.summary()}" if found.any else "orte-qrels/test.parquet: rewritten"
-    ]
+    found = compare_trees(tree(BASE), tree(after, rows=rows), differing=True, unknown=False)
+    assert found.bump == ("major" if named else "patch")
+    assert found.reasons == (f"orte-qrels/test: {named}" if named else "orte-qrels/test.parquet: rewritten",)
 
 
 def test_what_is_not_known_must_be_read() -> None:
     unknown: Listing = {split: listed(str(split), "") for split in BASE}
-    assert uncertain(unknown, BASE) == uncertain(unknown, unknown) == sorted(BASE)
-    assert uncertain(BASE, BASE | {NEW: listed("neu", "")}) == []
+    for before, after, reading, expected in (
+        (unknown, BASE, True, set(BASE)),
+        (unknown, unknown, True, set(BASE)),
+        (unknown, BASE, False, set()),
+        (BASE, BASE | {NEW: listed("neu", "")}, True, set()),
+    ):
+        read = set()
+
+        def rows(split: Split, read: set[Split] = read) -> pl.DataFrame:
+            read.add(split)
+            return ROWS
+
+        sides = [Tree(listing, {}, rows, "parquet") for listing in (before, after)]
+        compare_trees(*sides, differing=False, unknown=reading)
+        assert read == expected
 
 
 def test_equal_rows_in_other_bytes_and_files_beside_the_tables_are_a_patch() -> None:
     old = files(BASE, card="x", alt="x", gleich="x")
     new = files(BASE, card="y", neu="x", gleich="x") | {"orte-qrels/test.parquet": RemoteFile(2, "", "z")}
-    found = difference(BASE, BASE, {}, old, new)
+    found = unread(tree(BASE, old), tree(BASE, new))
     assert found.bump == "patch" and found.tables == ()
     assert found.files == (
         FileChange(path="alt", change="removed"),
@@ -106,7 +121,7 @@ def test_equal_rows_in_other_bytes_and_files_beside_the_tables_are_a_patch() -> 
 
 def test_a_file_is_told_once() -> None:
     after = {TEST: listed("orte-qrels/test", "d"), NEW: listed("neu")}
-    found = difference(BASE, after, {}, files(BASE), files(after))
+    found = unread(tree(BASE), tree(after))
     assert found.files == ()
     assert (found.configs_added, found.configs_removed) == (("berge-corpus",), ("orte-corpus",))
     changes = [(table.config, table.split, table.change) for table in found.tables]
@@ -116,3 +131,123 @@ def test_a_file_is_told_once() -> None:
         ("orte-qrels", "test", "changed"),
         ("orte-qrels", "train", "removed"),
     ]
+
+
+IDS = st.text("abcdefgh", min_size=1, max_size=2)
+TEXTS = st.sampled_from(["eins", "zwei", "drei"])
+TABLES = st.dictionaries(IDS, TEXTS, max_size=20)
+SCHEMA = {"_id": pl.String, "text": pl.String}
+PAIRS = {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Int32}
+
+
+def corpus(rows: dict[str, str], *, backwards: bool = False) -> pl.DataFrame:
+    items = list(rows.items())
+    return pl.DataFrame(items[::-1] if backwards else items, SCHEMA, orient="row")
+
+
+@given(TABLES, TABLES)
+def test_rows_are_matched_by_id(before: dict[str, str], after: dict[str, str]) -> None:
+    found = row_changes(corpus(before), corpus(after, backwards=True))
+    added, removed = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
+    changed = sorted(key for key in before.keys() & after.keys() if before[key] != after[key])
+    assert (found.before, found.after) == (len(before), len(after))
+    assert (found.added, found.removed, found.changed) == (len(added), len(removed), len(changed))
+    assert found.examples_added == tuple(added[:_EXAMPLES])
+    assert found.examples_removed == tuple(removed[:_EXAMPLES])
+    assert found.examples_changed == tuple(changed[:_EXAMPLES])
+    assert found.any is (before != after)
+    assert (found.summary() == "") is (before == after)
+
+
+@given(st.lists(st.tuples(IDS, TEXTS), max_size=15), st.lists(st.tuples(IDS, TEXTS), max_size=15))
+def test_repeated_keys_are_counted_and_order_never_matters(
+    before: list[tuple[str, str]], after: list[tuple[str, str]]
+) -> None:
+    def table(rows: list[tuple[str, str]]) -> pl.DataFrame:
+        return pl.DataFrame(rows, SCHEMA, orient="row")
+
+    found = row_changes(table(before), table(after))
+    assert found.after - found.before == found.added - found.removed
+    assert found == row_changes(table(before[::-1]), table(sorted(after)))
+    assert found.any is (sorted(before) != sorted(after))
+
+
+def test_pairs_are_matched_by_both_ids() -> None:
+    before = pl.DataFrame([("q1", "d1", 1), ("q1", "d2", 1), ("q2", "d1", 1)], PAIRS, orient="row")
+    after = pl.DataFrame([("q1", "d2", 2), ("q1", "d3", 1), ("q2", "d1", 1)], PAIRS, orient="row")
+    found = row_changes(before, after)
+    assert (found.added, found.removed, found.changed) == (1, 1, 1)
+    assert found.examples_added == ("q1 d3",)
+    assert found.examples_removed == ("q1 d1",)
+    assert found.examples_changed == ("q1 d2",)
+
+
+def test_columns_that_come_go_or_change_their_type() -> None:
+    before = pl.DataFrame({"_id": ["a"], "score": [1], "alt": ["x"], "label": ["1"]})
+    after = pl.DataFrame(
+        {"_id": ["a"], "score": [1], "neu": [1.0], "label": [1]}, schema_overrides={"score": pl.Int32}
+    )
+    found = row_changes(before, after)
+    assert found.columns == (
+        "column score: Int64 → Int32",
+        "column alt: removed",
+        "column label: String → Int64",
+        "column neu: added",
+    )
+    assert (found.changed, found.any) == (0, True), "equal numbers of another type are equal values"
+    assert row_changes(before, after.with_columns(score=pl.lit(2))).changed == 1
+
+
+def test_ids_of_another_type_are_the_same_ids() -> None:
+    found = row_changes(pl.DataFrame({"_id": [1, 2, None]}), pl.DataFrame({"_id": ["1", "3", None]}))
+    assert (found.added, found.removed) == (1, 1)
+
+
+def test_without_a_key_rows_are_matched_by_number() -> None:
+    before = pl.DataFrame({"sentences": [["a"], ["b", "c"]], "level": ["fine", "coarse"]})
+    after = pl.DataFrame({"sentences": [["a"], ["b", "d"], ["e"]], "level": ["fine", "coarse", "fine"]})
+    found = row_changes(before, after)
+    assert (found.added, found.removed, found.changed) == (1, 0, 1)
+    assert found.examples_added == ("row 3",)
+    assert found.examples_changed == ("row 2",)
+    assert not row_changes(before, before).any
+
+
+def test_tables_without_rows_columns_or_anything_in_common() -> None:
+    empty, rows = pl.DataFrame(), pl.DataFrame({"_id": ["a", "b"]})
+    assert row_changes(empty, rows).added == 2
+    assert row_changes(rows, empty).removed == 2
+    assert row_changes(rows.clear(), rows).added == 2
+    assert not row_changes(empty, empty).any
+    other = row_changes(pl.DataFrame({"id": ["a"]}), pl.DataFrame({"_id": ["a"]}))
+    assert other.columns == ("column id: removed", "column _id: added")
+
+
+def test_missing_values_and_numbers_that_are_none_equal_themselves() -> None:
+    frame = pl.DataFrame({"_id": ["a", "b", "c"], "x": [float("nan"), None, 1.0]})
+    assert not row_changes(frame, frame).any
+    other = frame.with_columns(x=pl.Series([None, None, 1.0], dtype=pl.Float64))
+    assert row_changes(frame, other).changed == 1
+
+
+def test_examples_are_short_few_and_obeyed_by_no_terminal() -> None:
+    before = pl.DataFrame({"_id": [f"{number:02}" + "o" * 500 for number in range(20)], "text": ["x"] * 20})
+    found = row_changes(before, before.with_columns(text=pl.lit("y")))
+    assert found.changed == 20 and len(found.examples_changed) == _EXAMPLES
+    assert all(len(example) < 100 for example in found.examples_changed)
+    hostile = pl.DataFrame({"_id": ["a\x1b]0;x\x07"], "te\nxt": ["x"]})
+    found = row_changes(hostile.clear(), hostile)
+    assert found.examples_added[0].isprintable()
+    assert row_changes(hostile, hostile.drop("te\nxt")).columns[0].isprintable()
+
+
+def test_column_names_cannot_stand_for_our_own() -> None:
+    frame = pl.DataFrame({
+        "_id": ["a"],
+        "there": ["x"],
+        "value 0": ["y"],
+        "key 0": ["z"],
+        "occurrence": ["o"],
+    })
+    assert not row_changes(frame, frame).any
+    assert row_changes(frame, frame.with_columns(pl.lit("anders").alias("value 0"))).changed == 1

@@ -15,7 +15,7 @@ import pytest
 from builders import files
 from builders.errors import Busy, Refused
 from builders.release import apply, make_plan, read_plan, rehearse
-from builders.release.model import plan_path
+from builders.release.plan import plan_path
 from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, edit, repo_of, writes

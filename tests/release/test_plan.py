@@ -17,9 +17,9 @@ from builders.files import exclusive
 from builders.hub import RemoteFile
 from builders.lock.beside import CitedScore, citations_path, cite
 from builders.lock.lock import Lock, LockedFinding, read_lock, work_folder
-from builders.release import PlannedFile, make_plan, next_version, read_plan
-from builders.release.local import check_bytes, published_paths
-from builders.release.model import plan_path, receipt_path, same_bytes
+from builders.release import make_plan, next_version, read_plan
+from builders.release.plan import check_bytes, plan_path, receipt_path
+from builders.release.tree import paths_in, same_bytes
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import (
     RELEASE,
@@ -45,7 +45,7 @@ def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub
     assert (plan.repo, plan.tag, plan.parent, plan.delete) == (REPO, "v1.0.0", None, ())
     assert (plan.gates, plan.stand_ins) == ((), ())
     paths = [file.path for file in plan.files]
-    assert paths == sorted(published_paths(folder))
+    assert paths == sorted(paths_in(folder))
     assert {"README.md", "croissant.jsonld", "manifest.json", "jobs/hard_negatives/dev.parquet"} <= set(paths)
     for file in plan.files:
         data = (folder / file.path).read_bytes()
@@ -106,8 +106,7 @@ def test_what_is_published_is_compared(out: Path, hub: FaultyHub) -> None:
     (RemoteFile(3, "a" * 40, "d" * 64), False),
 ])  # fmt: skip
 def test_bytes_are_compared_by_sha256_or_git_id(remote: RemoteFile, expected: bool) -> None:
-    file = PlannedFile(path="x", size=3, sha256="c" * 64, oid="a" * 40, lfs=True, change="added")
-    assert same_bytes(remote, file) is expected
+    assert same_bytes(remote, RemoteFile(3, "a" * 40, "c" * 64)) is expected
 
 
 def test_what_is_published_decides_the_version(out: Path, hub: FaultyHub) -> None:

@@ -11,8 +11,8 @@ from builders import files
 from builders.errors import Drift, Refused, RemoteError
 from builders.lock.lock import Lock
 from builders.rehearsal import Hub, Request
-from builders.release import Plan, make_plan, read_plan, read_receipt, rehearse
-from builders.release.model import plan_path, receipt_path
+from builders.release import make_plan, read_plan, read_receipt, rehearse
+from builders.release.plan import Plan, plan_path, receipt_path
 from builders.release.rehearse import check_wire
 from tests.release.kit import CONFIGS, RELEASE, REPO, TARGET, api_of, write_release
 

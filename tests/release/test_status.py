@@ -14,7 +14,7 @@ from builders import files
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal.store import AddFile
 from builders.release import apply
-from builders.release.model import plan_path, read_plan, receipt_path
+from builders.release.plan import plan_path, read_plan, receipt_path
 from builders.release.rollback import plan_rollback, rollback
 from builders.release.status import Status, _refused, status
 from tests.cli.kit import call

@@ -40,9 +40,9 @@ def of_tag(tag: str) -> Version | None:
     return Version(*map(int, match.groups())) if match else None
 
 
-def latest(tags: Iterable[str]) -> Version | None:
-    """Return the highest version among tags; tags that name none are passed over."""
-    return max(filter(None, map(of_tag, tags)), default=None)
+def of_tags(tags: Iterable[str]) -> list[Version]:
+    """Return the versions among tags, the highest first; tags that name none are passed over."""
+    return sorted(filter(None, map(of_tag, tags)), reverse=True)
 
 
 def least(published: Version | None, bump: Bump) -> Version:

@@ -1,0 +1,347 @@
+"""A release as a tree of files and splits: on this disk, or as a commit of a repository on the Hub."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import polars as pl
+import yaml
+
+from builders import checks, hub
+from builders.checks.finding import Severity
+from builders.errors import Refused, RemoteError, StorageError, UsageError
+from builders.hub import RemoteFile, hub_errors
+from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
+from builders.printable import printable
+from builders.tables import read_frame
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+_CARD = "README.md"
+_CROISSANT = "croissant.jsonld"
+_GITATTRIBUTES = ".gitattributes"
+_LONGEST_HEADER = 128 << 10
+_MOST_SPLITS = 1000
+
+
+class Split(NamedTuple):
+    """A split of a config, as `load_dataset` names it."""
+
+    config: str
+    split: str
+
+    def __str__(self) -> str:
+        """Return "jobs-qrels/test"."""
+        return f"{self.config}/{self.split}"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFiles:
+    """A split as it is known before its rows are read.
+
+    Attributes:
+        paths: Its files.
+        rows: Number of rows; None where nobody has counted.
+        content: Hash of the rows; "" where it is not known.
+    """
+
+    paths: tuple[str, ...]
+    rows: int | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All files of a release, and the splits that they hold.
+
+    Attributes:
+        splits: What is known of each split.
+        files: Size and ids of each file by path.
+        read: Reads the rows of a split.
+        by: What the splits are known by: content hashes of our manifest, or the card and parquet files.
+        release: Whose manifest it holds; "" where there is none of ours.
+        version: That its Croissant names; "" where there is none. A release that went back names another than
+            its tag does.
+        date: When it was published, by its Croissant.
+    """
+
+    splits: Mapping[Split, SplitFiles]
+    files: Mapping[str, RemoteFile]
+    read: Callable[[Split], pl.DataFrame]
+    by: Literal["manifest", "parquet", "nothing"]
+    release: str = ""
+    version: str = ""
+    date: datetime.date | None = None
+
+
+NOTHING = Tree({}, {}, lambda split: pl.DataFrame(), "nothing")
+"""The tree of a repository that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a repository holds now.
+
+    Attributes:
+        head: The commit of `main`; None where there is no repository, or the token may not see it.
+        private: Whether it is private.
+        tags: Commits by tag.
+        files: By path, without the Hub's own `.gitattributes`.
+        gated: Whether its files are handed out only to those who were let in.
+    """
+
+    head: str | None
+    private: bool
+    tags: Mapping[str, str]
+    files: Mapping[str, RemoteFile]
+    gated: bool = False
+
+    def commit(self, repo: str, revision: str) -> str:
+        """Return the commit of a tag, or of "main".
+
+        Raises:
+            UsageError: There is no such tag.
+        """
+        if revision in self.tags:
+            return self.tags[revision]
+        if revision == "main" and self.head is not None:
+            return self.head
+        known = ", ".join(sorted(self.tags)) or "none"
+        raise UsageError(f"{repo} has no tag {revision!r}", hint=f"Tags there: {known}.")
+
+
+ABSENT = Remote(None, private=False, tags={}, files={})
+
+
+def read_remote(api: HfApi, repo: str) -> Remote:
+    """Return what a dataset repository holds now; reads only.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    with hub_errors(f"reading {repo}"):
+        try:
+            info = api.repo_info(repo, repo_type="dataset")
+        except GatedRepoError:
+            raise
+        except RepositoryNotFoundError:
+            return ABSENT
+        assert info.sha is not None
+    files = read_files(api, repo, info.sha)
+    return Remote(info.sha, bool(info.private), read_tags(api, repo), files, gated=bool(info.gated))
+
+
+def read_tags(api: HfApi, repo: str) -> dict[str, str]:
+    """Return the commits of a repository by tag."""
+    with hub_errors(f"reading the tags of {repo}"):
+        tags = api.list_repo_refs(repo, repo_type="dataset").tags
+        return {tag.name: tag.target_commit for tag in tags}
+
+
+def read_files(api: HfApi, repo: str, commit: str) -> dict[str, RemoteFile]:
+    """Return the files of a commit by path, without the Hub's own `.gitattributes`."""
+    return {path: file for path, file in hub.tree(api, repo, commit).items() if path != _GITATTRIBUTES}
+
+
+def same_bytes(one: RemoteFile, other: RemoteFile) -> bool:
+    """Whether two files hold the same bytes, as their ids tell: git has none of an LFS object itself."""
+    equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
+    return one.size == other.size and equal_ids
+
+
+def differences(wanted: Mapping[str, RemoteFile], found: Mapping[str, RemoteFile]) -> list[str]:
+    """Return in which paths files differ from what is wanted, sorted."""
+    faults = {path: "missing" for path in wanted.keys() - found.keys()}
+    faults |= {path: "not planned" for path in found.keys() - wanted.keys()}
+    common = wanted.keys() & found.keys()
+    faults |= {path: "other bytes" for path in common if not same_bytes(wanted[path], found[path])}
+    return [f"{printable(path)}: {fault}" for path, fault in sorted(faults.items())]
+
+
+def file_of(data: bytes) -> RemoteFile:
+    """Return size and ids of bytes, as git and the Hub would give them."""
+    oid = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return RemoteFile(len(data), oid, hashlib.sha256(data).hexdigest())
+
+
+def read_file(path: Path) -> RemoteFile:
+    """Return size and ids of a file on this disk.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    try:
+        return file_of(path.read_bytes())
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def paths_in(folder: Path) -> set[str]:
+    """Return the paths of all files in a folder, with forward slashes."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def check_tree(out: Path, release: str) -> None:
+    """Hold a built release against its locks.
+
+    Raises:
+        UsageError: There is no such release.
+        StorageError: Nothing was built, or a file cannot be read.
+        Refused: A file is missing, unknown or other than locked, or a licence is not admitted.
+    """
+    found = checks.check_release(out, release, rendered=False)
+    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+    if errors:
+        lines = [f"{error.code}: {error.message}\n  " + "\n  ".join(error.examples) for error in errors]
+        raise Refused(f"{release} is not as it was built:\n" + "\n".join(lines), hint=errors[0].hint)
+
+
+def local_tree(folder: Path, rendered: Mapping[str, bytes] | None = None) -> Tree:
+    """Return the tree of a release in a folder; its manifest counts where it names the very bytes.
+
+    Args:
+        folder: Of the release, with its manifest.
+        rendered: Card, Croissant and licences by path; what lies there of an earlier plan does not count.
+
+    Raises:
+        StorageError: Manifest or a file cannot be read.
+    """
+    manifest = read_manifest(folder / MANIFEST)
+    files = {path: read_file(folder / path) for path in (MANIFEST, *(file.path for file in manifest.files))}
+    files |= {path: file_of(data) for path, data in (rendered or {}).items()}
+    splits = _manifest_splits(manifest, files)
+
+    def read(split: Split) -> pl.DataFrame:
+        return pl.concat(read_frame(folder / path) for path in splits[split].paths)
+
+    return Tree(splits, files, read, "manifest", manifest.release)
+
+
+def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) -> Tree:
+    """Return the tree of a published commit. Only what must be read is downloaded.
+
+    A manifest's entry counts where the repository holds the very bytes that it names; other files are read.
+
+    Args:
+        api: The Hub's client.
+        repo: "OWNER/NAME".
+        remote: What the repository holds.
+        commit: Full id.
+        folder: Where downloads go.
+
+    Raises:
+        RemoteError: The Hub refused, failed, or was not reachable.
+    """
+    files = remote.files if commit == remote.head else read_files(api, repo, commit)
+
+    def fetch(path: str) -> Path:
+        target = hub.download(api, repo, path, commit, folder)
+        if not same_bytes(read_file(target), files[path]):
+            message = f"{path} of {repo}@{commit} came otherwise than the Hub lists it"
+            raise RemoteError(message, hint="Try again.")
+        return target
+
+    manifest = _our_manifest(fetch(MANIFEST)) if MANIFEST in files else None
+    splits: Mapping[Split, SplitFiles] = {}
+    if manifest is not None:
+        splits = _manifest_splits(manifest, files)
+    elif _CARD in files:
+        splits = _card_splits(fetch(_CARD).read_bytes(), files)
+
+    def read(split: Split) -> pl.DataFrame:
+        paths = [fetch(path) for path in splits[split].paths]
+        try:
+            return pl.read_parquet(paths, glob=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            where = f"{printable(str(split))} of {repo}@{commit}"
+            message = f"{where} cannot be read as parquet ({type(error).__name__})"
+            raise RemoteError(message, hint="Compare with another --revision.") from error
+
+    if manifest is None:
+        return Tree(splits, files, read, "parquet")
+    version, date = _version_and_date(fetch(_CROISSANT)) if _CROISSANT in files else ("", None)
+    return Tree(splits, files, read, "manifest", manifest.release, version, date)
+
+
+def _manifest_splits(manifest: Manifest, files: Mapping[str, RemoteFile]) -> dict[Split, SplitFiles]:
+    found = {}
+    for file in manifest.files:
+        if file.path in files:
+            held = files[file.path].sha256 == file.sha256
+            known = SplitFiles((file.path,), file.rows, file.content) if held else SplitFiles((file.path,))
+            found[Split(file.config, file.split)] = known
+    return found
+
+
+def _our_manifest(path: Path) -> Manifest | None:
+    """Return a manifest that this code understands, None for another's file of that name or a newer one."""
+    try:
+        manifest = read_manifest(path)
+    except StorageError:
+        return None
+    return manifest if manifest.schema_version == MANIFEST_VERSION else None
+
+
+def _version_and_date(path: Path) -> tuple[str, datetime.date | None]:
+    """Return version and date of a Croissant document, as far as it has them."""
+    try:
+        document = json.loads(path.read_bytes())
+        return str(document["version"]), datetime.date.fromisoformat(document["datePublished"])
+    except (ValueError, KeyError, TypeError):
+        return "", None
+
+
+def _card_splits(readme: bytes, paths: Iterable[str]) -> dict[Split, SplitFiles]:
+    """Return the splits that a card offers and whose files are parquet and there.
+
+    Only what the card says counts: `datasets` guesses splits from file names where a card names none, and a
+    guess is no ground for a version.
+
+    Args:
+        readme: The README.md; one without readable `configs` offers nothing.
+        paths: The files of the repository.
+    """
+    parquet = sorted(path for path in paths if path.endswith(".parquet"))
+    found: dict[Split, SplitFiles] = {}
+    for split, patterns in list(_offered(readme))[:_MOST_SPLITS]:
+        files = tuple(path for pattern in patterns for path in fnmatch.filter(parquet, pattern))
+        if files and split not in found:
+            found[split] = SplitFiles(tuple(dict.fromkeys(files)))
+    return found
+
+
+def _offered(readme: bytes) -> Iterator[tuple[Split, list[str]]]:
+    """Yield the splits of a card with their patterns, every scalar as text: a config may be called `no`."""
+    lines = [line.rstrip() for line in readme.decode("utf-8-sig", errors="replace").splitlines()]
+    end = lines.index("---", 1) if lines[:1] == ["---"] and "---" in lines[1:] else 0
+    header = "\n".join(lines[1:end])
+    try:
+        card = yaml.load(header, Loader=yaml.BaseLoader) if len(header) <= _LONGEST_HEADER else None
+    except (yaml.YAMLError, RecursionError):
+        return
+    for config in _mappings(card.get("configs") if isinstance(card, dict) else None):
+        name, folder = config.get("config_name", "default"), config.get("data_dir")
+        prefix = f"{folder}/" if isinstance(folder, str) else ""
+        for entry in _mappings(config.get("data_files")):
+            split, value = entry.get("split"), entry.get("path")
+            if isinstance(name, str) and isinstance(split, str):
+                patterns = value if isinstance(value, list) else [value]
+                yield Split(name, split), [prefix + path for path in patterns if isinstance(path, str)]
+
+
+def _mappings(value: object) -> list[dict[Any, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
