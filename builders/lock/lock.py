@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from builders.errors import StorageError
 from builders.files import sha256, write_json
 
 SCHEMA_VERSION = 2
 MANIFEST_VERSION = 1
+MANIFEST = "manifest.json"
 
 
 class Frozen(BaseModel):
@@ -53,7 +54,6 @@ class Funnel(Frozen):
 
     Attributes:
         table: "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs".
-        read: Rows in.
         dropped: Rows dropped, by reason.
         merged: Rows that became one with another.
         undecided: Pairs that are published as neither positive nor negative.
@@ -75,10 +75,8 @@ class PublishedFile(Frozen):
         config: Name on the Hub, "jobs-qrels".
         split: Its split.
         path: Where it lies in the release.
-        rows: Number of rows.
         size: Bytes of the file.
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
-        sha256: Of the file's bytes.
         content: Hash of the rows, independent of the parquet writer.
         unscored: The same without the columns of floats: another machine gives the same rows, and scores that
             differ in their last bits. Empty where there are none.
@@ -155,34 +153,22 @@ def _known_version(version: int) -> int:
     return version
 
 
-class _Name(BaseModel):
-    """What is read of a recipe."""
+def _holding(**fields: Any) -> AfterValidator:  # noqa: ANN401  types and defaults, as pydantic takes them
+    """Return a validator of the fields of an open document that this package reads."""
+    model = create_model("Fields", **fields)
 
-    name: str
+    def check(document: dict[str, Any]) -> dict[str, Any]:
+        model.model_validate(document, strict=True)
+        return document
 
-
-class _Ledger(BaseModel):
-    """What is read of the ledger behind a config of ids."""
-
-    origins: dict[str, int] = Field(default_factory=dict)
-
-
-class _Parameters(BaseModel):
-    """What is read of the parameters of a build."""
-
-    limit: int | None = None
-    stand_in: bool = False
-    ledger: _Ledger = Field(default_factory=_Ledger)
+    return AfterValidator(check)
 
 
-def _recipe(document: dict[str, Any]) -> dict[str, Any]:
-    _Name.model_validate(document, strict=True)
-    return document
-
-
-def _parameters(document: dict[str, Any]) -> dict[str, Any]:
-    _Parameters.model_validate(document, strict=True)
-    return document
+_Ledger = create_model("_Ledger", origins=(dict[str, int], {}))
+_Recipe = Annotated[dict[str, Any], _holding(name=str)]
+_Parameters = Annotated[
+    dict[str, Any], _holding(limit=(int | None, None), stand_in=(bool, False), ledger=(_Ledger, _Ledger()))
+]
 
 
 class LockedMining(Frozen):
@@ -192,7 +178,7 @@ class LockedMining(Frozen):
         truncated: Different texts that were longer than the encoder takes, by role, "query" and "passage".
     """
 
-    recipe: Annotated[dict[str, Any], AfterValidator(_recipe)]
+    recipe: _Recipe
     encoder: EncoderIdentity
     report: dict[str, Any]
     truncated: dict[str, int] = Field(default_factory=dict)
@@ -244,10 +230,7 @@ class Lock(Frozen):
     """The lock of one config.
 
     Attributes:
-        schema_version: Of this document.
         config: The builder's name.
-        release: The release it belongs to.
-        sources: What was read.
         parameters: The seed, and what the build was asked for.
         tools: Versions of the libraries that decide bytes.
         funnels: The way of the rows.
@@ -267,7 +250,7 @@ class Lock(Frozen):
     release: str
     licence: str
     sources: tuple[LockedSource, ...]
-    parameters: Annotated[dict[str, Any], AfterValidator(_parameters)]
+    parameters: _Parameters
     tools: dict[str, str]
     funnels: tuple[Funnel, ...]
     splits: dict[str, int]
@@ -302,15 +285,10 @@ def read_lock(path: Path) -> Lock:
         raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error
 
 
-MANIFEST = "manifest.json"
-
-
 class Manifest(Frozen):
     """What a release contains.
 
     Attributes:
-        schema_version: Of this document.
-        release: "mteb-de".
         locks: sha256 of the lock behind each config.
         recipes: By which recipe the hard negatives of a config were mined, with its parameters.
         files: The parquet files with their hashes, sorted by path.
