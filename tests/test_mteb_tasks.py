@@ -17,7 +17,7 @@ import pytest
 from builders import mteb_tasks, registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
-from builders.demo.sample_clustering import lay_out
+from builders.demo.bundled import lay_out
 from builders.describe import render
 from builders.files import write_bytes, write_json
 from builders.lock.lock import locks_of

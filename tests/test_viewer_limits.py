@@ -16,7 +16,7 @@ import pytest
 from builders import registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.tables import SCHEMAS, Kind, Table, config_name, encode, kind_of, published_path, splits_of
 
 LARGEST_GROUP = 100 << 20

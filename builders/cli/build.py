@@ -97,7 +97,7 @@ def command(
     other configs are built all the same); 2 could not run.
     """
     from builders.build.order import Options, build
-    from builders.demo.sample_upstream import lay_out
+    from builders.demo.bundled import lay_out
     from builders.files import exclusive
     from builders.lock import committed
     from builders.release.against import hold_against
@@ -166,13 +166,15 @@ def command(
 
 def _in_sample(specs: list[ConfigSpec], sample: Path, *, named: bool) -> list[ConfigSpec]:
     """Return the configs that the sample serves; others are left out with a note, or refused by name."""
-    from builders.demo.sample_upstream import lacking
+    from builders.demo.bundled import lacking
 
     lacks = {spec.name: lacking(spec, sample) for spec in specs}
     for name, sources in filter(itemgetter(1), lacks.items()):
         message = f"{name}: the bundled sample holds nothing of {', '.join(sources)}"
         if named:
-            raise UsageError(message, hint="Build it from its upstreams; builders/demo lays out samples.")
+            raise UsageError(
+                message, hint="Build it from its upstreams; scripts/make_sample makes the sample."
+            )
         tell(f"{message}; left out")
     return [spec for spec in specs if not lacks[spec.name]]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from builders import registry
 from builders.build.order import Options, build
-from builders.demo.sample_reddit import CHECKED, DUMP
-from builders.demo.sample_upstream import lacking, lay_out
+from builders.demo.bundled import CHECKED, DUMP, lacking, lay_out
 from builders.describe.target import Target
 from builders.lock.lock import Lock
 from builders.progress import Progress

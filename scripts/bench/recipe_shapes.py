@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.files import write_json
 from builders.mining import Mined, mine
 from builders.mining.scores import score_pairs

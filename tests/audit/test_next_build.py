@@ -16,7 +16,7 @@ from builders.audit.take import take
 from builders.audit.tree import read_tree
 from builders.build.order import Options, build
 from builders.checks import check_tree
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.describe import Target, render
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.lock import Lock

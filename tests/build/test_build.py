@@ -13,7 +13,7 @@ import pytest
 from builders import checks, registry
 from builders.build.order import Options, build
 from builders.checks.finding import Severity
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.errors import FindingsError, MtebDeError, Refused, UsageError
 from builders.lock.committed import from_upstream, stand_ins
 from builders.lock.lock import read_manifest

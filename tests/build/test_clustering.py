@@ -20,7 +20,7 @@ import pytest
 from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs import blurbs, tenkgnad
-from builders.demo.sample_clustering import lay_out
+from builders.demo.bundled import lay_out
 from builders.errors import Drift, FindingsError, MtebDeError, Refused, SourceChanged, SourceMissing
 from builders.lock import committed
 from builders.lock.lock import Lock, read_lock

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 
 POSTINGS = "datasets/mischeiwiller/german-job-postings/data/train-00000-of-00001.parquet"
 

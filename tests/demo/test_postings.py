@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from builders.configs import jobs
-from builders.demo.postings import occupations
 from builders.personal import counts, scrub
 from builders.prepare.retrieval import Prepared, prepare
 from builders.text.places import without_trailing_place
 from builders.text.titles import merge_key, relevance_key
+from scripts.make_sample.postings import occupations
 from tests.demo.conftest import POSTINGS
 
 

@@ -15,7 +15,7 @@ from builders import registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG, LEDGER, LIST
-from builders.demo.sample_reddit import CHECKED, DUMP, MISSING, PER_SUBREDDIT, dump, ids, posts
+from builders.demo.bundled import CHECKED, DUMP
 from builders.demo.walk import walk
 from builders.lock.lock import Lock
 from builders.reddit.id_list import read
@@ -23,6 +23,7 @@ from builders.reddit.ledgers import dated_ledger
 from builders.reddit.run import Options as Hydration
 from builders.reddit.run import hydrate
 from builders.tables import Kind, published_path
+from scripts.make_sample.submissions import MISSING, PER_SUBREDDIT, dump, ids, posts
 from tests.cli.kit import call
 
 QUIET = Lines(quiet=True)

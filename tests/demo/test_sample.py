@@ -15,21 +15,17 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from builders.configs import germandpr, jobs
-from builders.demo.postings import occupations, postings
 from builders.personal import scrub
 from builders.sources import fetch
 from builders.spec import Files, Retrieval
 from builders.tables import to_bytes
+from scripts.make_sample.postings import occupations, postings
 from tests.demo.conftest import POSTINGS
 from tests.fixtures import hub
 
+ROOT = Path(__file__).parents[2]
 FICTION = ("02214710", "03023125", "017139200", "015228817386")
 """Beginnings of numbers that the Bundesnetzagentur keeps free for films and examples."""
-_LAY_OUT = """
-import pathlib, sys
-from builders.demo.sample_upstream import lay_out
-lay_out(pathlib.Path(sys.argv[1]))
-"""
 
 
 def fetched(spec: Retrieval, sample: Path, root: Path) -> Files:
@@ -86,9 +82,14 @@ def test_jobs_are_read_in_the_schema_of_the_upstream(sample: Path, tmp_path: Pat
     assert pq.read_schema(sample / POSTINGS).names == hub.POSTINGS.names
 
 
-def test_the_same_seed_gives_the_same_bytes_in_another_process(sample: Path, tmp_path: Path) -> None:
+def test_the_bundled_files_are_those_that_the_script_makes(sample: Path, tmp_path: Path) -> None:
     env = os.environ | {"PYTHONHASHSEED": "12345", "TZ": "Pacific/Auckland"}
-    subprocess.run([sys.executable, "-W", "error", "-c", _LAY_OUT, str(tmp_path)], env=env, check=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-m", "scripts.make_sample", str(tmp_path)],
+        env=env,
+        cwd=ROOT,
+        check=True,
+    )
 
     def digests(folder: Path) -> dict[str, str]:
         files = sorted(path for path in folder.rglob("*") if path.is_file())

@@ -15,7 +15,7 @@ from huggingface_hub import DatasetCard
 from builders import registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
-from builders.demo import sample_clustering, sample_reddit
+from builders.demo.bundled import lay_out
 from builders.describe import render
 from builders.lock.lock import Lock, locks_of
 from builders.rehearsal.refusals import card_errors
@@ -36,8 +36,7 @@ RELEASE = RELEASES["tecb-de"]
 def built(tmp_path_factory: pytest.TempPathFactory) -> kit.Built:
     """A release of texts and of ids on disk, described; read only."""
     out = tmp_path_factory.mktemp("ids")
-    sample_clustering.lay_out(out / "sample")
-    sample_reddit.lay_out(out / "sample")
+    lay_out(out / "sample")
     options = Options(out=out, offline=True, sources=(str(out / "sample"),), committed=out / "none")
     for name in ("subreddit", "tenkgnad"):
         build(registry.load(name), options, Lines(quiet=True))

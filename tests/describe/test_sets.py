@@ -20,7 +20,7 @@ from builders import registry
 from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs import blurbs
-from builders.demo.sample_clustering import lay_out
+from builders.demo.bundled import lay_out
 from builders.describe import Target, render
 from builders.describe.card import _front_matter as front_matter
 from builders.describe.dataset import datasets_of

@@ -15,7 +15,7 @@ import pytest
 
 from builders import registry
 from builders.build.order import Options, build
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.encoders.offline import OfflineE5
 from builders.lock.committed import stand_ins
 from builders.lock.lock import read_lock

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.rehearsal import Hub, serve
 from tests.end_to_end.bad_days import JOBS, Bench
 from tests.end_to_end.driver import driver

@@ -7,7 +7,7 @@ from pathlib import Path
 from builders import registry
 from builders.build.order import BuildResult, Options, build
 from builders.cli.output import Lines
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 
 
 def build_sample(folder: Path, *configs: str, committed: Path | None = None) -> dict[str, BuildResult]:

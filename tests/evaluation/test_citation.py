@@ -7,7 +7,7 @@ import pytest
 from builders import registry
 from builders.build.order import Options as BuildOptions
 from builders.build.order import build
-from builders.demo.sample_upstream import lay_out
+from builders.demo.bundled import lay_out
 from builders.errors import UsageError
 from builders.evaluation.candidates import candidate, require_citable
 from builders.evaluation.places import TextFolder

@@ -10,7 +10,6 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +55,7 @@ class Pieces(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def lay_out(folder: Path) -> None:
+def make(folder: Path) -> None:
     """Write the archive of books and the database of articles into a folder.
 
     Raises:
@@ -129,7 +128,7 @@ def articles(rng: random.Random) -> list[tuple[int, str, str | None, str]]:
 
 
 def _pieces(source: str) -> tuple[Pieces, ...]:
-    text = resources.files("builders.demo").joinpath("sample/texts.tsv").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "texts.tsv").read_text(encoding="utf-8")
     rows = [row for row in csv.DictReader(text.splitlines(), delimiter="\t") if row["source"] == source]
 
     def of(label: str, part: str) -> tuple[str, ...]:

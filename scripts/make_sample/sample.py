@@ -1,20 +1,17 @@
-"""The bundled sample, laid out as the upstreams are."""
+"""Make the sample: questions, postings, books, articles and submissions, laid out as the upstreams are."""
 
 from __future__ import annotations
 
 import json
 import random
-from importlib import resources
 from pathlib import Path
 
 import pyarrow as pa
 
 from builders import files
-from builders.demo import sample_clustering, sample_reddit
-from builders.demo.postings import postings
-from builders.sources.folder import dataset_folder
-from builders.spec import ConfigSpec, HubSource, LocalFile
 from builders.tables import to_bytes
+from scripts.make_sample import books_and_news, submissions
+from scripts.make_sample.postings import postings
 
 POSTINGS = 600
 _SEED = 1
@@ -44,7 +41,7 @@ configs:
 """
 
 
-def lay_out(folder: Path) -> None:
+def make(folder: Path) -> None:
     """Write the sample under `folder`: datasets as `datasets/OWNER/NAME`, plain files by name.
 
     Raises:
@@ -58,27 +55,12 @@ def lay_out(folder: Path) -> None:
     table = postings(POSTINGS, random.Random(_SEED))
     files.write_bytes(jobs / "data" / "train-00000-of-00001.parquet", to_bytes(table))
     files.write_bytes(jobs / "README.md", _JOBS_README.encode())
-    sample_clustering.lay_out(folder)
-    sample_reddit.lay_out(folder)
-
-
-def lacking(spec: ConfigSpec, folder: Path) -> tuple[str, ...]:
-    """Return the sources of a config that the sample under `folder` does not hold.
-
-    Files that a verb makes on this machine are none of an upstream's.
-    """
-    names = []
-    for source in spec.sources:
-        if isinstance(source, HubSource):
-            found, name = dataset_folder(folder, source.repo).is_dir(), source.repo
-        else:
-            found, name = isinstance(source, LocalFile) or (folder / source.name).is_file(), source.name
-        names += [] if found else [name]
-    return tuple(names)
+    books_and_news.make(folder)
+    submissions.make(folder)
 
 
 def _germandpr() -> dict[str, pa.Table]:
-    text = resources.files("builders.demo").joinpath("sample/questions.jsonl").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "questions.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
     corpus = [{"_id": f"doc_{i}_p_0", "title": "", "text": row["text"]} for i, row in enumerate(rows)]
     asked = [(i, question) for i, row in enumerate(rows) for question in row["questions"]]

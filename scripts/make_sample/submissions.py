@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import json
 import random
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from builders import files
 from builders.configs.subreddit import LEDGER, LIST
+from builders.demo.bundled import CHECKED, DUMP
 from builders.reddit.dated_ledger import statuses, write_statuses
 from builders.reddit.dump import archive_of
 from builders.reddit.reading import submission
 from builders.reddit.submission import Status, Submission
 
-DUMP = "RS_sample.zst"
-CHECKED = datetime.date(2026, 1, 1)
-"""The day of the sample's ledger, which enters its lock."""
 PER_SUBREDDIT = 7
 PLACES = ("", "_Nord", "_Sued")
 """Each topic has so many subreddits, so that sets of few and of many labels can be drawn."""
@@ -51,7 +47,7 @@ _CHANGES: tuple[tuple[int, Callable[[Post], Post]], ...] = (
 """What happens to submissions, with how often it does: the last two are gone."""
 
 
-def lay_out(folder: Path) -> None:
+def make(folder: Path) -> None:
     """Write the list of ids, the dump and the dated ledger into a folder.
 
     Raises:
@@ -107,7 +103,7 @@ def _answers(made: list[Post], listed: list[str], archive: str) -> list[Submissi
 
 
 def _pieces() -> dict[tuple[str, str], list[str]]:
-    text = resources.files("builders.demo").joinpath("sample/posts.tsv").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "posts.tsv").read_text(encoding="utf-8")
     pieces: dict[tuple[str, str], list[str]] = {}
     for row in csv.DictReader(text.splitlines(), delimiter="\t"):
         pieces.setdefault((row["label"], row["part"]), []).append(row["text"])

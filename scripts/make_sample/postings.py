@@ -10,7 +10,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Callable
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -106,7 +106,7 @@ _VAGUE = Occupation("Aushilfe", "", "", "", ())  # says nothing, and is mapped t
 
 def occupations() -> tuple[Occupation, ...]:
     """Return the occupations that postings are made of, the one that is posted most first."""
-    text = resources.files("builders.demo").joinpath("sample/occupations.tsv").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "occupations.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t")
     return tuple(
         Occupation(
