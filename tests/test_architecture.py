@@ -44,7 +44,6 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split(
 LONGEST = 600
 """Lines of a module: a guide, so that a module of two jobs is noticed."""
 OPEN = {
-    ("prepare", "audit"),
     ("text", "personal"),
 }
 """Imports upwards that are still to be turned round."""

@@ -1,7 +1,7 @@
-"""The page on which pairs are judged: one HTML file that loads nothing and sends nothing.
+"""Draw a sample and write it for auditors: as one HTML page that loads and sends nothing, and as CSV.
 
-Every text reaches it as data and is shown as text. Its content-security policy admits the page's own script
-and style by their hashes, and nothing else.
+Every text reaches the page as data and is shown as text. The content-security policy admits the page's own
+script and style by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,16 +9,39 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from builders.audit.model import NAME_LENGTH, NOTE_LENGTH, Item, Sample, Verdict
-from builders.audit.tree import Tree
+from builders import files
+from builders.audit.history import (
+    NAME_LENGTH,
+    NOTE_LENGTH,
+    Item,
+    Sample,
+    Verdict,
+    history_folder,
+    read_history,
+    sample_folder,
+    write_sample,
+)
+from builders.audit.sample import (
+    Control,
+    Pairs,
+    agreed,
+    random_sample,
+    read_controls,
+    read_pairs,
+    suspect_sample,
+)
+from builders.audit.sheet import to_csv
 from builders.errors import UsageError
 from builders.spec import Retrieval
 from builders.tables import PAIR
+
+if TYPE_CHECKING:
+    from builders.audit.suspects import Judge
 
 LARGEST_PAGE = 10_000_000
 _FOLD = 600  # characters of a passage that are shown at first
@@ -26,14 +49,99 @@ _LONGEST = 20_000  # characters of a passage that the page carries
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def render_page(sample: Sample, tree: Tree, spec: Retrieval) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sample that was written, remarks for the user, and where page and CSV lie."""
+
+    sample: Sample
+    remarks: tuple[str, ...]
+    page: Path
+    csv: Path
+
+
+def draw(
+    spec: Retrieval,
+    negatives: int,
+    positives: int,
+    *,
+    dist: Path,
+    notes: Path,
+    seed: int = 42,
+    suspects: bool = False,
+    second: Judge | None = None,
+    controls: Path | None = None,
+    page: Path | None = None,
+    home: Path | None = None,
+) -> Drawn:
+    """Draw a sample and write it.
+
+    Args:
+        spec: The config.
+        negatives: Number of hard negatives.
+        positives: Number of labelled positives.
+        dist: The folder that was built into; the record of the sample is kept in its ``work``.
+        notes: The folder of notes: earlier audits and controls.
+        seed: Seed of the draw and the order.
+        suspects: Whether to take the likeliest false negatives, instead of a random sample.
+        second: The judge that ranks them; None for the config's choice.
+        controls: File of pairs confirmed by hand; None for the one among the notes, if there is one.
+        page: Where to write the page; the CSV lies beside it. None for the folder of the record.
+        home: Folder of the vector cache; None for the default.
+
+    Raises:
+        StorageError: The config was not built, or something cannot be written.
+        UsageError: There is nothing to judge, a controls file is malformed, or the page would be too large.
+    """
+    pairs = read_pairs(dist, spec)
+    if suspects:
+        from builders.audit.suspects import opinion_for, rank_suspects
+
+        opinion = opinion_for(second, pairs, spec, root=home)
+        ranked = rank_suspects(pairs, opinion)
+        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, opinion.name)
+    elif second is not None:
+        raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
+    else:
+        known = _controls(spec.name, controls, notes)
+        mixed = max(negatives, positives) // 10
+        sample, remarks = random_sample(pairs, negatives, positives, seed, known, mixed=mixed)
+    if not sample.items:
+        raise UsageError(
+            f"{spec.name}: there is no pair to judge", hint="Ask for more with --n or --positives."
+        )
+    folder = sample_folder(dist, spec.name)
+    html = page or folder / f"{sample.head.sample}.html"
+    table = html.with_suffix(".csv")
+    if html == table:
+        raise UsageError(f"{html}: the page cannot be a .csv", hint="Give --out a name that ends in .html.")
+    rendered = render_page(sample, pairs, spec)
+    write_sample(folder, sample)
+    files.write_bytes(table, to_csv(sample, pairs))
+    files.write_bytes(html, rendered)
+    return Drawn(sample, tuple(remarks), html, table)
+
+
+def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
+    """Return the controls of a file, and pairs on which earlier auditors agreed; the file overrules."""
+    default = notes / "audits" / f"{config}.controls.jsonl"
+    chosen = path or (default if default.exists() else None)
+    by_pair = {
+        (control.query_id, control.corpus_id): control
+        for _, judgements in read_history(history_folder(notes, config))
+        for control in agreed(judgements)
+    }
+    by_pair |= {(one.query_id, one.corpus_id): one for one in (read_controls(chosen) if chosen else [])}
+    return list(by_pair.values())
+
+
+def render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
     """Return the page of a sample, in UTF-8.
 
     Passages beyond 20,000 characters are cut, and the page says by how much.
 
     Args:
         sample: What is to be judged.
-        tree: The build that it was drawn from.
+        pairs: The pairs of the build that it was drawn from.
         spec: Its title and notes are shown to the auditor.
 
     Raises:
@@ -66,7 +174,7 @@ def render_page(sample: Sample, tree: Tree, spec: Retrieval) -> bytes:
         script=Markup(script),
         style_hash=Markup(_csp_hash(style)),
         script_hash=Markup(_csp_hash(script)),
-        data=Markup(_embedded(page_data(sample, tree))),
+        data=Markup(_embedded(page_data(sample, pairs))),
     )
     data = page.encode(errors="replace")
     if len(data) > LARGEST_PAGE:
@@ -77,7 +185,7 @@ def render_page(sample: Sample, tree: Tree, spec: Retrieval) -> bytes:
     return data
 
 
-def page_data(sample: Sample, tree: Tree) -> dict[str, Any]:
+def page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
     """Return what the page's script reads: head, and items with their texts.
 
     An item tells no more of its kind than the build does: a control looks like any other pair.
@@ -92,32 +200,15 @@ def page_data(sample: Sample, tree: Tree) -> dict[str, Any]:
                 **{name: row[name] for name in PAIR},
                 **{name: row[name][:_LONGEST] for name in ("query", "title", "text")},
                 "cut": max(0, len(row["text"]) - _LONGEST),
-                "told": _told(item, labelled=row["labelled"]),
+                "told": _reveal(item, labelled=row["labelled"]),
             }
-            for item, row in zip(sample.items, texts(sample, tree).iter_rows(named=True), strict=True)
+            for item, row in zip(sample.items, pairs.texts(sample).iter_rows(named=True), strict=True)
         ],
     }
 
 
-def texts(sample: Sample, tree: Tree) -> pl.DataFrame:
-    """Return ``query-id``, ``corpus-id``, ``query``, ``title``, ``text`` and whether it is ``labelled``."""
-    pairs = pl.DataFrame(
-        [(item.query_id, item.corpus_id) for item in sample.items],
-        schema=dict.fromkeys(PAIR, pl.String),
-        orient="row",
-    )
-    labels = tree.positives.select(*PAIR, labelled=pl.lit(value=True))
-    return (
-        pairs
-        .join(tree.queries.select("query-id", "query"), on="query-id", maintain_order="left")
-        .join(tree.corpus, on="corpus-id", maintain_order="left")
-        .join(labels, on=PAIR, how="left", maintain_order="left")
-        .with_columns(pl.col("labelled").fill_null(value=False))
-    )
-
-
-def _told(item: Item, *, labelled: bool) -> str:
-    """Say what the build holds of the pair; the page shows it once the pair is judged."""
+def _reveal(item: Item, *, labelled: bool) -> str:
+    """Return what the build holds of the pair; the page shows it once the pair is judged."""
     if item.gap is not None:
         return f"A hard negative of rank {item.rank}, {item.gap:.4f} below the positive that guards."
     return "A labelled positive." if labelled else "Neither labelled nor mined."

@@ -9,9 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from builders.audit.model import DECIDED, Item, Judgement, Sample, Stratum, Verdict, standing
-from builders.audit.sampling import DEEPER, RANKS
-from builders.audit.verdicts import Votes, counting
+from builders.audit.history import (
+    DECIDED,
+    Item,
+    Judgement,
+    Sample,
+    Stratum,
+    Verdict,
+    Votes,
+    counting,
+    standing,
+)
+from builders.audit.sample import DEEPER, RANKS
 from builders.tables import SPLITS
 
 _SPLIT_ORDER = {split: place for place, split in enumerate(SPLITS)}
@@ -39,14 +48,6 @@ class Rate:
     value: float | None
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A rate of a part of the pairs: a band of gaps, a band of ranks, a split."""
-
-    name: str
-    rate: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,11 @@ class Scores:
     """
 
     false_negatives: Rate
-    by_gap: tuple[Group, ...]
-    by_rank: tuple[Group, ...]
-    by_split: tuple[Group, ...]
+    by_gap: dict[str, Rate]
+    by_rank: dict[str, Rate]
+    by_split: dict[str, Rate]
     precision: Rate
-    precision_by_split: tuple[Group, ...]
+    precision_by_split: dict[str, Rate]
     controls: Rate
     undecided: dict[Verdict, int]
     disputed: int
@@ -284,10 +285,10 @@ def _groups(
     whole: Sequence[Item],
     name_of: Callable[[Item], str],
     order: Callable[[str], float],
-) -> tuple[Group, ...]:
+) -> dict[str, Rate]:
     names = {name for item, _ in values if (name := name_of(item))}
     parts = {name: [item for item in whole if name_of(item) == name] for name in sorted(names, key=order)}
-    return tuple(Group(name, _rate_of(sample, values, part)) for name, part in parts.items())
+    return {name: _rate_of(sample, values, part) for name, part in parts.items()}
 
 
 def _lower_end(band: str) -> float:

@@ -1,18 +1,36 @@
-"""The report of audits as Markdown. Pure; every value is escaped."""
+"""Write the report of all audits with its plots, and what the cards cite."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
-from builders.audit.model import Judgement, PairKind, Sample, Verdict, standing
-from builders.audit.rates import Group, Rate, Scores, agreements, score
-from builders.audit.verdicts import counting
+from builders import files
+from builders.audit.history import (
+    Judgement,
+    PairKind,
+    Sample,
+    Verdict,
+    counting,
+    history_folder,
+    read_history,
+    standing,
+)
+from builders.audit.rates import Agreement, Rate, Scores, score
+from builders.audit.verdicts import decide, merged, of_real_builds
 from builders.describe.markdown import Markdown, code, escape, table
-from builders.prepare.decisions import Decision
+from builders.lock.beside import CitedAudit, CitedShare, citations_path, cite
+from builders.lock.committed import FOLDER
+from builders.plots import charts
+from builders.plots.svg import svg
+from builders.prepare.decisions import Decision, decisions_path, read_decisions
 from builders.printable import counted, interval, percent
+from builders.spec import Retrieval
 
-HEADER = """# Audit of hard negatives and positives
+REPORT = "hard-negative-audit.md"
+_HEADER = """# Audit of hard negatives and positives
 
 What people found who read pairs of a build: how many mined hard negatives are relevant after all (*false
 negatives*), and how many labelled positives are relevant. `mteb-de audit report` writes this page from the
@@ -23,11 +41,21 @@ positives and pairs that were confirmed by hand, and weighted back. Intervals ar
 number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count, and
 take nothing from the weight of their stratum; a pair on which auditors differ counts in part.
 """
+_WRONG: Mapping[PairKind, Verdict] = {
+    "negative": Verdict.ALSO_RELEVANT,
+    "positive": Verdict.NOT_RELEVANT,
+}
+"""The verdict that proves a pair of a kind to be wrong."""
+_SUSPECTS = (
+    "Pairs that a second opinion ranked as the likeliest false negatives, and positives that the miner "
+    "doubts. They were not drawn at random: their shares say how good the ranking is, and nothing of all "
+    "pairs."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
-    """A sample, the verdicts on it that hold, and what they say; `scores` is None for suspects."""
+class _Audit:
+    """A sample, the verdicts on it that hold, and their rates; `scores` is None for suspects."""
 
     sample: Sample
     judgements: tuple[Judgement, ...]
@@ -43,56 +71,121 @@ class Audited:
         """Who judged, sorted; names that differ in case are one."""
         return tuple(sorted({one.who: one.auditor for one in self.judgements}.values()))
 
+    @classmethod
+    def of(cls, sample: Sample, judgements: Sequence[Judgement]) -> _Audit:
+        """Compute the rates of a sample."""
+        holding = tuple(one for one, _ in standing(judgements))
+        return cls(sample, holding, score(sample, holding) if sample.head.mode == "random" else None)
 
-def audited(sample: Sample, judgements: Sequence[Judgement]) -> Audited:
-    """Work out what verdicts on a sample say."""
-    holding = tuple(one for one, _ in standing(judgements))
-    return Audited(sample, holding, score(sample, holding) if sample.head.mode == "random" else None)
 
+def write_report(
+    specs: Sequence[Retrieval], *, notes: Path, locks: Path | None = None
+) -> tuple[dict[str, CitedAudit], list[str]]:
+    """Write the report of the configs that were audited, and beside each config what its card cites.
 
-def section(
-    config: str,
-    audits: Sequence[Audited],
-    decisions: Sequence[Decision],
-    trial: Sequence[Decision],
-    plot: str,
-) -> str:
-    """Return what the audits of a config say.
+    An audit of a build from stand-ins is cited only where a folder is named.
 
     Args:
-        config: The builder's name.
-        audits: Those with verdicts, the oldest first. The last random one is told whole.
-        decisions: The config's, which builds apply.
-        trial: What audits of stand-ins decide, which builds do not apply.
-        plot: Address of the plot; empty for none.
+        specs: The configs; those without verdicts are passed over.
+        notes: The folder of notes.
+        locks: Folder of committed locks; None for the one beside the configs.
+
+    Returns:
+        What the card of each config would cite, by name, and remarks.
+
+    Raises:
+        StorageError: A file cannot be read or written.
+        UsageError: A line of the history or of the decisions is malformed.
     """
-    parts = [f"## {escape(config)}"]
-    random = [audit for audit in audits if audit.scores is not None]
-    if random:
-        parts += _random(random[-1], plot)
-    if earlier := random[:-1]:
-        parts += ["### Earlier samples", _earlier(earlier)]
-    if suspects := [audit for audit in audits if audit.scores is None]:
-        parts += ["### Suspects", _SUSPECTS, _suspects(suspects)]
-    parts += ["### What became of it", *_decisions(decisions, trial)]
-    return "\n\n".join(parts) + "\n"
+    sections, cited, remarks = [], {}, []
+    for spec in specs:
+        name, folder = spec.name, locks or FOLDER
+        history = read_history(history_folder(notes, name))
+        audits = [_Audit.of(sample, judgements) for sample, judgements in history if standing(judgements)]
+        if not audits:
+            continue
+        known = read_decisions(decisions_path(folder, name))
+        decisions = merged(known, decide(of_real_builds(history), spec.audit.auditors))
+        trial = decide([audit for audit in history if audit[0].head.stand_in], spec.audit.auditors)
+        random = [(audit, audit.scores) for audit in audits if audit.scores is not None]
+        parts = [f"## {escape(name)}"]
+        if random:
+            parts += _random(*random[-1], _plot(notes, name, random[-1][0]))
+        if random[:-1]:
+            parts += ["### Earlier samples", _earlier(random[:-1])]
+        if suspects := [audit for audit in audits if audit.scores is None]:
+            parts += ["### Suspects", _SUSPECTS, _suspects(suspects)]
+        parts += ["### What became of it", *_decisions(decisions, trial)]
+        sections.append("\n\n".join(parts) + "\n")
+        if not random:
+            remarks.append(f"{name}: only suspects were judged; they give no rate, and the card cites none")
+            continue
+        cited[name] = _citation(*random[-1])
+        if random[-1][0].sample.head.stand_in and locks is None:
+            remarks.append(f"{name}: a build from stand-ins was audited, so the card will not cite it")
+        else:
+            cite(citations_path(folder, name), audit=cited[name])
+    if sections:
+        files.write_bytes(notes / REPORT, "\n".join([_HEADER, *sections]).encode())
+    return cited, remarks
 
 
-_WRONG: Mapping[PairKind, Verdict] = {
-    "negative": Verdict.ALSO_RELEVANT,
-    "positive": Verdict.NOT_RELEVANT,
-}
-"""The verdict that proves a pair of a kind to be wrong."""
-_SUSPECTS = (
-    "Pairs that a second opinion ranked as the likeliest false negatives, and positives that the miner "
-    "doubts. They were not drawn at random: their shares say how good the ranking is, and nothing of all "
-    "pairs."
-)
+def sentence(audit: CitedAudit) -> str:
+    """Return an audit in one line."""
+    shares = {
+        "of the hard negatives are relevant": audit.false_negatives,
+        "of the labelled positives are relevant": audit.precision,
+    }
+    parts = [
+        f"{percent(share.value)} {what} (95 % interval {interval(share.value, share.low, share.high)}, "
+        f"{counted(share.pairs, 'pair')})"
+        for what, share in shares.items()
+        if share.value is not None
+    ]
+    who = counted(audit.auditors, "auditor")
+    return f"{'; '.join(parts) or 'nothing that counts'} ({who}, {audit.date})"
 
 
-def _random(audit: Audited, plot: str) -> list[str]:
-    scores, head = audit.scores, audit.sample.head
-    assert scores is not None
+def _citation(audit: _Audit, scores: Scores) -> CitedAudit:
+    head = audit.sample.head
+    kappas = [one.kappa for one in scores.agreement if one.kappa is not None]
+    return CitedAudit(
+        sample=head.sample,
+        build=head.build,
+        date=audit.date,
+        recipe=head.recipe,
+        auditors=len(audit.auditors),
+        false_negatives=_share(scores.false_negatives),
+        precision=_share(scores.precision),
+        controls=_share(scores.controls),
+        kappa=round(min(kappas), 4) if kappas else None,
+    )
+
+
+def _share(found: Rate) -> CitedShare:
+    value = None if found.value is None else round(found.value, 6)
+    return CitedShare(pairs=found.pairs, value=value, low=round(found.low, 6), high=round(found.high, 6))
+
+
+def _plot(notes: Path, config: str, audit: _Audit) -> str:
+    """Write the plot of a sample, and return its address as the report links it."""
+    votes = counting(audit.judgements)
+    gaps: dict[str, list[float]] = {verdict.words: [] for verdict in Verdict}
+    for item in audit.sample.of_kind("negative"):
+        if item.gap is not None:
+            for _, verdict in sorted(votes.get(item.item, {}).items()):
+                gaps[verdict.words].append(item.gap)
+    count = sum(map(len, gaps.values()))
+    if not count:
+        return ""
+    path = notes / "audits" / f"{config}.svg"
+    title = f"{config}: distance below the guard against verdict, {counted(count, 'verdict')}"
+    draw = partial(charts.strips, gaps, across="cosine below the guarding positive")
+    files.write_bytes(path, svg(draw, title=title))
+    return f"audits/{config}.svg"
+
+
+def _random(audit: _Audit, scores: Scores, plot: str) -> list[str]:
     parts = [
         _about(audit),
         table(
@@ -117,13 +210,13 @@ def _random(audit: Audited, plot: str) -> list[str]:
             "Labelled positives that are relevant, by split:",
             _groups("Split", scores.precision_by_split),
         ]
-    if plot and head.strata:
+    if plot and audit.sample.head.strata:
         parts.append(Markdown(f"![Distance below the guard against verdict]({plot})"))
-    parts += ["### Agreement", _agreement(audit)]
+    parts += ["### Agreement", _agreement(scores.agreement)]
     return parts
 
 
-def _about(audit: Audited) -> str:
+def _about(audit: _Audit) -> str:
     head = audit.sample.head
     judged = len({one.item for one in audit.judgements})
     recipe = f"recipe {code(head.recipe)}, " if head.recipe else ""
@@ -145,8 +238,8 @@ def _row(name: str, found: Rate) -> tuple[object, ...]:
     )
 
 
-def _groups(name: str, groups: Sequence[Group]) -> Markdown:
-    rows = [_row(group.name, group.rate) for group in groups]
+def _groups(name: str, groups: Mapping[str, Rate]) -> Markdown:
+    rows = [_row(group, rate) for group, rate in groups.items()]
     return table((name, "Share", "95 % interval", "Pairs", "Worth"), rows)
 
 
@@ -161,8 +254,7 @@ def _left_out(scores: Scores) -> str:
     return sentence
 
 
-def _agreement(audit: Audited) -> str:
-    found = agreements(audit.judgements)
+def _agreement(found: Sequence[Agreement]) -> str:
     if not found:
         return "One auditor judged, or no two judged the same pairs: there is no agreement to measure."
     rows = [
@@ -177,24 +269,23 @@ def _agreement(audit: Audited) -> str:
     return table(("Auditors", "Pairs both judged", "Same verdict", "Cohen's kappa"), rows)
 
 
-def _earlier(audits: Sequence[Audited]) -> Markdown:
+def _earlier(audits: Sequence[tuple[_Audit, Scores]]) -> Markdown:
     rows = [
         (
             audit.date,
             code(audit.sample.head.sample),
             code(audit.sample.head.build),
             code(audit.sample.head.recipe) or "–",
-            *_row("", audit.scores.false_negatives)[1:4],
-            percent(audit.scores.precision.value),
+            *_row("", scores.false_negatives)[1:4],
+            percent(scores.precision.value),
         )
-        for audit in audits
-        if audit.scores is not None
+        for audit, scores in audits
     ]
     header = ("Date", "Sample", "Build", "Recipe", "False negatives", "95 % interval", "Pairs", "Precision")
     return table(header, rows)
 
 
-def _suspects(audits: Sequence[Audited]) -> Markdown:
+def _suspects(audits: Sequence[_Audit]) -> Markdown:
     rows = []
     for audit in audits:
         votes = counting(audit.judgements)

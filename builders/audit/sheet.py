@@ -1,4 +1,4 @@
-"""The same items as CSV, for those who rather judge in a spreadsheet.
+"""Write the items of a sample as CSV, for auditors who prefer a spreadsheet, and read it back.
 
 A spreadsheet rewrites what looks like a number, a date or a formula. The ids of samples and items begin with
 a letter and a hyphen and stay; every id that comes from elsewhere gets an apostrophe in front.
@@ -14,9 +14,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.model import Item, Judgement, NoVerdict, Sample
-from builders.audit.page import texts
-from builders.audit.tree import Tree
+from builders.audit.history import Item, Judgement, NoVerdict, Sample
+from builders.audit.sample import Pairs
 from builders.errors import StorageError, UsageError
 from builders.lock.beside import first_fault
 
@@ -31,7 +30,7 @@ _REWRITTEN = (
 )
 
 
-def to_csv(sample: Sample, tree: Tree) -> bytes:
+def to_csv(sample: Sample, pairs: Pairs) -> bytes:
     """Return the items of a sample as CSV with empty columns ``verdict`` and ``note``.
 
     UTF-8 with a byte order mark, so that spreadsheets read umlauts. A cell that a spreadsheet would take for
@@ -40,7 +39,7 @@ def to_csv(sample: Sample, tree: Tree) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
-    rows = zip(sample.items, texts(sample, tree).iter_rows(named=True), strict=True)
+    rows = zip(sample.items, pairs.texts(sample).iter_rows(named=True), strict=True)
     for number, (item, row) in enumerate(rows, 1):
         ids = (sample.head.sample, item.item, item.query_id, item.corpus_id)
         cells = (row["query"], row["title"], row["text"], "", "")

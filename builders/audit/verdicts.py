@@ -1,4 +1,4 @@
-"""Taking verdicts in: validate, merge auditors, keep history."""
+"""Import verdicts into the history, and derive the decisions that the next build applies."""
 
 from __future__ import annotations
 
@@ -7,121 +7,181 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from builders.audit import store
-from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict, standing
+from builders import registry
+from builders.audit.history import (
+    Audit,
+    Item,
+    Judgement,
+    NoVerdict,
+    PairKind,
+    Sample,
+    Verdict,
+    find_sample,
+    history_folder,
+    read_history,
+    read_judgements,
+    sample_folder,
+    standing,
+    verdicts_path,
+    write_judgements,
+    write_sample,
+)
+from builders.audit.sample import Pairs, read_pairs
 from builders.audit.sheet import read_csv, sample_of
 from builders.errors import Refused, UsageError
+from builders.lock.committed import FOLDER
 from builders.personal import scrub
-from builders.spec import CONTACT
-
-Votes = Mapping[str, Mapping[str, Verdict]]
-"""The verdict that counts, by item and auditor (case-folded)."""
+from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
+from builders.spec import CONTACT, Retrieval
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import came to.
+    """The result of an import, for one sample.
 
     Attributes:
-        sample: What was judged.
-        read: Lines in the files.
-        new: Those that the history did not have.
-        withdrawn: Those of the new ones that take a verdict back.
-        auditors: All whose verdicts on the sample hold, sorted.
-        judged: Its items with a verdict that holds.
-        path: The history's file.
+        sample: The sample that was judged.
+        read: Number of lines in the files.
+        new: Number of lines that the history did not have.
+        withdrawn: Number of new lines that take a verdict back.
+        judged: Number of items with a verdict that holds.
+        auditors: All whose verdicts hold, sorted.
+        history: The file of the verdicts.
+        decisions: Number of decisions of the config now.
+        decisions_path: The file of the decisions; None where they were not written.
+        remarks: Lines for the user.
     """
 
     sample: Sample
     read: int
     new: int
     withdrawn: int
-    auditors: tuple[str, ...]
     judged: int
-    path: Path
+    auditors: tuple[str, ...]
+    history: Path
+    decisions: int
+    decisions_path: Path | None
+    remarks: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        return {
+            "config": self.sample.head.config,
+            "sample": self.sample.head.sample,
+            "read": self.read,
+            "new": self.new,
+            "withdrawn": self.withdrawn,
+            "judged": self.judged,
+            "auditors": list(self.auditors),
+            "history": str(self.history),
+            "decisions": self.decisions,
+            "decisions_path": None if self.decisions_path is None else str(self.decisions_path),
+            "remarks": list(self.remarks),
+        }
 
 
 def import_verdicts(
-    paths: Sequence[Path], *, out: Path, notes: Path, builds: Mapping[str, str], auditor: str = ""
+    paths: Sequence[Path],
+    *,
+    dist: Path,
+    notes: Path,
+    locks: Path | None = None,
+    auditor: str = "",
+    specs: Mapping[str, Retrieval] | None = None,
 ) -> list[Imported]:
-    """Add the verdicts of files to the history; all of them, or none where one is not sound.
+    """Add the verdicts of files to the history, all of them or none, and bring the decisions up to date.
+
+    Decisions of a build from stand-ins are written only where a folder is named: they must not get beside the
+    configs by accident.
 
     Args:
-        paths: Files that the page wrote, or the CSV with verdicts typed in.
-        out: The folder that was built into.
+        paths: Files of the page, or CSVs with verdicts typed in.
+        dist: The folder that was audited.
         notes: The folder of notes; the history lies under its ``audits``.
-        builds: The build of every config under `out`, by name.
-        auditor: Whose verdicts a CSV holds.
+        locks: Folder of committed locks and decisions; None for the one beside the configs.
+        auditor: Name of the auditor of a CSV.
+        specs: Configs by name; None for those of the registry that were built under `dist`.
 
     Raises:
         StorageError: A file cannot be read or written.
         UsageError: A line is malformed, or its item is not in the sample or has other ids; it names the line.
         Refused: Verdicts are of another build, or those of one auditor bear the times of another's.
     """
-    taken: defaultdict[str, list[_Line]] = defaultdict(list)
+    specs = _built(dist) if specs is None else specs
+    pairs = {name: read_pairs(dist, spec) for name, spec in specs.items()}
+    for name in specs:
+        read_decisions(
+            decisions_path(locks or FOLDER, name)
+        )  # a fault there is shown before anything is written
+    folders = {name: (sample_folder(dist, name), history_folder(notes, name)) for name in specs}
+    lines: defaultdict[str, list[_Line]] = defaultdict(list)
     samples: dict[str, Sample] = {}
     items: dict[str, Mapping[str, Item]] = {}
     for path in paths:
-        for where, judgement, dated in _read(path, out, notes, builds, auditor):
-            _require_build(where, judgement, builds)
-            if judgement.sample not in samples:
-                sample = store.find_sample(judgement.sample, _folders(judgement.config, out, notes))
-                samples[judgement.sample] = sample
-                items[judgement.sample] = {item.item: item for item in sample.items}
-            _require_item(where, judgement, items[judgement.sample])
-            taken[judgement.sample].append(_Line(where, judgement, dated))
-    merged = [_merged(samples[name], _cleaned(lines), notes) for name, lines in sorted(taken.items())]
-    return [_keep(one, notes) for one in merged]
+        for line in _read(path, folders, auditor):
+            one = line.judgement
+            _require_build(line, pairs)
+            if one.sample not in samples:
+                sample = samples[one.sample] = find_sample(one.sample, folders[one.config])
+                items[one.sample] = {item.item: item for item in sample.items}
+            _require_item(line, items[one.sample])
+            lines[one.sample].append(line)
+    merged = []
+    for name, read in sorted(lines.items()):
+        path = verdicts_path(notes, samples[name])
+        before = [one for _, one in read_judgements(path)] if path.exists() else []
+        merged.append((samples[name], len(read), path, before, _new(before, _scrubbed(read))))
+    for sample, _, path, before, new in merged:
+        write_sample(path.parent, sample)
+        write_judgements(path, [*before, *new])
+    imported = []
+    for sample, count, path, before, new in merged:
+        config = sample.head.config
+        holding = [one for one, _ in standing([*before, *new])]
+        decisions, written, remarks = _decide(specs[config], pairs[config], notes, locks)
+        imported.append(
+            Imported(
+                sample=sample,
+                read=count,
+                new=len(new),
+                withdrawn=sum(one.verdict is NoVerdict.WITHDRAWN for one in new),
+                judged=len({one.item for one in holding}),
+                auditors=tuple(sorted({one.who: one.auditor for one in holding}.values())),
+                history=path,
+                decisions=decisions,
+                decisions_path=written,
+                remarks=remarks,
+            )
+        )
+    return imported
 
 
-def counting(judgements: Iterable[Judgement]) -> Votes:
-    """Return each auditor's verdict on each item, of one sample; see `standing`."""
-    votes: dict[str, dict[str, Verdict]] = {}
-    for judgement, verdict in standing(judgements):
-        votes.setdefault(judgement.item, {})[judgement.who] = verdict
-    return votes
+def _built(dist: Path) -> dict[str, Retrieval]:
+    found = {path.parent.name for path in dist.glob("work/*/lock.json")}
+    specs = (registry.load(name) for name in registry.names() if name in found)
+    return {spec.name: spec for spec in specs if isinstance(spec, Retrieval)}
 
 
 class _Line(NamedTuple):
-    """A line of a file that is taken in: where it stands, and whether it says itself when it was written."""
+    """A line of an imported file: its place, and whether it tells itself when it was written."""
 
     where: str
     judgement: Judgement
     dated: bool
 
 
-class _Merged(NamedTuple):
-    """What the history of a sample holds, and what is added to it."""
-
-    sample: Sample
-    read: int
-    before: list[Judgement]
-    new: list[Judgement]
-
-
-def _cleaned(lines: Sequence[_Line]) -> list[_Line]:
-    """Replace contact data in notes: they are going to be committed."""
-    notes = scrub(pl.Series([one.judgement.note for one in lines], dtype=pl.String), CONTACT).texts.to_list()
-    return [
-        one._replace(judgement=one.judgement.model_copy(update={"note": " ".join(note.split())}))
-        for one, note in zip(lines, notes, strict=True)
-    ]
-
-
-def _read(path: Path, out: Path, notes: Path, builds: Mapping[str, str], auditor: str) -> list[_Line]:
+def _read(path: Path, folders: Mapping[str, tuple[Path, Path]], auditor: str) -> list[_Line]:
     dated = path.suffix.lower() != ".csv"
     if dated:
-        judged = store.read_judgements(path)
+        judged = read_judgements(path)
     else:
         if not auditor:
             raise UsageError(f"{path}: a CSV does not say who judged", hint="Pass --auditor NAME.")
-        wanted = sample_of(path)
-        folders = [folder for config in builds for folder in _folders(config, out, notes)]
-        sample = store.find_sample(wanted, folders)
+        sample = find_sample(sample_of(path), [folder for both in folders.values() for folder in both])
         at = datetime.fromtimestamp(path.stat().st_mtime_ns // 1_000_000 / 1000, UTC)
         judged = read_csv(path, sample, auditor, at)
     if not judged:
@@ -129,47 +189,51 @@ def _read(path: Path, out: Path, notes: Path, builds: Mapping[str, str], auditor
     return [_Line(f"{path}, line {number}", one, dated) for number, one in judged]
 
 
-def _folders(config: str, out: Path, notes: Path) -> tuple[Path, Path]:
-    return store.sample_folder(out, config), store.history_folder(notes, config)
-
-
-def _require_build(where: str, judgement: Judgement, builds: Mapping[str, str]) -> None:
-    if judgement.config not in builds:
+def _require_build(line: _Line, pairs: Mapping[str, Pairs]) -> None:
+    config, build = line.judgement.config, line.judgement.build
+    if config not in pairs:
         raise UsageError(
-            f"{where}: nothing was built of {judgement.config[:60]!r} there",
+            f"{line.where}: nothing was built of {config[:60]!r} there",
             hint="Pass the folder that was audited with --dist.",
         )
-    if judgement.build != builds[judgement.config]:
+    if build != pairs[config].build:
         raise Refused(
-            f"{where}: the verdict is of build {judgement.build}, and {judgement.config} is "
-            f"{builds[judgement.config]} now",
+            f"{line.where}: the verdict is of build {build}, and {config} is {pairs[config].build} now",
             hint="Rows have changed since. Import into the build that was audited, or draw a new sample.",
         )
 
 
-def _require_item(where: str, judgement: Judgement, items: Mapping[str, Item]) -> None:
-    item = items.get(judgement.item)
+def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
+    one = line.judgement
+    item = items.get(one.item)
     if item is None:
-        raise UsageError(
-            f"{where}: item {judgement.item} is not in the sample {judgement.sample}",
-            hint="The file was edited: download it again from the page.",
-        )
-    if (item.query_id, item.corpus_id) != (judgement.query_id, judgement.corpus_id):
-        raise UsageError(
-            f"{where}: item {judgement.item} is the pair {item.query_id}, {item.corpus_id}, and the line "
-            f"says {judgement.query_id[:60]}, {judgement.corpus_id[:60]}",
-            hint="The file was edited: download it again from the page.",
-        )
+        fault = f"item {one.item} is not in the sample {one.sample}"
+    elif (item.query_id, item.corpus_id) != (one.query_id, one.corpus_id):
+        ids = f"{one.query_id[:60]}, {one.corpus_id[:60]}"
+        fault = f"item {one.item} is the pair {item.query_id}, {item.corpus_id}, and the line says {ids}"
+    else:
+        return
+    hint = "The file was edited: download it again from the page."
+    raise UsageError(f"{line.where}: {fault}", hint=hint)
 
 
-def _merged(sample: Sample, lines: Sequence[_Line], notes: Path) -> _Merged:
-    """Find the lines that are new.
+def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
+    """Replace contact data in notes: they are going to be committed."""
+    notes = scrub(
+        pl.Series([line.judgement.note for line in lines], dtype=pl.String), CONTACT
+    ).texts.to_list()
+    return [
+        line._replace(judgement=line.judgement.model_copy(update={"note": " ".join(note.split())}))
+        for line, note in zip(lines, notes, strict=True)
+    ]
+
+
+def _new(before: Sequence[Judgement], lines: Sequence[_Line]) -> list[Judgement]:
+    """Return the lines that the history does not have.
 
     A CSV does not tell when its verdicts were given, and a copy of it bears another time: a row of it is new
-    only where its auditor has not said the same last.
+    only where the last verdict of its auditor on the item is another.
     """
-    path = _verdicts_path(sample, notes)
-    before = [one for _, one in store.read_judgements(path)] if path.exists() else []
     last = {_subject(one): one for one in sorted(before, key=lambda one: one.at)}
     new: dict[Judgement, str] = {}
     for where, one, dated in lines:
@@ -182,7 +246,7 @@ def _merged(sample: Sample, lines: Sequence[_Line], notes: Path) -> _Merged:
     for one in before:
         new.pop(one, None)
     _refuse_copied(before, new)
-    return _Merged(sample, len(lines), before, list(new))
+    return list(new)
 
 
 def _subject(one: Judgement) -> tuple[str, str, bool]:
@@ -195,17 +259,17 @@ def _refuse_copied(before: Sequence[Judgement], new: Mapping[Judgement, str]) ->
     Two people do not judge in one millisecond: it is one person's work under two names, and would pass for
     agreement.
     """
-    said: defaultdict[tuple[str, datetime], dict[str, str]] = defaultdict(dict)
+    names: defaultdict[tuple[str, datetime], dict[str, str]] = defaultdict(dict)
     for one in (*before, *new):
-        said[_moment(one)].setdefault(one.who, one.auditor)
-    copied = [one for one in new if next(iter(said[_moment(one)])) != one.who]
+        names[_moment(one)].setdefault(one.who, one.auditor)
+    copied = [one for one in new if next(iter(names[_moment(one)])) != one.who]
     if not copied:
         return
-    names = sorted({name for one in copied for name in said[_moment(one)].values()})
+    both = sorted({name for one in copied for name in names[_moment(one)].values()})
     items = sorted({one.item for one in copied})
     more = f" and {len(items) - 3} more" if len(items) > 3 else ""
     raise Refused(
-        f"{new[copied[0]]}: verdicts of {' and '.join(names)} on the same items bear the same times, to the "
+        f"{new[copied[0]]}: verdicts of {' and '.join(both)} on the same items bear the same times, to the "
         f"millisecond ({', '.join(items[:3])}{more})",
         hint="These are one person's verdicts under two names. Let everyone judge under their own name: "
         "Start as another auditor, on the page. CSVs that were copied together: save one of them again.",
@@ -216,22 +280,111 @@ def _moment(one: Judgement) -> tuple[str, datetime]:
     return one.item, one.at.replace(microsecond=one.at.microsecond // 1000 * 1000)
 
 
-def _verdicts_path(sample: Sample, notes: Path) -> Path:
-    return store.history_folder(notes, sample.head.config) / f"{sample.head.sample}{store.VERDICTS}"
+def _decide(
+    spec: Retrieval, pairs: Pairs, notes: Path, locks: Path | None
+) -> tuple[int, Path | None, tuple[str, ...]]:
+    """Write the decisions of a config; return their number, their file where it was written, and remarks."""
+    path = decisions_path(locks or FOLDER, spec.name)
+    audits = read_history(history_folder(notes, spec.name))
+    if locks is None and not pairs.stand_ins:
+        audits = of_real_builds(audits)
+    decisions = merged(read_decisions(path), decide(audits, spec.audit.auditors))
+    if pairs.stand_ins and locks is None:
+        remark = f"decisions not written: {pairs.stand_ins[0]}; pass --locks FOLDER to try them"
+        return len(decisions), None, (remark,)
+    if decisions or path.exists():
+        write_decisions(path, decisions)
+    return len(decisions), path if path.exists() else None, ()
 
 
-def _keep(merged: _Merged, notes: Path) -> Imported:
-    sample, path = merged.sample, _verdicts_path(merged.sample, notes)
-    everything = [*merged.before, *merged.new]
-    store.write_sample(path.parent, sample)
-    store.write_judgements(path, everything)
-    holding = [one for one, _ in standing(everything)]
-    return Imported(
-        sample=sample,
-        read=merged.read,
-        new=len(merged.new),
-        withdrawn=sum(one.verdict is NoVerdict.WITHDRAWN for one in merged.new),
-        auditors=tuple(sorted({one.who: one.auditor for one in holding}.values())),
-        judged=len({one.item for one in holding}),
-        path=path,
+def of_real_builds(audits: Iterable[Audit]) -> list[Audit]:
+    """Return the audits whose decisions may get beside the configs: those of builds from no stand-in."""
+    return [audit for audit in audits if not audit[0].head.stand_in]
+
+
+class _Vote(NamedTuple):
+    """A verdict on a pair, when it was given, and in which sample."""
+
+    at: datetime
+    verdict: Verdict
+    sample: str
+
+
+_Votes = dict[str, _Vote]
+"""The last verdict on a pair, by auditor."""
+
+
+def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
+    """Return what the audits of a config decide.
+
+    A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
+    it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
+    when as many as needed found it not relevant and none found it relevant. Auditors who were unsure do not
+    count. Controls decide nothing.
+
+    A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
+    doubted: who finds it not relevant there counts against what was found before, and who confirms it adds
+    nothing, so that a confirmation never takes a decision away.
+
+    Args:
+        audits: Samples and verdicts, random ones and suspects.
+        needed: How many auditors must agree.
+    """
+    kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
+    holding = [entry for _, judgements in audits for entry in standing(judgements)]
+    said: defaultdict[tuple[str, str], defaultdict[PairKind, _Votes]]
+    said = defaultdict(lambda: defaultdict(dict))
+    for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
+        kind = kinds.get((one.sample, one.item), "control")
+        if kind != "control":
+            said[one.query_id, one.corpus_id][kind][one.who] = _Vote(one.at, verdict, one.sample)
+    found = (
+        _decision(pair, votes["negative"], votes["positive"], needed) for pair, votes in sorted(said.items())
     )
+    return [decision for decision in found if decision is not None]
+
+
+def _decision(
+    pair: tuple[str, str], as_negative: _Votes, as_positive: _Votes, needed: int
+) -> Decision | None:
+    doubts = {
+        who: vote
+        for who, vote in as_positive.items()
+        if vote.verdict is Verdict.NOT_RELEVANT and (who not in as_negative or as_negative[who].at < vote.at)
+    }
+    confirmed, wrong = _counted(as_positive)
+    if wrong >= needed and not confirmed:
+        return _of(pair, "excluded", "false_positive", as_positive)
+    votes = as_negative | doubts
+    relevant, wrong = _counted(votes)
+    if relevant >= needed and not wrong:
+        return _of(pair, "relevant", "false_negative", votes)
+    if relevant >= wrong > 0:
+        return _of(pair, "excluded", "disputed", votes)
+    return None
+
+
+def _counted(votes: _Votes) -> tuple[int, int]:
+    """How many auditors found a pair relevant, and how many not."""
+    verdicts = [vote.verdict for vote in votes.values()]
+    return verdicts.count(Verdict.ALSO_RELEVANT), verdicts.count(Verdict.NOT_RELEVANT)
+
+
+def _of(
+    pair: tuple[str, str], decision: Literal["relevant", "excluded"], reason: Reason, votes: _Votes
+) -> Decision:
+    return Decision.model_validate({
+        "query-id": pair[0],
+        "corpus-id": pair[1],
+        "decision": decision,
+        "reason": reason,
+        "auditors": sum(_counted(votes)),
+        "sample": max(votes.values()).sample,
+    })
+
+
+def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:
+    """Return decisions by hand and, of all other pairs, what the audits decide now."""
+    by_pair = {decision.pair: decision for decision in found}
+    by_pair |= {decision.pair: decision for decision in kept if decision.reason == "by_hand"}
+    return [by_pair[pair] for pair in sorted(by_pair)]

@@ -103,18 +103,21 @@ def sample(
 
     Exit codes: 0 written; 2 could not run.
     """
-    from builders.audit.draw import Wanted, draw
+    from builders.audit.page import draw
     from builders.printable import counted
 
-    wanted = Wanted(
-        negatives=negatives,
-        positives=negatives // 4 if positives is None else positives,
+    drawn = draw(
+        _retrieval(config),
+        negatives,
+        negatives // 4 if positives is None else positives,
+        dist=dist,
+        notes=notes,
         seed=seed,
         suspects=suspects,
         second=second,
         controls=controls,
+        page=out,
     )
-    drawn = draw(_retrieval(config), wanted, dist=dist, notes=notes, page=out)
     counts = {kind: len(drawn.sample.of_kind(kind)) for kind in ("negative", "positive", "control")}
     if as_json:
         emit({
@@ -158,25 +161,24 @@ def import_(
 
     Exit codes: 0 taken in; 1 verdicts of another build, or one person's under two names; 2 could not run.
     """
-    from builders.audit.take import take
+    from builders.audit.verdicts import import_verdicts
     from builders.printable import counted
 
-    taken = take(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
+    imported = import_verdicts(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
     if as_json:
-        emit({"imported": [one.document() for one in taken]})
+        emit({"imported": [one.document() for one in imported]})
         return
-    for one in taken:
+    for one in imported:
         for remark in one.remarks:
             tell(f"note: {remark}")
-        imported = one.imported
-        head, items = imported.sample.head, imported.sample.items
-        withdrawn = f" ({imported.withdrawn} withdrawn)" if imported.withdrawn else ""
-        who = f" by {', '.join(imported.auditors)}" if imported.auditors else ""
+        head, items = one.sample.head, one.sample.items
+        withdrawn = f" ({one.withdrawn} withdrawn)" if one.withdrawn else ""
+        who = f" by {', '.join(one.auditors)}" if one.auditors else ""
         say(
-            f"{head.config}, sample {head.sample}: {counted(imported.read, 'verdict')}, "
-            f"{imported.new} new{withdrawn}; {imported.judged} of {counted(len(items), 'item')} judged{who}"
+            f"{head.config}, sample {head.sample}: {counted(one.read, 'verdict')}, "
+            f"{one.new} new{withdrawn}; {one.judged} of {counted(len(items), 'item')} judged{who}"
         )
-        say(f"history: {imported.path}")
+        say(f"history: {one.history}")
         if one.decisions_path is not None:
             say(f"decisions: {one.decisions} in {one.decisions_path}")
 
@@ -195,20 +197,20 @@ def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: b
 
     Exit codes: 0 written; 2 nothing was judged, or could not run.
     """
-    from builders.audit.summary import sentence, write_report
+    from builders.audit.report import REPORT, sentence, write_report
 
     names = configs or [name for name in registry.names() if isinstance(registry.load(name), Retrieval)]
-    written = write_report([_retrieval(name) for name in names], notes=notes, locks=locks)
-    if not written.configs:
+    cited, remarks = write_report([_retrieval(name) for name in names], notes=notes, locks=locks)
+    if not cited:
         raise UsageError(
             f"{notes / 'audits'}: no verdict of {', '.join(names)} there",
             hint="Draw a sample, judge it, and import the verdicts first.",
         )
     if as_json:
-        emit({"audits": {name: audit.model_dump(mode="json") for name, audit in written.configs.items()}})
+        emit({"audits": {name: audit.model_dump(mode="json") for name, audit in cited.items()}})
         return
-    for remark in written.remarks:
+    for remark in remarks:
         tell(f"note: {remark}")
-    for name, audit in written.configs.items():
+    for name, audit in cited.items():
         say(f"{name}: {sentence(audit)}")
-    say(f"report: {written.path}")
+    say(f"report: {notes / REPORT}")

@@ -6,6 +6,7 @@ citation names the rows it was measured on, and is left out of the card of other
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -148,6 +149,11 @@ def read_lines(path: Path, model: type[_Line], *, hint: str) -> Iterator[tuple[i
         except ValidationError as error:
             raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
         yield number, value
+
+
+def json_line(value: Frozen) -> str:
+    """Return a value as one line of JSON with sorted keys; equal values are equal lines."""
+    return json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def first_fault(error: ValidationError) -> str:

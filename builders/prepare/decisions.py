@@ -8,20 +8,17 @@ of its group, and a relevant pair extends to other passages as an observed one d
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import polars as pl
 from pydantic import Field
 
 from builders import files
-from builders.audit.model import Judgement, PairKind, Sample, Verdict, line, standing
 from builders.errors import UsageError
-from builders.lock.beside import read_lines
+from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen
 from builders.spec import Relations
 
@@ -86,100 +83,7 @@ def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
         StorageError: The file cannot be written.
     """
     ordered = sorted(decisions, key=lambda decision: decision.pair)
-    files.write_bytes(path, "".join(map(line, ordered)).encode())
-
-
-def of_real_builds(audits: Iterable[tuple[Sample, list[Judgement]]]) -> list[tuple[Sample, list[Judgement]]]:
-    """Return the audits whose decisions may get beside the configs: those of builds from no stand-in."""
-    return [audit for audit in audits if not audit[0].head.stand_in]
-
-
-class _Said(NamedTuple):
-    """A verdict on a pair, when it was given, and in which sample."""
-
-    at: datetime
-    verdict: Verdict
-    sample: str
-
-
-_Votes = dict[str, _Said]
-"""The last verdict on a pair, by auditor."""
-
-
-def decide(audits: Sequence[tuple[Sample, list[Judgement]]], needed: int) -> list[Decision]:
-    """Return what the audits of a config decide.
-
-    A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
-    it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
-    when as many as needed found it not relevant and none found it relevant. Auditors who were unsure do not
-    count. Controls decide nothing.
-
-    A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
-    doubted: who finds it not relevant there counts against what was found before, and who confirms it adds
-    nothing, so that a confirmation never takes a decision away.
-
-    Args:
-        audits: Samples and verdicts, random ones and suspects.
-        needed: How many auditors must agree.
-    """
-    kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
-    holding = [entry for _, judgements in audits for entry in standing(judgements)]
-    said: defaultdict[tuple[str, str], defaultdict[PairKind, _Votes]]
-    said = defaultdict(lambda: defaultdict(dict))
-    for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
-        kind = kinds.get((one.sample, one.item), "control")
-        if kind != "control":
-            said[one.query_id, one.corpus_id][kind][one.who] = _Said(one.at, verdict, one.sample)
-    found = (
-        _decision(pair, votes["negative"], votes["positive"], needed) for pair, votes in sorted(said.items())
-    )
-    return [decision for decision in found if decision is not None]
-
-
-def _decision(
-    pair: tuple[str, str], as_negative: _Votes, as_positive: _Votes, needed: int
-) -> Decision | None:
-    doubts = {
-        who: vote
-        for who, vote in as_positive.items()
-        if vote.verdict is Verdict.NOT_RELEVANT and (who not in as_negative or as_negative[who].at < vote.at)
-    }
-    confirmed, wrong = _counted(as_positive)
-    if wrong >= needed and not confirmed:
-        return _of(pair, "excluded", "false_positive", as_positive)
-    votes = as_negative | doubts
-    relevant, wrong = _counted(votes)
-    if relevant >= needed and not wrong:
-        return _of(pair, "relevant", "false_negative", votes)
-    if relevant >= wrong > 0:
-        return _of(pair, "excluded", "disputed", votes)
-    return None
-
-
-def _counted(votes: _Votes) -> tuple[int, int]:
-    """How many auditors found a pair relevant, and how many not."""
-    verdicts = [vote.verdict for vote in votes.values()]
-    return verdicts.count(Verdict.ALSO_RELEVANT), verdicts.count(Verdict.NOT_RELEVANT)
-
-
-def _of(
-    pair: tuple[str, str], decision: Literal["relevant", "excluded"], reason: Reason, votes: _Votes
-) -> Decision:
-    return Decision.model_validate({
-        "query-id": pair[0],
-        "corpus-id": pair[1],
-        "decision": decision,
-        "reason": reason,
-        "auditors": sum(_counted(votes)),
-        "sample": max(votes.values()).sample,
-    })
-
-
-def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:
-    """Return decisions by hand and, of all other pairs, what the audits decide now."""
-    by_pair = {decision.pair: decision for decision in found}
-    by_pair |= {decision.pair: decision for decision in kept if decision.reason == "by_hand"}
-    return [by_pair[pair] for pair in sorted(by_pair)]
+    files.write_bytes(path, "".join(map(json_line, ordered)).encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from builders import files, registry
-from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict, line
+from builders.audit.history import Item, Judgement, NoVerdict, Sample, Verdict
+from builders.lock.beside import json_line
 from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
 from builders.spec import Recipe, Retrieval
 from builders.tables import SCHEMAS, SPLITS, Kind, Table, encode
@@ -136,7 +137,7 @@ def judgement(
 
 def verdict_file(path: Path, judgements: Iterable[Judgement]) -> Path:
     """Write verdicts as the page does."""
-    path.write_text("".join(map(line, judgements)), encoding="utf-8")
+    path.write_text("".join(map(json_line, judgements)), encoding="utf-8")
     return path
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from builders.audit.draw import Wanted, Written, draw
-from builders.audit.model import Verdict
-from builders.audit.summary import write_report
-from builders.audit.take import take
+from builders.audit.history import Verdict
+from builders.audit.page import Drawn, draw
+from builders.audit.report import REPORT, write_report
+from builders.audit.verdicts import import_verdicts
 from tests.audit.browser import Watched, launched
 from tests.audit.kit import HOSTILE, build, jobs
 
@@ -37,12 +37,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def written(place: Path) -> Written:
-    return draw(jobs(), Wanted(300, 60), dist=place / "dist", notes=place / "notes")
+def written(place: Path) -> Drawn:
+    return draw(jobs(), 300, 60, dist=place / "dist", notes=place / "notes")
 
 
 @pytest.fixture
-def watched(browser: Browser, written: Written) -> Iterator[Watched]:
+def watched(browser: Browser, written: Drawn) -> Iterator[Watched]:
     watched = Watched(browser)
     watched.open(written.page)
     watched.begin("  Anna   Groß ")
@@ -71,7 +71,7 @@ def events(file: Path) -> list[tuple[str, str, str]]:
     return [(line["item"], line["verdict"], line["note"]) for line in lines]
 
 
-def place_of(written: Written, text: str) -> int:
+def place_of(written: Drawn, text: str) -> int:
     """Which item's passage it is."""
     data = written.page.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0]
     items = json.loads(data)["items"]
@@ -79,7 +79,7 @@ def place_of(written: Written, text: str) -> int:
 
 
 def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
-    place: Path, written: Written, watched: Watched, tmp_path: Path
+    place: Path, written: Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     for number in range(10):
@@ -101,13 +101,13 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     assert lines[9]["note"] == "fraglich: 1 2 j k"
     assert {line["auditor"] for line in lines} == {"Anna Groß"}
     notes, locks = tmp_path / "notes", tmp_path / "locks"
-    (taken,) = take([file], dist=place / "dist", notes=notes, locks=locks)
-    assert (taken.imported.read, taken.imported.judged) == (20, 20)
-    reported = write_report([jobs()], notes=notes, locks=locks)
-    assert "Anna Groß" in reported.path.read_text(encoding="utf-8")
+    (taken,) = import_verdicts([file], dist=place / "dist", notes=notes, locks=locks)
+    assert (taken.read, taken.judged) == (20, 20)
+    write_report([jobs()], notes=notes, locks=locks)
+    assert "Anna Groß" in (notes / REPORT).read_text(encoding="utf-8")
 
 
-def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Written) -> None:
+def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Drawn) -> None:
     watched = Watched(browser)
     page = watched.open(written.page)
     watched.press("Enter")
@@ -131,7 +131,7 @@ def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Writ
 
 
 def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
-    place: Path, written: Written, watched: Watched, tmp_path: Path
+    place: Path, written: Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     watched.press("1", "2", "3")
@@ -160,13 +160,15 @@ def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
     page.click("#switch")
     watched.begin("anna groß")
     assert watched.text("#judged").startswith("3 of")
-    (taken,) = take([first, second], dist=place / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks")
-    assert taken.imported.auditors == ("Anna Groß", "Ben")
-    assert taken.imported.read == 4
+    (taken,) = import_verdicts(
+        [first, second], dist=place / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks"
+    )
+    assert taken.auditors == ("Anna Groß", "Ben")
+    assert taken.read == 4
 
 
 def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
-    written: Written, watched: Watched, tmp_path: Path
+    written: Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     watched.press("1")
@@ -194,14 +196,16 @@ def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
 
 
 def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
-    place: Path, written: Written, watched: Watched, tmp_path: Path
+    place: Path, written: Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     notes, locks = tmp_path / "notes", tmp_path / "locks"
 
     def imported() -> tuple[int, int, int]:
-        (taken,) = take([download(watched, tmp_path)], dist=place / "dist", notes=notes, locks=locks)
-        return taken.imported.new, taken.imported.withdrawn, taken.imported.judged
+        (taken,) = import_verdicts(
+            [download(watched, tmp_path)], dist=place / "dist", notes=notes, locks=locks
+        )
+        return taken.new, taken.withdrawn, taken.judged
 
     watched.press("1", "2", "3")
     assert imported() == (3, 0, 3)
@@ -242,7 +246,7 @@ def test_scores_are_hidden_until_the_pair_is_judged(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_passages_are_shown_as_text(written: Written, watched: Watched, text: str) -> None:
+def test_hostile_passages_are_shown_as_text(written: Drawn, watched: Watched, text: str) -> None:
     page = watched.page
     number = place_of(written, text)
     watched.press("l")
@@ -293,7 +297,7 @@ def test_list_help_and_highlight_by_keyboard(watched: Watched) -> None:
     assert page.evaluate("document.activeElement.id") == "query"
 
 
-def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Written) -> None:
+def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Drawn) -> None:
     watched = Watched(browser)
     watched.page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
     watched.open(written.page)
@@ -319,7 +323,7 @@ def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Written
         '{"place": -3, "verdicts": {"ITEM": {"verdict": "vielleicht", "note": "", "at": "gestern"}}}',
     ],
 )
-def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Written, kept: str) -> None:
+def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Drawn, kept: str) -> None:
     watched = Watched(browser)
     key = f"mteb-de-audit:{written.sample.head.sample}:anna groß"
     watched.page.add_init_script(f"localStorage.setItem({json.dumps(key)}, {json.dumps(kept)})")
@@ -341,7 +345,7 @@ def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     from axe_playwright_python.sync_playwright import Axe
 
     watched = Watched(browser, scheme=scheme, width=width)
-    few = draw(jobs(), Wanted(12, 3), dist=place / "dist", notes=place / "notes")
+    few = draw(jobs(), 12, 3, dist=place / "dist", notes=place / "notes")
     page = watched.open(few.page)
     for keys in ((), ("1",), ("h",), ("k",), ("l",), ("l", "?")):
         if keys == ("1",):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.audit.model import NoVerdict, Verdict
-from builders.audit.store import read_sample, sample_folder
+from builders.audit.history import NoVerdict, Verdict, read_sample, sample_folder
 from tests.audit.kit import build, judgement, verdict_file
 from tests.cli.kit import call
 

@@ -7,22 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.draw import Wanted, draw
-from builders.audit.model import Item, Judgement, NoVerdict, Sample, Verdict
-from builders.audit.summary import write_report
-from builders.audit.take import take
+from builders.audit.history import Item, Judgement, NoVerdict, Sample, Verdict
+from builders.audit.page import draw
+from builders.audit.report import REPORT, write_report
+from builders.audit.verdicts import decide, import_verdicts, merged
 from builders.configs import jobs as jobs_config
 from builders.errors import UsageError
-from builders.prepare.decisions import (
-    PAIR,
-    Decision,
-    apply,
-    decide,
-    merged,
-    read_decisions,
-    resolve,
-    write_decisions,
-)
+from builders.prepare.decisions import PAIR, Decision, apply, read_decisions, resolve, write_decisions
 from builders.prepare.retrieval import Prepared, prepare
 from builders.spec import Audit, Records, Relations, Retrieval, observed
 from tests.audit.kit import build, jobs, judgement, verdict_file
@@ -33,7 +24,7 @@ R, N, U = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT, Verdict.UNSURE
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     place = tmp_path_factory.mktemp("place")
-    return draw(jobs(), Wanted(10, 5), dist=build(place / "dist"), notes=place / "notes").sample
+    return draw(jobs(), 10, 5, dist=build(place / "dist"), notes=place / "notes").sample
 
 
 def said(sample: Sample, item: Item, verdicts: list[Verdict]) -> list[Judgement]:
@@ -330,11 +321,11 @@ def test_pairs_add_up_and_end_in_the_qrels_where_the_config_relates_what_it_obse
 
 def test_import_writes_what_the_config_lets_one_auditor_decide(tmp_path: Path) -> None:
     spec = replace(jobs(), audit=Audit(auditors=1))
-    drawn = draw(spec, Wanted(10, 5), dist=build(tmp_path / "dist"), notes=tmp_path / "notes").sample
+    drawn = draw(spec, 10, 5, dist=build(tmp_path / "dist"), notes=tmp_path / "notes").sample
     item = drawn.of_kind("negative")[0]
     path = verdict_file(tmp_path / "a.jsonl", [judgement(drawn, item, R)])
     for one, decided in ((spec, 1), (jobs(), 0)):
-        (taken,) = take(
+        (taken,) = import_verdicts(
             [path],
             dist=tmp_path / "dist",
             notes=tmp_path / "notes",
@@ -346,14 +337,16 @@ def test_import_writes_what_the_config_lets_one_auditor_decide(tmp_path: Path) -
 
 
 def test_decisions_of_a_stand_in_do_not_get_beside_the_configs(tmp_path: Path) -> None:
-    drawn = draw(jobs(), Wanted(10, 5), dist=build(tmp_path / "dist"), notes=tmp_path / "notes").sample
+    drawn = draw(jobs(), 10, 5, dist=build(tmp_path / "dist"), notes=tmp_path / "notes").sample
     lines = said(drawn, drawn.of_kind("negative")[0], [R, R])
     path = verdict_file(tmp_path / "a.jsonl", lines)
-    (taken,) = take([path], dist=tmp_path / "dist", notes=tmp_path / "notes")
+    (taken,) = import_verdicts([path], dist=tmp_path / "dist", notes=tmp_path / "notes")
     assert taken.decisions == 1
     assert taken.decisions_path is None
     assert "decisions not written" in taken.remarks[0]
-    (taken,) = take([path], dist=tmp_path / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks")
+    (taken,) = import_verdicts(
+        [path], dist=tmp_path / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks"
+    )
     assert taken.decisions_path is not None
     (line,) = taken.decisions_path.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["decision"] == "relevant"
@@ -363,19 +356,20 @@ def test_verdicts_on_a_stand_in_do_not_get_beside_the_configs_with_those_on_the_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside = tmp_path / "configs"
-    monkeypatch.setattr("builders.audit.take.FOLDER", beside)
-    monkeypatch.setattr("builders.audit.summary.FOLDER", beside)
+    monkeypatch.setattr("builders.audit.verdicts.FOLDER", beside)
+    monkeypatch.setattr("builders.audit.report.FOLDER", beside)
     notes, found = tmp_path / "notes", []
     for real in (False, True):
         dist = build(tmp_path / f"dist-{real}", real=real)
-        drawn = draw(jobs(), Wanted(10, 5), dist=dist, notes=notes).sample
+        drawn = draw(jobs(), 10, 5, dist=dist, notes=notes).sample
         item = drawn.of_kind("negative")[int(real)]
         path = verdict_file(tmp_path / "a.jsonl", said(drawn, item, [R, R]))
-        (taken,) = take([path], dist=dist, notes=notes)
+        (taken,) = import_verdicts([path], dist=dist, notes=notes)
         found.append((item.query_id, item.corpus_id))
     assert taken.decisions == 1
     assert taken.decisions_path == beside / "jobs.decisions.jsonl"
     assert [one.pair for one in read_decisions(taken.decisions_path)] == found[1:]
-    text = write_report([jobs()], notes=notes).path.read_text(encoding="utf-8")
+    write_report([jobs()], notes=notes)
+    text = (notes / REPORT).read_text(encoding="utf-8")
     assert "1 hard negative becomes a positive. The next build applies it, to all" in text
     assert "On builds from stand-ins: 1 hard negative becomes a positive. No build applies this" in text

@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.draw import Wanted, draw
-from builders.audit.model import Sample, Verdict
-from builders.audit.summary import write_report
-from builders.audit.take import take
-from builders.audit.tree import read_tree
+from builders.audit.history import Sample, Verdict
+from builders.audit.page import draw
+from builders.audit.report import write_report
+from builders.audit.sample import read_pairs
+from builders.audit.verdicts import import_verdicts
 from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.demo.bundled import lay_out
@@ -109,13 +109,13 @@ def verdicts(sample: Sample, auditor: str, *, disputed: bool) -> list[Verdict]:
 def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) -> None:
     out, before, _ = place.build("first")
     assert before.decisions == {}
-    sample = draw(place.spec(), Wanted(20, 0), dist=out, notes=place.notes).sample
+    sample = draw(place.spec(), 20, 0, dist=out, notes=place.notes).sample
     first, second = (item for item in sample.of_kind("negative")[:2])
     for auditor in ("Anna", "Ben"):
         said = zip(sample.items, verdicts(sample, auditor, disputed=auditor == "Ben"), strict=True)
         lines = [judgement(sample, item, verdict, auditor) for item, verdict in said]
         path = verdict_file(place.root / f"{auditor}.jsonl", lines)
-        take([path], dist=out, notes=place.notes, locks=place.locks, specs={"jobs": place.spec()})
+        import_verdicts([path], dist=out, notes=place.notes, locks=place.locks, specs={"jobs": place.spec()})
     write_report([place.spec()], notes=place.notes, locks=place.locks)
 
     out, after, told = place.build("second")
@@ -138,7 +138,7 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
     cited = read_citations(citations_path(place.locks, "jobs"))
     assert cited.audit is not None
     assert cited.audit.build == before.rows_id == sample.head.build
-    assert cited.audit.build != read_tree(out, place.spec()).build
+    assert cited.audit.build != read_pairs(out, place.spec()).build
     audited = card(before, cited)
     assert "2 auditors read a random sample of this very build, last on 2026-01-05" in audited
     assert "No audit of them" not in audited

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.draw import Wanted, Written, draw
+from builders.audit.page import Drawn, draw
 from builders.errors import UsageError
 from builders.tables import SCHEMAS, Kind
 from tests.audit import browser
@@ -40,9 +40,9 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     place = tmp_path_factory.mktemp("place")
-    return draw(jobs(), Wanted(300, 60), dist=build(place / "dist", hostile=True), notes=place / "notes")
+    return draw(jobs(), 300, 60, dist=build(place / "dist", hostile=True), notes=place / "notes")
 
 
 def outline(page: Path) -> Outline:
@@ -51,14 +51,14 @@ def outline(page: Path) -> Outline:
     return outline
 
 
-def test_the_page_is_whole_and_small(written: Written) -> None:
+def test_the_page_is_whole_and_small(written: Drawn) -> None:
     text = written.page.read_text(encoding="utf-8")
     assert len(text.encode()) < 10_000_000
     assert not re.search(r"(?:src|href)\s*=", text.split('id="data"')[0])
     assert text.rstrip().endswith("</html>")
 
 
-def test_scripts_and_styles_are_those_of_the_policy(written: Written) -> None:
+def test_scripts_and_styles_are_those_of_the_policy(written: Drawn) -> None:
     found = outline(written.page)
     policy = next(a["content"] for tag, a in found.tags if tag == "meta" and a.get("http-equiv")) or ""
     data, script = found.contents["script"]
@@ -73,7 +73,7 @@ def test_scripts_and_styles_are_those_of_the_policy(written: Written) -> None:
     assert len(json.loads(data)["items"]) == len(written.sample.items)
 
 
-def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(written: Written) -> None:
+def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(written: Drawn) -> None:
     items = json.loads(outline(written.page).contents["script"][0])["items"]
     texts = {item["text"] for item in items}
     assert set(HOSTILE[:-1]) <= texts
@@ -81,7 +81,7 @@ def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(writt
     assert longest == (20_000, 80_000)
 
 
-def test_the_page_does_not_tell_controls_or_positives_apart_before(written: Written) -> None:
+def test_the_page_does_not_tell_controls_or_positives_apart_before(written: Drawn) -> None:
     items = json.loads(outline(written.page).contents["script"][0])["items"]
     assert {frozenset(item) for item in items} == {
         frozenset({"item", "query-id", "corpus-id", "query", "title", "text", "cut", "told"})
@@ -90,10 +90,8 @@ def test_the_page_does_not_tell_controls_or_positives_apart_before(written: Writ
     assert {"negative", "positive"} <= set(kinds)
 
 
-def test_the_same_sample_is_the_same_bytes(written: Written, tmp_path: Path) -> None:
-    again = draw(
-        jobs(), Wanted(300, 60), dist=build(tmp_path / "dist", hostile=True), notes=tmp_path / "notes"
-    )
+def test_the_same_sample_is_the_same_bytes(written: Drawn, tmp_path: Path) -> None:
+    again = draw(jobs(), 300, 60, dist=build(tmp_path / "dist", hostile=True), notes=tmp_path / "notes")
     assert again.page.read_bytes() == written.page.read_bytes()
     assert again.csv.read_bytes() == written.csv.read_bytes()
 
@@ -115,14 +113,14 @@ def test_a_page_that_would_be_too_large_is_refused(tmp_path: Path) -> None:
     }
     write(tmp_path / "dist", frames)
     with pytest.raises(UsageError, match="the page would be"):
-        draw(jobs(), Wanted(0, count), dist=tmp_path / "dist", notes=tmp_path / "notes")
+        draw(jobs(), 0, count, dist=tmp_path / "dist", notes=tmp_path / "notes")
     assert not (tmp_path / "dist" / "work" / "jobs" / "audit").exists()
 
 
 def test_nothing_to_judge_is_told(tmp_path: Path) -> None:
     build(tmp_path / "dist")
     with pytest.raises(UsageError, match="no pair to judge"):
-        draw(jobs(), Wanted(0, 0), dist=tmp_path / "dist", notes=tmp_path / "notes")
+        draw(jobs(), 0, 0, dist=tmp_path / "dist", notes=tmp_path / "notes")
 
 
 def test_a_missing_browser_skips_and_fails_where_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:

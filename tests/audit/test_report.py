@@ -4,19 +4,26 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from markdown_it import MarkdownIt
 
-from builders.audit.draw import Wanted, draw
-from builders.audit.model import Item, NoVerdict, Sample, Verdict, line
-from builders.audit.summary import Reported, sentence, write_report
-from builders.audit.take import take
-from builders.audit.tree import read_tree
-from builders.lock.beside import citations_path, read_citations
+from builders.audit.history import Item, NoVerdict, Sample, Verdict
+from builders.audit.page import draw
+from builders.audit.report import REPORT, sentence, write_report
+from builders.audit.sample import read_pairs
+from builders.audit.verdicts import import_verdicts
+from builders.lock.beside import CitedAudit, citations_path, json_line, read_citations
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
+
+
+class Reported(NamedTuple):
+    path: Path
+    configs: dict[str, CitedAudit]
+    remarks: list[str]
 
 
 class Place:
@@ -27,8 +34,10 @@ class Place:
         self.root = root
         build(self.dist, real=real)
 
-    def sample(self, wanted: Wanted) -> Sample:
-        return draw(jobs(), wanted, dist=self.dist, notes=self.notes).sample
+    def sample(self, negatives: int, positives: int, *, seed: int = 42, suspects: bool = False) -> Sample:
+        return draw(
+            jobs(), negatives, positives, dist=self.dist, notes=self.notes, seed=seed, suspects=suspects
+        ).sample
 
     def judge(self, sample: Sample, relevant: set[str], auditor: str = "Anna", minute: int = 0) -> None:
         """Judge all items: those whose passage is in `relevant` are, the others are not."""
@@ -37,14 +46,15 @@ class Place:
             for item in sample.items
         ]
         path = verdict_file(self.root / "verdicts.jsonl", lines)
-        take([path], dist=self.dist, notes=self.notes, locks=self.locks)
+        import_verdicts([path], dist=self.dist, notes=self.notes, locks=self.locks)
 
     @staticmethod
     def verdict(item: Item, relevant: set[str]) -> Verdict:
         return R if item.corpus_id in relevant or item.kind == "positive" else N
 
-    def report(self, locks: Path | None = None) -> Reported:
-        return write_report([jobs()], notes=self.notes, locks=locks or self.locks)
+    def report(self) -> Reported:
+        cited, remarks = write_report([jobs()], notes=self.notes, locks=self.locks)
+        return Reported(self.notes / REPORT, cited, remarks)
 
 
 @pytest.fixture
@@ -53,7 +63,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
-    sample = place.sample(Wanted(60, 15))
+    sample = place.sample(60, 15)
     wrong = {item.corpus_id for item in sample.of_kind("negative")[:6]}
     place.judge(sample, wrong)
     place.judge(sample, wrong, "Ben", minute=3)
@@ -63,7 +73,7 @@ def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
     assert audit is not None
     assert audit == reported.configs["jobs"]
     assert (audit.auditors, audit.date, audit.recipe, audit.kappa) == (2, "2026-01-05", "v0", 1.0)
-    assert audit.build == read_tree(place.dist, jobs()).build
+    assert audit.build == read_pairs(place.dist, jobs()).build
     assert audit.false_negatives.pairs == 60
     value = audit.false_negatives.value
     assert value is not None
@@ -77,7 +87,7 @@ def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
 
 
 def test_the_plot_is_svg_with_a_dot_for_every_verdict(place: Place) -> None:
-    sample = place.sample(Wanted(30, 5))
+    sample = place.sample(30, 5)
     place.judge(sample, set())
     text = place.report().path.read_text(encoding="utf-8")
     (address,) = re.findall(r"\]\((audits/jobs\.svg)\)", text)
@@ -90,7 +100,7 @@ def test_the_plot_is_svg_with_a_dot_for_every_verdict(place: Place) -> None:
 
 
 def test_the_report_is_the_same_bytes_again_and_history_holds_no_text(place: Place) -> None:
-    sample = place.sample(Wanted(30, 5))
+    sample = place.sample(30, 5)
     place.judge(sample, set())
     first = {
         path.name: path.read_bytes() for path in (place.report().path, place.notes / "audits" / "jobs.svg")
@@ -99,16 +109,16 @@ def test_the_report_is_the_same_bytes_again_and_history_holds_no_text(place: Pla
         path.name: path.read_bytes() for path in (place.report().path, place.notes / "audits" / "jobs.svg")
     }
     assert first == again
-    tree = read_tree(place.dist, jobs())
+    tree = read_pairs(place.dist, jobs())
     kept = b"".join(path.read_bytes() for path in place.notes.rglob("*") if path.is_file()).decode()
     assert not [text for text in (*tree.queries["query"], *tree.corpus["text"]) if text in kept]
 
 
 def test_suspects_are_kept_apart_from_the_random_sample(place: Place) -> None:
-    random = place.sample(Wanted(30, 5))
+    random = place.sample(30, 5)
     place.judge(random, set())
     before = place.report().configs["jobs"]
-    suspects = place.sample(Wanted(10, 0, suspects=True))
+    suspects = place.sample(10, 0, suspects=True)
     place.judge(suspects, {item.corpus_id for item in suspects.items}, minute=9)
     reported = place.report()
     assert reported.configs["jobs"] == before
@@ -118,7 +128,7 @@ def test_suspects_are_kept_apart_from_the_random_sample(place: Place) -> None:
 
 
 def test_suspects_alone_give_no_rate(place: Place) -> None:
-    place.judge(place.sample(Wanted(10, 0, suspects=True)), set())
+    place.judge(place.sample(10, 0, suspects=True), set())
     reported = place.report()
     assert reported.configs == {}
     assert "only suspects were judged" in reported.remarks[0]
@@ -126,8 +136,8 @@ def test_suspects_alone_give_no_rate(place: Place) -> None:
 
 
 def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -> None:
-    place.judge(place.sample(Wanted(20, 5, seed=1)), set())
-    second = place.sample(Wanted(20, 5, seed=2))
+    place.judge(place.sample(20, 5, seed=1), set())
+    second = place.sample(20, 5, seed=2)
     place.judge(second, set(), minute=60)
     reported = place.report()
     assert reported.configs["jobs"].sample == second.head.sample
@@ -135,10 +145,10 @@ def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -
 
 
 def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place: Place) -> None:
-    first = place.sample(Wanted(100, 0, seed=1))
+    first = place.sample(100, 0, seed=1)
     for auditor in ("Anna", "Ben"):
         place.judge(first, set(), auditor)
-    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     controls = drawn.sample.of_kind("control")
     assert len(controls) == 5
     known = {item.item for item in first.items}
@@ -150,17 +160,17 @@ def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place
 
 
 def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place) -> None:
-    first = place.sample(Wanted(100, 0, seed=1))
+    first = place.sample(100, 0, seed=1)
     place.judge(first, set())
-    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     assert drawn.sample.of_kind("control") == ()
     place.judge(first, {item.corpus_id for item in first.items}, "Ben")
-    drawn = draw(jobs(), Wanted(50, 0, seed=2), dist=place.dist, notes=place.notes)
+    drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     assert drawn.sample.of_kind("control") == ()
 
 
 def test_hostile_names_do_not_change_the_page(place: Place) -> None:
-    sample = place.sample(Wanted(20, 0))
+    sample = place.sample(20, 0)
     place.judge(sample, set(), "<b>|x</b> [a](b)")
     html = MarkdownIt("commonmark").enable("table").render(place.report().path.read_text(encoding="utf-8"))
     assert "<b>" not in html
@@ -168,20 +178,21 @@ def test_hostile_names_do_not_change_the_page(place: Place) -> None:
 
 
 def test_an_audit_of_a_stand_in_is_cited_only_where_a_folder_is_named(place: Place) -> None:
-    place.judge(place.sample(Wanted(20, 0)), set())
-    reported = write_report([jobs()], notes=place.notes)
-    assert "stand-ins" in reported.remarks[0]
-    assert "made from stand-ins" in reported.path.read_text(encoding="utf-8")
+    place.judge(place.sample(20, 0), set())
+    _, remarks = write_report([jobs()], notes=place.notes)
+    assert "stand-ins" in remarks[0]
+    assert "made from stand-ins" in (place.notes / REPORT).read_text(encoding="utf-8")
 
 
 def test_what_stand_ins_decide_is_never_called_applied(place: Place) -> None:
-    sample = place.sample(Wanted(20, 0))
+    sample = place.sample(20, 0)
     wrong = {item.corpus_id for item in sample.items[:1]}
     count = sum(item.corpus_id in wrong for item in sample.items)
     for auditor in ("Anna", "Ben"):
         place.judge(sample, wrong, auditor)
     for locks in (place.locks, None):
-        text = write_report([jobs()], notes=place.notes, locks=locks).path.read_text(encoding="utf-8")
+        write_report([jobs()], notes=place.notes, locks=locks)
+        text = (place.notes / REPORT).read_text(encoding="utf-8")
         assert count == 1
         assert "On builds from stand-ins: 1 hard negative becomes a positive." in text
         assert "The next build applies" not in text
@@ -190,7 +201,7 @@ def test_what_stand_ins_decide_is_never_called_applied(place: Place) -> None:
 
 def test_a_report_counts_what_holds(tmp_path: Path) -> None:
     place = Place(tmp_path, real=True)
-    sample = place.sample(Wanted(20, 0))
+    sample = place.sample(20, 0)
     everything = {item.corpus_id for item in sample.items}
     for auditor in ("Anna", "Ben"):
         place.judge(sample, everything, auditor)
@@ -200,14 +211,14 @@ def test_a_report_counts_what_holds(tmp_path: Path) -> None:
     for minute, items in ((1, sample.items[1:]), (2, sample.items[:1])):
         back = [judgement(sample, item, NoVerdict.WITHDRAWN, "Ben", minute=minute) for item in items]
         path = verdict_file(tmp_path / "b.jsonl", back)
-        take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+        import_verdicts([path], dist=place.dist, notes=place.notes, locks=place.locks)
         text = place.report().path.read_text(encoding="utf-8")
         assert ("1 hard negative becomes a positive. The next build applies it," in text) is (minute == 1)
     assert place.report().configs["jobs"].auditors == 1
     assert "No verdict has become a decision" in text
     assert "judged by 1 auditor (Anna)" in text
     back = [judgement(sample, item, NoVerdict.WITHDRAWN, minute=3) for item in sample.items]
-    take(
+    import_verdicts(
         [verdict_file(tmp_path / "a.jsonl", back)],
         dist=place.dist, notes=place.notes, locks=place.locks,
     )  # fmt: skip
@@ -215,32 +226,32 @@ def test_a_report_counts_what_holds(tmp_path: Path) -> None:
 
 
 def test_the_latest_sample_is_the_latest_in_time_wherever_it_was_judged(place: Place) -> None:
-    samples = [place.sample(Wanted(20, 5, seed=seed)) for seed in (1, 2)]
+    samples = [place.sample(20, 5, seed=seed) for seed in (1, 2)]
     for sample, at in zip(samples, ("2026-01-05T20:00:00Z", "2026-01-05T23:30:00+05:00"), strict=True):
         lines = [
-            json.dumps(json.loads(line(judgement(sample, item, N))) | {"at": at}) + "\n"
+            json.dumps(json.loads(json_line(judgement(sample, item, N))) | {"at": at}) + "\n"
             for item in sample.items
         ]
         path = place.root / "verdicts.jsonl"
         path.write_text("".join(lines), encoding="utf-8")
-        take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+        import_verdicts([path], dist=place.dist, notes=place.notes, locks=place.locks)
     assert place.report().configs["jobs"].sample == samples[0].head.sample
     late = [judgement(samples[0], samples[0].items[0], N, minute=9)]
-    text = "".join(map(line, late)).replace('"at": "2026-01-05T08:09', '"at": "2026-01-05T22:09')
+    text = "".join(map(json_line, late)).replace('"at": "2026-01-05T08:09', '"at": "2026-01-05T22:09')
     path.write_text(text.replace('Z"', '-05:00"'), encoding="utf-8")
-    take([path], dist=place.dist, notes=place.notes, locks=place.locks)
+    import_verdicts([path], dist=place.dist, notes=place.notes, locks=place.locks)
     assert place.report().configs["jobs"].date == "2026-01-06"
 
 
 def test_an_audit_of_the_real_build_is_no_stand_in(tmp_path: Path) -> None:
     place = Place(tmp_path, real=True)
-    place.judge(place.sample(Wanted(20, 0)), set())
+    place.judge(place.sample(20, 0), set())
     reported = place.report()
-    assert reported.remarks == ()
+    assert reported.remarks == []
     assert "stand-ins" not in reported.path.read_text(encoding="utf-8")
 
 
 def test_no_verdict_writes_no_report(place: Place) -> None:
-    place.sample(Wanted(20, 0))
+    place.sample(20, 0)
     assert place.report().configs == {}
     assert not place.notes.exists()

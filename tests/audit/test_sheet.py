@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.audit import store
-from builders.audit.draw import Wanted, Written, draw
+from builders.audit import history
+from builders.audit.page import Drawn, draw
 from builders.audit.sheet import COLUMNS, neutral
-from builders.audit.take import Taken, take
+from builders.audit.verdicts import Imported, import_verdicts
 from builders.errors import Refused, UsageError
 from builders.tables import SCHEMAS, Kind
 from tests.audit.kit import build, jobs, write
@@ -29,8 +29,8 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def written(place: Path) -> Written:
-    return draw(jobs(), Wanted(300, 60), dist=place / "dist", notes=place / "notes")
+def written(place: Path) -> Drawn:
+    return draw(jobs(), 300, 60, dist=place / "dist", notes=place / "notes")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -52,7 +52,7 @@ def save(path: Path, filled: list[dict[str, str]], delimiter: str = ",") -> None
     path.write_text(out.getvalue(), encoding="utf-8", newline="")
 
 
-def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written: Written) -> None:
+def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written: Drawn) -> None:
     assert [row["item"] for row in rows(written.csv)] == [item.item for item in written.sample.items]
     assert not {"kind", "score", "rank", "gap", "expected"} & rows(written.csv)[0].keys()
 
@@ -73,15 +73,15 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
-    place: Path, written: Written, delimiter: str
+    place: Path, written: Drawn, delimiter: str
 ) -> None:
     fill(written.csv, ["not relevant", "", "Also Relevant", "unsure", "broken_text"], delimiter)
     for _ in range(2):
-        (taken,) = take(
+        (taken,) = import_verdicts(
             [written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna"
         )
-    assert (taken.imported.read, taken.imported.new, taken.imported.judged) == (4, 0, 4)
-    ((sample, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
+    assert (taken.read, taken.new, taken.judged) == (4, 0, 4)
+    ((sample, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
     by_item = {one.item: one.verdict for one in judgements}
     expected = ["not_relevant", None, "also_relevant", "unsure", "broken_text"]
     assert [by_item.get(item.item) for item in sample.items[:5]] == expected
@@ -96,23 +96,27 @@ def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
         (lambda text: text.splitlines()[0] + "\r\n", "no row"),
     ],
 )
-def test_a_spoilt_csv_is_named(place: Path, written: Written, spoil: object, message: str) -> None:
+def test_a_spoilt_csv_is_named(place: Path, written: Drawn, spoil: object, message: str) -> None:
     assert callable(spoil)
     fill(written.csv, ["not relevant"])
     written.csv.write_text(spoil(written.csv.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(UsageError, match=message):
-        take([written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna")
+        import_verdicts(
+            [written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna"
+        )
     assert not (place / "notes").exists()
 
 
-def test_a_csv_needs_an_auditor(place: Path, written: Written) -> None:
+def test_a_csv_needs_an_auditor(place: Path, written: Drawn) -> None:
     with pytest.raises(UsageError, match="does not say who judged"):
-        take([written.csv], dist=place / "dist", notes=place / "notes")
+        import_verdicts([written.csv], dist=place / "dist", notes=place / "notes")
 
 
-def taken(place: Path, *paths: Path, auditor: str = "Anna") -> Taken:
+def taken(place: Path, *paths: Path, auditor: str = "Anna") -> Imported:
     """Import CSVs of one sample."""
-    (found,) = take(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor)
+    (found,) = import_verdicts(
+        paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor
+    )
     return found
 
 
@@ -129,13 +133,13 @@ def resave(path: Path, change: Callable[[str, str], str]) -> None:
     save(path, [{name: change(name, cell) for name, cell in row.items()} for row in rows(path)])
 
 
-def test_a_spreadsheet_rewrites_no_id(place: Path, written: Written) -> None:
+def test_a_spreadsheet_rewrites_no_id(place: Path, written: Drawn) -> None:
     fill(written.csv, ["not relevant"] * len(written.sample.items))
     before = rows(written.csv)
     resave(written.csv, lambda _, cell: as_a_spreadsheet_saves(cell))
     assert rows(written.csv) == before
     assert all(not cell[:1].isdigit() for row in before for name, cell in row.items() if name in IDS)
-    assert taken(place, written.csv).imported.judged == len(written.sample.items)
+    assert taken(place, written.csv).judged == len(written.sample.items)
 
 
 @pytest.mark.parametrize("upstream", ["3441489659134094", "12e34", "007", "MAR1", "=q", "1-2", "ü"])
@@ -153,18 +157,18 @@ def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> No
             for kind, table in tables.items()
         },
     )
-    drawn = draw(jobs(), Wanted(10, 10), dist=dist, notes=tmp_path / "notes")
+    drawn = draw(jobs(), 10, 10, dist=dist, notes=tmp_path / "notes")
     fill(drawn.csv, ["unsure"] * 20)
     for change in (as_a_spreadsheet_saves, lambda cell: as_a_spreadsheet_saves(cell).removeprefix("'")):
         resave(drawn.csv, lambda _, cell, change=change: change(cell))  # type: ignore[misc]
-        assert taken(tmp_path, drawn.csv).imported.judged == 20
+        assert taken(tmp_path, drawn.csv).judged == 20
 
 
-def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, written: Written) -> None:
+def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, written: Drawn) -> None:
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
     resave(written.csv, lambda name, cell: "3.44148965913409E+15" if name == "item" else cell)
-    assert taken(place, written.csv).imported.judged == 3
-    ((sample, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
+    assert taken(place, written.csv).judged == 3
+    ((sample, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
     assert {one.item for one in judgements} == {item.item for item in sample.items[:3]}
 
 
@@ -181,7 +185,7 @@ def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, writte
     ],
 )
 def test_ids_that_cannot_be_told_are_refused_with_their_line(
-    place: Path, written: Written, changes: dict[str, str], message: str
+    place: Path, written: Drawn, changes: dict[str, str], message: str
 ) -> None:
     fill(written.csv, ["not relevant"])
     resave(written.csv, lambda name, cell: changes.get(name, cell))
@@ -190,18 +194,18 @@ def test_ids_that_cannot_be_told_are_refused_with_their_line(
     assert not (place / "notes").exists()
 
 
-def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path, written: Written) -> None:
+def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path, written: Drawn) -> None:
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
-    assert taken(place, written.csv).imported.new == 3
-    path = store.history_folder(place / "notes", "jobs") / f"{written.sample.head.sample}{store.VERDICTS}"
+    assert taken(place, written.csv).new == 3
+    path = history.verdicts_path(place / "notes", written.sample)
     before = path.read_bytes()
     later = written.csv.stat().st_mtime
     for seconds in (-3600, 0.25, 3600):
         os.utime(written.csv, (later + seconds, later + seconds))
-        assert taken(place, written.csv, auditor="anna").imported.new == 0
+        assert taken(place, written.csv, auditor="anna").new == 0
     copy = written.csv.with_name("Kopie.csv")
     copy.write_bytes(written.csv.read_bytes())
-    assert taken(place, written.csv, copy).imported.new == 0
+    assert taken(place, written.csv, copy).new == 0
     assert path.read_bytes() == before
     for verdicts, new, judged in (
         (["not relevant", "Withdrawn", "unsure"], 1, 2),
@@ -212,26 +216,26 @@ def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path
         later += 10
         fill(written.csv, verdicts)
         os.utime(written.csv, (later, later))
-        found = taken(place, written.csv).imported
+        found = taken(place, written.csv)
         assert (found.new, found.judged) == (new, judged)
 
 
-def test_one_csv_under_two_names_is_refused(place: Path, written: Written) -> None:
+def test_one_csv_under_two_names_is_refused(place: Path, written: Drawn) -> None:
     fill(written.csv, ["not relevant"])
     taken(place, written.csv)
     with pytest.raises(Refused, match="verdicts of Anna and Ben"):
         taken(place, written.csv, auditor="Ben")
 
 
-def test_a_note_without_a_verdict_is_kept(place: Path, written: Written) -> None:
+def test_a_note_without_a_verdict_is_kept(place: Path, written: Drawn) -> None:
     fill(written.csv, ["not relevant"])
     first, second = (item.item for item in written.sample.items[:2])
     noted = {first: "", second: "Was ist gemeint?"}
     save(written.csv, [row | {"note": noted.get(row["item"], "")} for row in rows(written.csv)])
-    found = taken(place, written.csv).imported
+    found = taken(place, written.csv)
     assert (found.read, found.judged) == (2, 1)
-    ((_, judgements),) = store.read_history(store.history_folder(place / "notes", "jobs"))
+    ((_, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
     assert {(one.item, one.verdict, one.note) for one in judgements} == {
         (first, "not_relevant", ""), (second, "noted", "Was ist gemeint?")
     }  # fmt: skip
-    assert taken(place, written.csv).imported.new == 0
+    assert taken(place, written.csv).new == 0

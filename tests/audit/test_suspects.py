@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.audit.opinions import Lexical, opinion_for
-from builders.audit.suspects import Float64s, rank_suspects
-from builders.audit.tree import Tree, read_tree
+from builders.audit.sample import Pairs, read_pairs
+from builders.audit.suspects import Float64s, opinion_for, rank_suspects
 from builders.errors import EncoderError, UsageError
 from builders.spec import Audit, EncoderSpec
 from builders.tables import PAIR
@@ -18,8 +17,8 @@ from tests.audit.kit import build, jobs
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    return read_tree(build(tmp_path_factory.mktemp("built")), jobs())
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    return read_pairs(build(tmp_path_factory.mktemp("built")), jobs())
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Fixed:
         return (passages == others).cast(pl.Float64).to_numpy() if self.compares else None
 
 
-def test_what_the_second_judge_finds_close_comes_first(tree: Tree) -> None:
+def test_what_the_second_judge_finds_close_comes_first(tree: Pairs) -> None:
     ranked = rank_suspects(tree, Fixed("Tomate", compares=False)).join(
         tree.corpus, on="corpus-id", maintain_order="left"
     )
@@ -47,35 +46,35 @@ def test_what_the_second_judge_finds_close_comes_first(tree: Tree) -> None:
     assert ranked.height == tree.negatives.height
 
 
-def test_ties_go_by_gap_and_then_by_id(tree: Tree) -> None:
+def test_ties_go_by_gap_and_then_by_id(tree: Pairs) -> None:
     ranked = rank_suspects(tree, Fixed("kommt nicht vor"))
     expected = tree.negatives.sort("gap", *PAIR).select(PAIR)
     assert ranked.select(PAIR).equals(expected)
 
 
-def test_the_order_of_the_rows_does_not_matter(tree: Tree) -> None:
+def test_the_order_of_the_rows_does_not_matter(tree: Pairs) -> None:
     shuffled = replace(tree, negatives=tree.negatives.reverse(), positives=tree.positives.reverse())
-    opinion = Lexical.of(tree)
+    opinion = opinion_for("lexical", tree, jobs())
     assert rank_suspects(tree, opinion).equals(rank_suspects(shuffled, opinion))
 
 
-def test_a_passage_that_says_what_a_positive_says_leads(tree: Tree) -> None:
+def test_a_passage_that_says_what_a_positive_says_leads(tree: Pairs) -> None:
     victim = tree.negatives.sort("gap", descending=True).row(0, named=True)
     positive = tree.positives.filter(pl.col("query-id") == victim["query-id"])["corpus-id"][0]
     text = tree.corpus.filter(pl.col("corpus-id") == positive)["text"][0]
     twin = pl.when(pl.col("corpus-id") == victim["corpus-id"]).then(pl.lit(text)).otherwise(pl.col("text"))
     planted = replace(tree, corpus=tree.corpus.with_columns(text=twin))
-    for opinion in (Fixed("kommt nicht vor"), Lexical.of(planted)):
+    for opinion in (Fixed("kommt nicht vor"), opinion_for("lexical", planted, jobs())):
         first = rank_suspects(planted, opinion).head(3)
         assert (victim["query-id"], victim["corpus-id"]) in set(first.select(PAIR).iter_rows())
 
 
-def test_nothing_mined_gives_no_suspects(tree: Tree) -> None:
+def test_nothing_mined_gives_no_suspects(tree: Pairs) -> None:
     nothing = replace(tree, negatives=tree.negatives.clear())
-    assert rank_suspects(nothing, Lexical.of(nothing)).is_empty()
+    assert rank_suspects(nothing, opinion_for("lexical", nothing, jobs())).is_empty()
 
 
-def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(tree: Tree, tmp_path: Path) -> None:
+def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(tree: Pairs, tmp_path: Path) -> None:
     few = replace(
         tree,
         miner="sentence-transformers",
@@ -92,14 +91,14 @@ def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(tree: Tree, tmp
     assert same == pytest.approx(np.ones(2), abs=1e-6)
 
 
-def test_the_miner_cannot_give_a_second_opinion(tree: Tree) -> None:
+def test_the_miner_cannot_give_a_second_opinion(tree: Pairs) -> None:
     with pytest.raises(UsageError, match="the encoder that mined"):
         opinion_for("offline", tree, jobs())
     with pytest.raises(UsageError, match="the encoder that mined"):
         opinion_for("e5", replace(tree, miner="sentence-transformers"), jobs())
 
 
-def test_a_cross_encoder_must_be_configured_and_is_then_the_default(tree: Tree, tmp_path: Path) -> None:
+def test_a_cross_encoder_must_be_configured_and_is_then_the_default(tree: Pairs, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="names no cross-encoder"):
         opinion_for("cross-encoder", tree, jobs())
     assert opinion_for(None, tree, jobs()).name == "lexical"
@@ -110,7 +109,7 @@ def test_a_cross_encoder_must_be_configured_and_is_then_the_default(tree: Tree, 
         rank_suspects(tree, opinion)
 
 
-def test_a_cross_encoder_ranks_pairs(tree: Tree, tmp_path: Path) -> None:
+def test_a_cross_encoder_ranks_pairs(tree: Pairs, tmp_path: Path) -> None:
     few = replace(tree, negatives=tree.negatives.head(6))
     model = EncoderSpec(_tiny_cross_encoder(tmp_path / "klein"), "", 64, "", "")
     spec = replace(jobs(), audit=Audit(cross_encoder=model))

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from builders.audit import store
-from builders.audit.draw import Wanted, draw
-from builders.audit.model import NoVerdict, Sample, Verdict, line
-from builders.audit.take import take
-from builders.audit.tree import read_tree
+from builders.audit.history import (
+    NoVerdict,
+    Sample,
+    Verdict,
+    sample_folder,
+    verdicts_path,
+    write_judgements,
+    write_sample,
+)
+from builders.audit.page import draw
+from builders.audit.sample import read_pairs
+from builders.audit.verdicts import import_verdicts
 from builders.errors import MtebDeError, Refused, StorageError, UsageError
+from builders.lock.beside import json_line
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 RELEVANT, WRONG = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
@@ -25,15 +33,15 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sample(place: Path) -> Sample:
-    return draw(jobs(), Wanted(20, 5), dist=place / "dist", notes=place / "notes").sample
+    return draw(jobs(), 20, 5, dist=place / "dist", notes=place / "notes").sample
 
 
 def history(place: Path, sample: Sample) -> Path:
-    return store.history_folder(place / "notes", "jobs") / f"{sample.head.sample}{store.VERDICTS}"
+    return verdicts_path(place / "notes", sample)
 
 
 def import_(place: Path, *paths: Path, auditor: str = "") -> None:
-    take(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor)
+    import_verdicts(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor)
 
 
 def test_verdicts_of_two_auditors_are_merged_line_by_line(place: Path, sample: Sample) -> None:
@@ -45,7 +53,7 @@ def test_verdicts_of_two_auditors_are_merged_line_by_line(place: Path, sample: S
     assert [(one["item"], one["auditor"]) for one in documents] == sorted(
         (item.item, auditor) for item in sample.items[:3] for auditor in ("Anna", "Ben")
     )
-    assert (history(place, sample).parent / f"{sample.head.sample}{store.SAMPLE}").exists()
+    assert (history(place, sample).parent / f"{sample.head.sample}.sample.jsonl").exists()
 
 
 def test_importing_again_changes_nothing_and_a_new_verdict_is_one_line_more(
@@ -151,7 +159,7 @@ def test_times_are_compared_to_the_millisecond(
 
 def test_a_history_that_holds_equal_times_takes_what_others_judged(place: Path, sample: Sample) -> None:
     one = judgement(sample, sample.items[0], WRONG)
-    store.write_judgements(history(place, sample), [one, one.model_copy(update={"auditor": "Ben"})])
+    write_judgements(history(place, sample), [one, one.model_copy(update={"auditor": "Ben"})])
     third = judgement(sample, sample.items[1], WRONG, "Cem")
     import_(place, verdict_file(place / "c.jsonl", [third]))
     assert len(history(place, sample).read_bytes().splitlines()) == 3
@@ -163,16 +171,16 @@ def test_the_last_event_holds_in_whatever_order_files_are_imported(place: Path, 
     back = verdict_file(place / "b.jsonl", [judgement(sample, item, NoVerdict.WITHDRAWN, minute=1)])
     again = verdict_file(place / "c.jsonl", [judgement(sample, item, WRONG, minute=2)])
     for paths, judged in (([back], 0), ([given], 0), ([given, back], 0), ([again], 1), ([back, given], 1)):
-        (taken,) = take(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks")
-        assert taken.imported.judged == judged
-        assert taken.imported.auditors == (("Anna",) if judged else ())
-    assert taken.imported.new == 0
+        (taken,) = import_verdicts(paths, dist=place / "dist", notes=place / "notes", locks=place / "locks")
+        assert taken.judged == judged
+        assert taken.auditors == (("Anna",) if judged else ())
+    assert taken.new == 0
     assert len(history(place, sample).read_bytes().splitlines()) == 3
 
 
 def test_one_moment_written_in_two_time_zones_is_one_verdict(place: Path, sample: Sample) -> None:
     one = judgement(sample, sample.items[0], WRONG)
-    text = line(one)
+    text = json_line(one)
     elsewhere = one.at.astimezone(timezone(timedelta(hours=5))).isoformat()
     import_(place, verdict_file(place / "a.jsonl", [one]))
     (place / "b.jsonl").write_text(json.dumps(json.loads(text) | {"at": elsewhere}) + "\n", encoding="utf-8")
@@ -184,7 +192,7 @@ def test_samples_and_verdicts_with_ids_of_hex_digits_alone_still_import(place: P
     items = tuple(item.model_copy(update={"item": item.item[2:]}) for item in sample.items)
     head = sample.head.model_copy(update={"sample": sample.head.sample[2:]})
     old = Sample(head=head, items=items)
-    store.write_sample(store.sample_folder(place / "dist", "jobs"), old)
+    write_sample(sample_folder(place / "dist", "jobs"), old)
     import_(place, verdict_file(place / "a.jsonl", [judgement(old, item, WRONG) for item in items]))
     assert len(history(place, old).read_bytes().splitlines()) == len(items)
 
@@ -208,7 +216,7 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there(place: Path, sample
 def test_verdicts_of_a_build_that_has_changed_since_are_refused(place: Path, sample: Sample) -> None:
     path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG)])
     build(place / "dist", queries=59)
-    assert read_tree(place / "dist", jobs()).build != sample.head.build
+    assert read_pairs(place / "dist", jobs()).build != sample.head.build
     with pytest.raises(Refused, match=f"of build {sample.head.build}, and jobs is"):
         import_(place, path)
 

@@ -9,14 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.opinions import Lexical
-from builders.audit.sampling import Sizes, suspect_sample
-from builders.audit.suspects import rank_suspects
-from builders.audit.tree import Tree, read_tree
+from builders.audit.sample import Pairs, read_pairs, suspect_sample
+from builders.audit.suspects import opinion_for, rank_suspects
 from builders.rehearsal import Hub
 from tests.audit.kit import jobs
 from tests.end_to_end.kit import ROWS, build, run
-from tests.end_to_end.kit import Tree as Folder
+from tests.end_to_end.kit import Pairs as Folder
 
 pytestmark = pytest.mark.upstream
 PAIR = ["query-id", "corpus-id"]
@@ -31,11 +29,11 @@ def folder(upstream_hub: Hub, built: Folder, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
-def tree(folder: Folder) -> Tree:
-    return read_tree(folder.out, jobs())
+def tree(folder: Folder) -> Pairs:
+    return read_pairs(folder.out, jobs())
 
 
-def with_core(tree: Tree, pairs: pl.DataFrame) -> pl.DataFrame:
+def with_core(tree: Pairs, pairs: pl.DataFrame) -> pl.DataFrame:
     """Add ``core``: the profile without what a title cannot tell, region and seniority."""
     core = (
         pl
@@ -46,14 +44,14 @@ def with_core(tree: Tree, pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.join(tree.corpus.select("corpus-id", core=core), on="corpus-id")
 
 
-def test_profiles_of_a_positives_core_are_never_negatives(tree: Tree) -> None:
+def test_profiles_of_a_positives_core_are_never_negatives(tree: Pairs) -> None:
     positives = with_core(tree, tree.positives).select("query-id", "core").unique()
     assert tree.negatives.height > 2 * ROWS
     assert with_core(tree, tree.negatives).join(positives, on=["query-id", "core"]).is_empty()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_planted_false_negatives_are_found_among_the_first(tree: Tree, seed: int) -> None:
+def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: int) -> None:
     draw = random.Random(seed)
     # A false negative is what a positive of the query is too, but for what a title cannot tell.
     twins = with_core(tree, tree.positives).filter(pl.len().over("query-id", "core") > 1)
@@ -69,8 +67,8 @@ def test_planted_false_negatives_are_found_among_the_first(tree: Tree, seed: int
         positives=tree.positives.join(planted, on=PAIR, how="anti"),
         negatives=pl.concat([tree.negatives, wrong]),
     )
-    opinion = Lexical.of(spoilt)
-    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), Sizes(FIRST, 0, 0), opinion.name).sample
+    opinion = opinion_for("lexical", spoilt, jobs())
+    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, opinion.name)[0]
     found = {(item.query_id, item.corpus_id) for item in drawn.items}
     assert set(planted.select(PAIR).iter_rows()) <= found
 

