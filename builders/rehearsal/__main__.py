@@ -20,17 +20,16 @@ _FOLDERS: tuple[tuple[RepoType, str], ...] = (("dataset", "datasets"), ("model",
 
 
 def load(root: Path, pins: Sequence[str], owners: Sequence[str] = ()) -> Store:
-    """Return a store with every repo under `root`, which may hold none.
-
-    Args:
-        root: Holds ``datasets/OWNER/NAME`` and ``models/OWNER/NAME``.
-        pins: "OWNER/NAME@REV": the commit id of that repo, possibly short.
-        owners: Organisations that the write token may publish for, beside its own user.
+    """Return a store with every repo under `root`, for which the write token may also act as `owners`.
 
     Raises:
         UsageError: A pin is malformed or names a repo that is not there, or the folder is not there.
     """
-    wanted = dict(_pin(pin) for pin in pins)
+    wanted = {}
+    for pin in pins:
+        repo_id, at, wanted[repo_id] = pin.partition("@")
+        if not at:
+            raise UsageError(f"{pin}: not a pin", hint="Write it as OWNER/NAME@REVISION.")
     store = Store(orgs=tuple(owners))
     for repo_type, folder in _FOLDERS:
         for path in sorted((root / folder).glob("*/*")):
@@ -41,13 +40,6 @@ def load(root: Path, pins: Sequence[str], owners: Sequence[str] = ()) -> Store:
         missing = ", ".join(wanted) or "the folder"
         raise UsageError(f"{root}: {missing} not found", hint="Repos lie under datasets/OWNER/NAME.")
     return store
-
-
-def _pin(text: str) -> tuple[str, str]:
-    repo_id, at, revision = text.partition("@")
-    if not at:
-        raise UsageError(f"{text}: not a pin", hint="Write it as OWNER/NAME@REVISION.")
-    return repo_id, revision
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -197,8 +197,7 @@ class Store:
         Args:
             repo_type: "dataset" or "model".
             repo_id: "OWNER/NAME".
-            folder: Its files become the whole tree. What a Hub keeps as LFS objects is read from disk at
-                every request, so the folder must stay as it is.
+            folder: What a Hub keeps as LFS objects is read from disk at every request: it must stay as it is.
             revision: The commit's id. A shorter pin is completed to 40 digits, always to the same ones for
                 the same files; without one the id is derived from the files.
 

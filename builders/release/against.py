@@ -46,12 +46,10 @@ def open_reference(
         releases: Of the configs that will be built.
         out: The folder that will be built into, which must be another.
         downloads: A folder for what is read of a published release.
-        api: The Hub's client; by default with the client's own settings.
+        api: The Hub's client.
 
     Raises:
         UsageError: It is neither, or not of these releases; or the build would write over it.
-        StorageError: A file there cannot be read.
-        RemoteError: The Hub refused, failed, or was not reachable.
     """
     if Path(name).is_dir():
         return Reference(name, {release: _built(Path(name), release, out) for release in sorted(releases)})
@@ -81,20 +79,13 @@ def _built(folder: Path, release: str, out: Path) -> Tree:
 
 
 def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]:
-    """Compare the tables of a built config with the same ones elsewhere.
-
-    Args:
-        lock: Of the build.
-        out: The folder that was built into.
-        reference: From `open_reference`.
+    """Compare the tables of a config that was built under `out` with the same ones elsewhere.
 
     Returns:
         One line for each table whose scores differ, by no more than `TOLERANCE`.
 
     Raises:
         Drift: A table is missing on a side, a row differs, or a score differs by more.
-        StorageError: A table cannot be read.
-        RemoteError: The Hub refused, failed, or was not reachable.
     """
     tree = reference.trees[lock.release]
     ours = {Split(file.config, file.split): file for file in lock.files}

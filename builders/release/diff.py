@@ -48,18 +48,10 @@ _LONGEST = 60
 
 
 class RowChanges(Frozen):
-    """What a comparison of two tables found.
+    """Counts of rows that differ between two tables, with the keys of the first `_EXAMPLES` of each kind.
 
-    Attributes:
-        before: Rows of the first.
-        after: Rows of the second.
-        added: Rows whose key the first has not.
-        removed: Rows whose key the second has not.
-        changed: Rows of one key with other values in a column that both have.
-        columns: Columns added, removed, or of another type.
-        examples_added: Keys of at most `_EXAMPLES` added rows, the smallest first.
-        examples_removed: As above.
-        examples_changed: As above.
+    A row is changed where both tables have its key, and a column that both have holds another value. Columns
+    are named where they were added, removed, or are of another type.
     """
 
     before: int
@@ -89,7 +81,7 @@ class TableChange(Frozen):
 
     Attributes:
         config: Name on the Hub.
-        split: Its split.
+        split: Name of the split.
         change: What happened to it; "unknown" where its rows would have to be read, and were not.
         rows_before: None where it was not there, or nobody has counted.
         rows_after: None where it is gone.
@@ -121,8 +113,8 @@ class Difference(Frozen):
         reasons: What asks for that much, one line each.
         configs_added: Names of configs that were not there.
         configs_removed: Names of configs that are gone.
-        tables: Splits whose rows, columns or path differ, by config and split.
-        files: Card, metadata and rewritten files, by path.
+        tables: Splits whose rows, columns or path differ.
+        files: Card, metadata and rewritten files.
     """
 
     bump: Bump
@@ -166,44 +158,41 @@ def diff(
     repo: str,
     *,
     revision: str | None = None,
+    rows: bool = True,
     beside: Path = FOLDER,
     api: HfApi | None = None,
 ) -> Comparison:
-    """Compare a built release with the published one, row by row where their contents differ.
+    """Compare a built release with the published one.
 
     Args:
         out: The folder that was built into.
         release: "mteb-de".
         repo: "OWNER/NAME".
         revision: A tag, or "main"; by default the highest version, else "main".
+        rows: Whether to read the rows of splits whose content differs.
         beside: Folder of the citations.
-        api: The Hub's client; by default with the client's own settings.
+        api: The Hub's client.
 
     Raises:
-        UsageError: There is no such release or tag, or `repo` is no name of a repository.
-        StorageError: Nothing was built, or a file cannot be read.
+        UsageError: There is no such release or tag.
         Refused: The tree differs from its locks.
-        RemoteError: The Hub refused, failed, or was not reachable.
     """
     check_repo(repo)
     check_tree(out, release)
     api = api or client()
     remote = read_remote(api, repo)
-    return compare(out, release, repo, remote, api, revision=revision, rows=True, beside=beside)
+    return compare(out, release, repo, remote, api, revision=revision, rows=rows, beside=beside)
 
 
 def next_version(
     out: Path, release: str, repo: str, *, beside: Path = FOLDER, api: HfApi | None = None
 ) -> str:
-    """Return the lowest version under which a built release may be published; raises as `diff` does.
+    """Return the lowest version under which a built release may be published.
 
     Raises:
         Refused: Nothing has changed since the latest version: publishing that again must be asked for.
     """
-    check_repo(repo)
-    check_tree(out, release)
-    api = api or client()
-    found = compare(out, release, repo, read_remote(api, repo), api, beside=beside)
+    found = diff(out, release, repo, rows=False, beside=beside, api=api)
     if found.latest and found.difference.bump == "none":
         hint = f"There is nothing to publish; --version {found.least} does so again."
         raise Refused(f"{release}: nothing has changed since {found.latest} of {repo}", hint=hint)
@@ -219,14 +208,12 @@ def compare(
     *,
     revision: str | None = None,
     rows: bool = False,
-    changelog: str = "",
     beside: Path = FOLDER,
 ) -> Comparison:
-    """Compare a built release with a published one; arguments as of `diff` and `make_plan`.
+    """Compare a built release with what a repository holds; arguments as of `diff`.
 
     Card and Croissant are compared as they would be for the published version and date, since a new version
-    alone changes both. The rows of splits whose content is known to differ are read if `rows` asks for it;
-    those whose content is not known, where a version depends on it, too.
+    alone changes both. Rows of unknown content are read where a version depends on them, too.
     """
     latest = next(iter(versions.of_tags(remote.tags)), None)
     base = revision or (latest.tag if latest else "main" if remote.head else "")
@@ -235,9 +222,9 @@ def compare(
         before = remote_tree(api, repo, remote, commit, Path(folder)) if commit else NOTHING
         version = versions.of_tag(f"v{before.version}") or versions.FIRST
         target = Target(repo, str(version), before.date or datetime.date.min, remote.private)
-        locks = [lock for _, lock in sorted(locks_of(out, release).items())]
+        locks = list(locks_of(out, release).values())
         citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
-        rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
+        rendered = describe.render(RELEASES[release], locks, target, citations=citations)
         after = local_tree(out / release, rendered)
         found = compare_trees(before, after, differing=rows, unknown=rows or latest is not None)
     return Comparison(
@@ -253,14 +240,7 @@ def compare(
 
 
 def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) -> Difference:
-    """Compare two trees by what is known of their splits, and by rows where that is asked for.
-
-    Args:
-        before: The published one.
-        after: The new one.
-        differing: Whether to read splits whose content is known to differ.
-        unknown: Whether to read splits whose content is not known.
-    """
+    """Compare two trees, and read the rows of splits whose content is known to differ, or is not known."""
     rows = {}
     for split in sorted(before.splits.keys() & after.splits.keys()):
         old, new = before.splits[split], after.splits[split]

@@ -48,8 +48,8 @@ class PlannedFile(Frozen):
     Attributes:
         path: In the repository, with forward slashes.
         size: Bytes.
-        sha256: Of the bytes, lower-case hex.
-        oid: The id under which git stores these bytes.
+        sha256: Of the bytes.
+        oid: The id under which git stores the bytes.
         lfs: Whether the Hub is expected to keep it as an LFS object.
         change: Against what the repository held when the plan was made.
     """
@@ -144,21 +144,17 @@ def command(verb: str, *words: str, out: Path = _DIST) -> str:
 
 
 def plan_path(out: Path, release: str) -> Path:
-    """Return where a plan lies."""
+    """Return the path of a plan."""
     return out / "work" / release / "plan.json"
 
 
 def receipt_path(out: Path, release: str) -> Path:
-    """Return where the receipt of a rehearsal lies."""
+    """Return the path of the receipt of a rehearsal."""
     return out / "work" / release / "receipt.json"
 
 
 def read_plan(out: Path, release: str) -> Plan:
-    """Read the plan of a release.
-
-    Raises:
-        StorageError: It is not there, or not a plan.
-    """
+    """Read the plan of a release."""
     return read_plan_and_digest(out, release)[0]
 
 
@@ -169,11 +165,7 @@ def read_plan_and_digest(out: Path, release: str) -> tuple[Plan, str]:
 
 
 def read_receipt(out: Path, release: str) -> Receipt:
-    """Read the receipt of a rehearsal.
-
-    Raises:
-        StorageError: It is not there, or not a receipt.
-    """
+    """Read the receipt of a rehearsal."""
     return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))[0]
 
 
@@ -206,7 +198,6 @@ def make_plan(
     release: str,
     target: Target,
     *,
-    changelog: str = "",
     beside: Path = FOLDER,
     api: HfApi | None = None,
 ) -> Plan:
@@ -218,34 +209,30 @@ def make_plan(
         out: The folder that was built into.
         release: "mteb-de".
         target: Repository, version and date. For a repository that is private the release is, too.
-        changelog: What changed, as Markdown, for the card.
         beside: Folder of the citations.
-        api: The Hub's client; by default with the client's own settings.
+        api: The Hub's client.
 
     Raises:
-        UsageError: There is no such release.
         Busy: A build holds the folder.
-        StorageError: Nothing was built, or a file cannot be read or written.
         Refused: The tree differs from its locks, a licence is not admitted, the version is below what the
             changes since the latest one ask for, the repository holds another release, or it is public and
             the target private.
-        RemoteError: The repository cannot be read.
     """
     with files.exclusive(out):
         files.sweep(out / release)
-        return _make_plan(out, release, target, changelog, beside, api or client())
+        return _make_plan(out, release, target, beside, api or client())
 
 
-def _make_plan(out: Path, release: str, target: Target, changelog: str, beside: Path, api: HfApi) -> Plan:
+def _make_plan(out: Path, release: str, target: Target, beside: Path, api: HfApi) -> Plan:
     check_tree(out, release)
     remote = read_remote(api, target.repo)
     target = replace(target, private=target.private or remote.private)
-    comparison = compare(out, release, target.repo, remote, api, changelog=changelog, beside=beside)
+    comparison = compare(out, release, target.repo, remote, api, beside=beside)
     _check_target(release, target, remote, comparison)
     locks = [lock for _, lock in sorted(locks_of(out, release).items())]
     folder = out / release
     citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
-    rendered = describe.render(RELEASES[release], locks, target, changelog=changelog, citations=citations)
+    rendered = describe.render(RELEASES[release], locks, target, citations=citations)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
     for stale in filter(is_plot, paths_in(folder) - published):
         files.remove(folder / stale)  # of an earlier plan, which had something else to show
@@ -338,16 +325,10 @@ def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[
 
 
 def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
-    """Hold a folder against the plan that was made of it.
-
-    Args:
-        plan: What the folder must hold.
-        folder: Of the release.
-        copy: Where the bytes that were compared are written, if anywhere.
+    """Hold the folder of a release against its plan, and write the compared bytes to `copy`, if it is given.
 
     Raises:
         Refused: A file was changed, removed or added since, or a link stands in its place.
-        StorageError: A file cannot be read, or the copy cannot be written.
     """
     faults = changes(plan, folder, copy)
     if faults:
@@ -368,14 +349,7 @@ def planned_bytes(plan: Plan, folder: Path) -> Iterator[Path]:
 
 
 def changes(plan: Plan, folder: Path, copy: Path | None = None, *, tables_only: bool = False) -> list[str]:
-    """Return in which files a folder differs from the plan that was made of it, sorted.
-
-    Args:
-        plan: What the folder must hold.
-        folder: Of the release.
-        copy: Where the bytes that were compared are written, if anywhere.
-        tables_only: Look at parquet files alone.
-    """
+    """Return in which files, or tables only, the folder of a release differs from its plan, sorted."""
     ending = ".parquet" if tables_only else ""
     wanted = {file.path: file.sha256 for file in plan.files if file.path.endswith(ending)}
     found = {path for path in paths_in(folder) if path.endswith(ending)}

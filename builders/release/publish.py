@@ -40,12 +40,12 @@ _TOKENS = "https://huggingface.co/settings/tokens"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What shall be published.
+    """One commit and one tag that shall be published.
 
     Attributes:
         repo: "OWNER/NAME".
         tag: "v1.0.0".
-        message: Of the commit.
+        message: Message of the commit.
         parent: The commit that must still be the head; None where there must be no repository yet.
         private: Whether a repository that has to be made becomes private.
         wanted: All files of the tag by path.
@@ -96,7 +96,7 @@ def apply(
     Args:
         out: The folder that was built into.
         release: "mteb-de".
-        api: The Hub's client; by default with the client's own settings.
+        api: The Hub's client.
         ask: Raises where somebody does not want this plan published, before anything is read from the Hub.
         sleep: Waits the given seconds before a request is repeated.
 
@@ -106,7 +106,6 @@ def apply(
             with other files.
         RemoteError: The Hub refused, failed, or was not reachable. Running it again is safe.
         Busy: A build or a plan holds the folder.
-        StorageError: There is no plan, or a file cannot be read.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -125,14 +124,7 @@ def apply(
 
 
 def check_receipt(out: Path, release: str, plan: Plan, digest: str) -> None:
-    """Refuse a plan without a receipt of its own.
-
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        plan: As it was read.
-        digest: sha256 of the bytes that it was read from.
-    """
+    """Refuse a plan, read from bytes of that sha256, without a receipt of its own."""
     rehearse = command("rehearse", release, out=out)
     path = receipt_path(out, release)
     try:
@@ -181,16 +173,10 @@ def publish(
     check: Callable[[Remote], None] = lambda remote: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Applied:
-    """Commit a change and tag the commit.
+    """Commit a change and tag the commit, unless `check` refuses what the repository holds.
 
     A commit that was applied although an error came back, or before an earlier run was cut, is recognised by
     its tree; so is a tag, and then there is nothing to do.
-
-    Args:
-        change: What to publish.
-        api: The Hub's client.
-        check: Refuses a repository by what it holds, before anything is sent.
-        sleep: Waits the given seconds before a request is repeated.
 
     Raises:
         Refused: The repository has moved on, or the tag exists with other files.
@@ -365,36 +351,23 @@ def _tag(change: Change, api: HfApi, commit: str, sleep: Callable[[float], None]
 def _wait_or_raise(
     error: Exception, doing: str, attempt: int, sleep: Callable[[float], None], worth_another: frozenset[int]
 ) -> None:
-    """Wait where another attempt may help.
+    """Wait where another attempt may help: after a rate limit, or a status worth one (0: no answer)."""
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError
 
-    Args:
-        error: Of this attempt, which had no effect.
-        doing: What was being done.
-        attempt: Its number, from 1.
-        sleep: Waits the given seconds.
-        worth_another: Statuses after which it is tried again, beside a rate limit; 0 for no answer at all.
-    """
-    seconds = _pause(error, worth_another)
-    if attempt < _ATTEMPTS and seconds is not None:
+    status = 0 if isinstance(error, httpx2.TransportError) else None
+    seconds: float = _PAUSE
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code
+        if status == 429:
+            seconds = wait_seconds(error.response.headers)
+    if attempt < _ATTEMPTS and status in {*worth_another, 429} and seconds <= LONGEST_WAIT:
         sleep(seconds)
         return
     known = explain(error, doing)
     if known is None:
         raise error
     raise known from error
-
-
-def _pause(error: Exception, worth_another: frozenset[int]) -> float | None:
-    import httpx2
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if isinstance(error, HfHubHTTPError):
-        status = error.response.status_code
-        if status == 429:
-            seconds = wait_seconds(error.response.headers)
-            return seconds if seconds <= LONGEST_WAIT else None
-        return _PAUSE if status in worth_another else None
-    return _PAUSE if isinstance(error, httpx2.TransportError) and 0 in worth_another else None
 
 
 def _reason(error: Exception) -> str:

@@ -32,17 +32,11 @@ _CLIENTS = ("datasets", "huggingface-hub", "pyarrow")
 def rehearse(out: Path, release: str) -> Receipt:
     """Push a plan to a Hub on loopback with the real clients, read everything back, and leave a receipt.
 
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-
     Raises:
-        StorageError: There is no plan, or a file cannot be read or written.
-        Refused: The bytes on disk are not the planned ones, or the Hub would refuse the push.
+        Refused: The bytes on disk are not the planned ones.
         RemoteError: The Hub would refuse the push (bad card, …).
         Drift: Something reads back otherwise than it was built, or was not read over the wire.
         Busy: A build or a plan holds the folder.
-        UsageError: Starlette or uvicorn is not installed.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -93,14 +87,9 @@ def _as_planned(plan: Plan) -> Store:
 
 
 def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
-    """Make sure that every published file came from the Hub at the tagged commit, none from this disk.
+    """Make sure by the log that every published file came from the Hub at its commit, none from this disk.
 
     Equal bytes are fetched once: the clients keep files by hash.
-
-    Args:
-        plan: What was pushed.
-        commit: The tagged commit.
-        log: The requests of reading back.
 
     Raises:
         Drift: A file was not asked for, or its bytes were not sent.

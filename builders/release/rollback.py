@@ -32,9 +32,9 @@ class Rollback:
     Attributes:
         repo: "OWNER/NAME".
         to: The tag whose files come back.
-        to_commit: Its full id.
+        to_commit: Commit of that tag.
         latest: The highest version.
-        version: That the restored files get.
+        version: Version that the restored files get.
         bump: The least that it had to rise.
         parent: The commit that must still be the head.
         restore: Paths whose bytes on `main` are not those of `to`.
@@ -66,12 +66,11 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         repo: "OWNER/NAME".
         to: A tag there.
         version: Of the restored files; by default the least that may follow the highest one.
-        api: The Hub's client; by default with the client's own settings.
+        api: The Hub's client.
 
     Raises:
         UsageError: There is no such repository or tag, or `version` is no version.
         Refused: `main` is that tag already, or `version` is too low.
-        RemoteError: The Hub refused, failed, or was not reachable.
     """
     check_repo(repo)
     api = api or client()

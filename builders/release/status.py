@@ -54,18 +54,7 @@ class Status:
 
 
 def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> Status:
-    """Say where a release stands; reads only.
-
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        repo: "OWNER/NAME".
-        api: The Hub's client; by default with the client's own settings.
-
-    Raises:
-        UsageError: `repo` is no name of a repository.
-        RemoteError: The Hub refused, failed, or was not reachable.
-    """
+    """Return where a release stands; reads only."""
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)

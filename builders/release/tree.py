@@ -123,11 +123,7 @@ ABSENT = Remote(None, private=False, tags={}, files={})
 
 
 def read_remote(api: HfApi, repo: str) -> Remote:
-    """Return what a dataset repository holds now; reads only.
-
-    Raises:
-        RemoteError: The Hub refused, failed, or was not reachable.
-    """
+    """Return what a dataset repository holds now; reads only."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -179,11 +175,7 @@ def file_of(data: bytes) -> RemoteFile:
 
 
 def read_file(path: Path) -> RemoteFile:
-    """Return size and ids of a file on this disk.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Return size and ids of a file on this disk."""
     try:
         return file_of(path.read_bytes())
     except OSError as error:
@@ -199,8 +191,6 @@ def check_tree(out: Path, release: str) -> None:
     """Hold a built release against its locks.
 
     Raises:
-        UsageError: There is no such release.
-        StorageError: Nothing was built, or a file cannot be read.
         Refused: A file is missing, unknown or other than locked, or a licence is not admitted.
     """
     found = checks.check_release(out, release, rendered=False)
@@ -213,12 +203,7 @@ def check_tree(out: Path, release: str) -> None:
 def local_tree(folder: Path, rendered: Mapping[str, bytes] | None = None) -> Tree:
     """Return the tree of a release in a folder; its manifest counts where it names the very bytes.
 
-    Args:
-        folder: Of the release, with its manifest.
-        rendered: Card, Croissant and licences by path; what lies there of an earlier plan does not count.
-
-    Raises:
-        StorageError: Manifest or a file cannot be read.
+    Card, Croissant and licences are those rendered, not what lies there of an earlier plan.
     """
     manifest = read_manifest(folder / MANIFEST)
     files = {path: read_file(folder / path) for path in (MANIFEST, *(file.path for file in manifest.files))}
@@ -232,19 +217,9 @@ def local_tree(folder: Path, rendered: Mapping[str, bytes] | None = None) -> Tre
 
 
 def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) -> Tree:
-    """Return the tree of a published commit. Only what must be read is downloaded.
+    """Return the tree of a published commit. Only what must be read is downloaded, to `folder`.
 
     A manifest's entry counts where the repository holds the very bytes that it names; other files are read.
-
-    Args:
-        api: The Hub's client.
-        repo: "OWNER/NAME".
-        remote: What the repository holds.
-        commit: Full id.
-        folder: Where downloads go.
-
-    Raises:
-        RemoteError: The Hub refused, failed, or was not reachable.
     """
     files = remote.files if commit == remote.head else read_files(api, repo, commit)
 
@@ -309,11 +284,7 @@ def _card_splits(readme: bytes, paths: Iterable[str]) -> dict[Split, SplitFiles]
     """Return the splits that a card offers and whose files are parquet and there.
 
     Only what the card says counts: `datasets` guesses splits from file names where a card names none, and a
-    guess is no ground for a version.
-
-    Args:
-        readme: The README.md; one without readable `configs` offers nothing.
-        paths: The files of the repository.
+    guess is no ground for a version. A card without readable `configs` offers nothing.
     """
     parquet = sorted(path for path in paths if path.endswith(".parquet"))
     found: dict[Split, SplitFiles] = {}

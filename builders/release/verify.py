@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST = 20
-_CACHES = frozenset({
-    "HF_ASSETS_CACHE",
-    "HF_DATASETS_CACHE",
-    "HF_HUB_CACHE",
-    "HF_MODULES_CACHE",
-    "HF_TOKEN_PATH",
-    "HF_XET_CACHE",
-    "HUGGINGFACE_HUB_CACHE",
-})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +70,8 @@ def _fresh(home: Path) -> dict[str, str]:
     """Return this process's environment with empty caches and the same token."""
     from huggingface_hub import get_token
 
-    kept = {name: value for name, value in os.environ.items() if name not in _CACHES}
+    caches = re.compile(r"(HF|HUGGINGFACE)_(\w+_CACHE|TOKEN_PATH)")
+    kept = {name: value for name, value in os.environ.items() if not caches.fullmatch(name)}
     token = get_token()
     return kept | {"HF_HOME": str(home)} | ({"HF_TOKEN": token} if token else {})
 
