@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders.release.model import Plan
 from huggingface_hub import HfApi
 
 from builders import registry
@@ -21,7 +20,7 @@ from builders.describe import Target
 from builders.errors import Refused
 from builders.lock.lock import Lock
 from builders.rehearsal import WRITE_TOKEN, Store, serve
-from builders.release.plan import make_plan
+from builders.release.plan import Plan, make_plan
 from builders.release.rehearse import rehearse
 from builders.spec import Clustering
 from scripts.make_sample.books_and_news import archive, articles, books, database
