@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 CLUSTERING: dict[str, Kind] = {"s2s": Kind.CLUSTERING_S2S, "p2p": Kind.CLUSTERING_P2P}
 """The tables of a clustering dataset by variant: titles alone, and titles with texts."""
-CLUSTERED = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
+_CLUSTERED = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 """All tables whose rows are clustering sets: with texts, or with the ids of texts that nobody may publish."""
 RETRIEVAL = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, Kind.HARD_NEGATIVES)
 """The tables of a retrieval dataset."""
@@ -93,14 +93,7 @@ SORT_KEYS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published parquet file: a split of a config.
-
-    Attributes:
-        dataset: The builder's name, "jobs".
-        kind: What it holds.
-        split: One of `splits_of(kind)`.
-        frame: The rows, with the columns of `SCHEMAS[kind]`.
-    """
+    """One published parquet file: a split of a config, with the columns of `SCHEMAS[kind]`."""
 
     dataset: str
     kind: Kind
@@ -141,7 +134,7 @@ def splits_of(kind: Kind) -> tuple[str, ...]:
     """Return the splits of a table: a corpus has one, named as itself, clustering sets are for testing."""
     if kind is Kind.CORPUS:
         return ("corpus",)
-    return ("test",) if kind in CLUSTERED else SPLITS
+    return ("test",) if kind in _CLUSTERED else SPLITS
 
 
 _ROW_GROUP_BYTES = 64 << 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from builders.text_files import BOM
 
-LONGEST_BOOK = 1 << 20
+_LONGEST_BOOK = 1 << 20
 """Bytes of the longest book that is read."""
 
 _TOPIC = re.compile(r'<topic d="([0-9])"[^<>]*>([^<>]+)</topic>')
@@ -88,8 +88,8 @@ class _Block:
 
 
 def _book(block: _Block) -> Book | Malformed:
-    if sum(map(len, block.lines)) > LONGEST_BOOK:
-        return Malformed(block.where, f"the book has over {LONGEST_BOOK:,} bytes")
+    if sum(map(len, block.lines)) > _LONGEST_BOOK:
+        return Malformed(block.where, f"the book has over {_LONGEST_BOOK:,} bytes")
     try:
         lines = [line.decode() for line in block.lines]
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, S
 
 ARCHIVE = "germeval2019t1-public-data-final.zip"
 MEMBERS = ("blurbs_train.txt", "blurbs_dev.txt", "blurbs_test.txt")
-MOST_TOPICS = 2
+_MOST_TOPICS = 2
 
 _BOOKS = {
     "where": pl.String(),
@@ -78,7 +78,7 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("several_genres"))
         .when(pl.col("topic").is_null())
         .then(pl.lit("no_topic"))
-        .when(pl.col("distinct") > MOST_TOPICS)
+        .when(pl.col("distinct") > _MOST_TOPICS)
         .then(pl.lit("many_topics"))
     )
     return rows.join(rarest, on="upstream_id", how="left").select(

@@ -19,7 +19,7 @@ from builders.spec import (
 )
 from builders.text.titles import leak_key, merge_key, relevance_key
 
-RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided
+_RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided
 
 _CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
 _COLUMNS = {
@@ -124,7 +124,7 @@ def relate(pairs: pl.DataFrame) -> Relations:
     posted, confirmed = (~pl.col("confirmed")).sum(), pl.col("confirmed").any()
     size, seen = posted.over("group"), posted.over("group", "core")
     # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
-    rare = (seen * RARE_SHARE < size) & ~confirmed.over("group", "core")
+    rare = (seen * _RARE_SHARE < size) & ~confirmed.over("group", "core")
     postings = pairs.with_columns(rare=rare)
     members = postings.filter("extends").select("core", "corpus-id").unique()
     positives = _profiles(postings.filter(~pl.col("rare")), members)

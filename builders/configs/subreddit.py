@@ -11,7 +11,7 @@ from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, L
 
 LIST = "submission_ids.txt"
 LEDGER = "subreddit.ledger.tsv"
-ARCHIVES: dict[str, str] = {}
+_ARCHIVES: dict[str, str] = {}
 """Dumps of Reddit by their sha256, with the name under which each is known. A line here is a maintainer's
 word that the file is an archive of Reddit, and not made by hand; there is none yet."""
 COMMIT = "75e180b184fa6e14128936dc2b15f1e6b3ecd6de"
@@ -45,13 +45,13 @@ CONFIG = Ids(
         folder="reddit",
         hint="Run `mteb-de hydrate subreddit`, which writes the ledger there: with praw_client_id, "
         "praw_client_secret and praw_user_agent of a Reddit app, or from dumps of Reddit with --dump FILE.",
-        is_stand_in=partial(is_stand_in, archives=ARCHIVES),
+        is_stand_in=partial(is_stand_in, archives=_ARCHIVES),
     ),
     read=read,
     sets=(Grouped(level="subreddit", label="subreddit"),),
     clean=clean,
     personal=ALL_KINDS,
-    archives=ARCHIVES,
+    archives=_ARCHIVES,
     notes=(
         "Submissions vanish, so sets that were fetched on different days differ. Below 90 percent of a set, "
         "scores are not comparable.",

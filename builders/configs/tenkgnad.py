@@ -10,9 +10,9 @@ from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, S
 from builders.text.markup import element_text, paragraphs
 
 DATABASE = "corpus.sqlite3"
-TAIL = r"\. \(.+,.+2[0-9]+\)"
+_TAIL = r"\. \(.+,.+2[0-9]+\)"
 """Authors or agencies and the date, as 10kGNAD finds them; it too reads years such as 21015."""
-TAIL_REACH = 50
+_TAIL_REACH = 50
 
 
 def read(files: Files) -> Documents:
@@ -56,7 +56,7 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
     body = pl.col("paragraphs").list.drop_nulls().list.join(" ").str.replace_all(r"[\"']", "")
     folded = body.str.replace_all(r"\s+", " ").str.strip_chars()
     untailed = pl.concat_str(
-        folded.str.head(-TAIL_REACH), folded.str.tail(TAIL_REACH).str.replace_all(TAIL, ".")
+        folded.str.head(-_TAIL_REACH), folded.str.tail(_TAIL_REACH).str.replace_all(_TAIL, ".")
     )
     ends = pl.col("description").str.contains(r"[.!?…:]$")
     description = pl.when(ends).then("description").otherwise(pl.format("{}.", "description"))

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from builders.errors import StorageError
 from builders.files import sha256, write_json
 
-SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 2
 MANIFEST_VERSION = 1
 MANIFEST = "manifest.json"
 
@@ -148,8 +148,8 @@ class PersonalReport(Frozen):
 
 
 def _known_version(version: int) -> int:
-    if version != SCHEMA_VERSION:
-        raise ValueError(f"schema version {version}, and this mteb-de knows {SCHEMA_VERSION}")
+    if version != _SCHEMA_VERSION:
+        raise ValueError(f"schema version {version}, and this mteb-de knows {_SCHEMA_VERSION}")
     return version
 
 
@@ -245,7 +245,7 @@ class Lock(Frozen):
         files: The published files, sorted by path.
     """
 
-    schema_version: Annotated[int, AfterValidator(_known_version)] = SCHEMA_VERSION
+    schema_version: Annotated[int, AfterValidator(_known_version)] = _SCHEMA_VERSION
     config: str
     release: str
     licence: str

@@ -15,8 +15,8 @@ from builders.text.digest import digest
 from builders.text.normalise import normalise_frame
 
 MALFORMED = "malformed"
-WAIVER = "row-malformed"
-"""The code of the finding whose waiver lets a build pass over what could not be read."""
+_WAIVER = "row-malformed"
+"""The code of the finding whose waiver lets a build pass over places that cannot be read."""
 _SHOWN = 5
 
 
@@ -91,7 +91,7 @@ def _as_dropped(rows: pl.DataFrame, key: str, reason: pl.Expr) -> pl.DataFrame:
 
 
 def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:
-    allowed = max((waiver.at_most for waiver in spec.waivers if waiver.code == WAIVER), default=0)
+    allowed = max((waiver.at_most for waiver in spec.waivers if waiver.code == _WAIVER), default=0)
     if malformed.height <= allowed:
         return
     shown = malformed.head(_SHOWN)
@@ -101,7 +101,7 @@ def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:
     message = f"{spec.name}: places of the upstream that cannot be read: {malformed.height}, waived {allowed}"
     raise SourceError(
         "\n".join([message, *lines]),
-        hint=f"Look at them; a waiver of {WAIVER} with reason and largest count passes them over.",
+        hint=f"Look at them; a waiver of {_WAIVER} with reason and largest count passes them over.",
     )
 
 

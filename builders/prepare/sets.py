@@ -35,7 +35,7 @@ class DrawnSet:
     rows: tuple[int, ...]
 
 
-def set_size(documents: int, smallest: float, sizes: random.Random) -> int:
+def _set_size(documents: int, smallest: float, sizes: random.Random) -> int:
     """Return the size of a set: a whole number from `smallest` of all documents to all of them.
 
     Source: `randint(int(0.1 * N), N)` of the original extraction scripts.
@@ -77,7 +77,7 @@ def _sets(
     match rule:
         case Sampled(level=level, label=label, count=count, smallest=smallest):
             for _ in range(count):
-                size = set_size(documents.height, smallest, sizes)
+                size = _set_size(documents.height, smallest, sizes)
                 yield DrawnSet(level, label, tuple(rows.sample(range(documents.height), size)))
         case Within(by=by, label=label):
             numbered = documents.with_row_index("number").group_by(by).agg("number")
