@@ -9,12 +9,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import builders.errors
-from builders.errors import MtebDeError, Refused, RemoteError
+from builders.errors import MtebDeError, RemoteError
 
 _LIMIT = 7200.0
 """Seconds until a child process that pushes or reads a release must be done."""
@@ -57,28 +55,3 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
         kind = getattr(builders.errors, answer["error"], MtebDeError)
         raise kind(answer["message"], hint=answer["hint"])
     return answer
-
-
-def answer(request: Mapping[str, str]) -> dict[str, Any]:
-    """Do what is asked; an error of ours becomes an answer."""
-    from builders.release.verify import read_back
-
-    try:
-        if request["do"] == "push":
-            return _push(Path(request["out"]), request["release"], request["plan"])
-        dist = Path(request["dist"]) if request["dist"] else None
-        return asdict(read_back(request["repo"], request["tag"], dist))
-    except MtebDeError as error:
-        return {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-
-
-def _push(out: Path, release: str, digest: str) -> dict[str, Any]:
-    from builders.hub import client
-    from builders.release.plan import plan_path, read_plan_and_digest
-    from builders.release.publish import push
-
-    plan, found = read_plan_and_digest(out, release)
-    if found != digest:
-        message = f"{plan_path(out, release)} has changed while it was rehearsed"
-        raise Refused(message, hint="Rehearse it again.")
-    return asdict(push(plan, out / release, client()))

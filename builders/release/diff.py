@@ -304,8 +304,8 @@ def _tables(
             config=split.config,
             split=split.split,
             change=change,
-            rows_before=found.before if found else old and old.rows,
-            rows_after=found.after if found else new and new.rows,
+            rows_before=found.before if found else old.rows if old else None,
+            rows_after=found.after if found else new.rows if new else None,
             rows=found,
             moved=moved,
         )

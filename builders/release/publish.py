@@ -47,7 +47,7 @@ class Change:
         tag: "v1.0.0".
         message: Message of the commit.
         parent: The commit that must still be the head; None where there must be no repository yet.
-        private: Whether a repository that has to be made becomes private.
+        private: Whether the repository has to be private; one that has to be made becomes so.
         wanted: All files of the tag by path.
         operations: Makes the operations of the commit; called anew for each attempt.
     """
@@ -161,29 +161,21 @@ def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None]
                 *(CommitOperationDelete(path, is_folder=False) for path in plan.delete),
             ],
         )
-        return publish(
-            change, api, check=lambda remote: check_visibility(plan.repo, plan.private, remote), sleep=sleep
-        )
+        return publish(change, api, sleep=sleep)
 
 
-def publish(
-    change: Change,
-    api: HfApi,
-    *,
-    check: Callable[[Remote], None] = lambda remote: None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Applied:
-    """Commit a change and tag the commit, unless `check` refuses what the repository holds.
+def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
+    """Commit a change and tag the commit.
 
     A commit that was applied although an error came back, or before an earlier run was cut, is recognised by
     its tree; so is a tag, and then there is nothing to do.
 
     Raises:
-        Refused: The repository has moved on, or the tag exists with other files.
+        Refused: The repository has moved on or is not private, or the tag exists with other files.
         RemoteError: The token may not write, or the Hub refused, failed, or was not reachable.
     """
     remote = read_remote(api, change.repo)
-    check(remote)
+    check_visibility(change.repo, change.private, remote)
     if change.tag in remote.tags:
         commit = _tagged_alike(change, api, remote.tags[change.tag])
         return Applied(change.repo, change.tag, commit, recognised=True, already=True)

@@ -89,7 +89,7 @@ def test_what_is_not_known_must_be_read() -> None:
         (unknown, BASE, False, set()),
         (BASE, BASE | {NEW: listed("neu", "")}, True, set()),
     ):
-        read = set()
+        read = set[Split]()
 
         def rows(split: Split, read: set[Split] = read) -> pl.DataFrame:
             read.add(split)

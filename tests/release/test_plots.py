@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import Refused
-from builders.plots.style import is_plot
+from builders.plots.svg import is_plot
 from builders.rehearsal import Hub
 from builders.release import apply, make_plan, verify
 from tests.release.kit import RELEASE, REPO, TARGET, api_of
