@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from builders.errors import SourceError, SourceSchema
-from builders.sources.schema import read_parquet
+from builders.sources.parquet import read_parquet
 
 _HINT = "The pinned upstream holds no such row: compare its revision and files with the config's source."
 

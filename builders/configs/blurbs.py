@@ -8,7 +8,7 @@ import polars as pl
 
 from builders.configs._books import Book, books
 from builders.configs._published import BLURBS
-from builders.sources.archive import zip_lines
+from builders.sources.containers import zip_lines
 from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, Sampled, Within
 
 ARCHIVE = "germeval2019t1-public-data-final.zip"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from builders.configs._published import TENKGNAD
-from builders.sources.database import read_table
+from builders.sources.containers import read_table
 from builders.spec import CONTACT, Clustering, Documents, Files, RecordedFile, Sampled
 from builders.text.markup import element_text, paragraphs
 

@@ -1,35 +1,22 @@
-"""The content-addressed cache of fetched files.
+"""The cache of plain files: ``SHELF/SHA256/NAME``.
 
-``objects/ab/abcd…`` holds each file under its sha256. ``views/PLACE`` is a link to an object under the
-file's upstream name, so that a message names it as its upstream does; the link's target is the hash that the
-file must have. ``notes/PLACE`` holds small facts, ``partial/`` unfinished downloads. An object is hashed each
-time it is handed out, and it appears and is replaced by renaming only: two processes cannot disturb each
-other, and nothing needs to be flushed to be safe.
+A file is hashed each time it is handed out, and it appears and is replaced by renaming only: two processes
+cannot disturb each other, and nothing needs to be flushed to be safe. ``partial/`` holds what is unfinished.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
-
-from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
 from builders.errors import StorageError
-from builders.files import git_id, json_bytes, sha256, write_bytes
-from builders.lock.lock import Frozen
+from builders.files import sha256
 
 Say = Callable[[str], None]
-Note = TypeVar("Note", bound=Frozen)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,93 +28,73 @@ class Stored:
     size: int
 
 
-class Lost(StrEnum):
+class CacheMiss(StrEnum):
     """Why a file cannot be had from the cache."""
 
     ABSENT = "is not in the cache"
     DAMAGED = "is damaged in the cache"
 
 
+def stored_at(path: Path) -> Stored:
+    """Return a file with its hash.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    return Stored(path, sha256(path), path.stat().st_size)
+
+
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The cache under one folder, which need not exist. Places are relative paths with forward slashes."""
+    """The cache under one folder, which need not exist."""
 
     root: Path
 
-    def find(self, place: str, *, pinned: str | None = None, blob: str = "") -> Stored | Lost:
-        """Return the file at `place`, after hashing it.
+    def find(self, shelf: str, digest: str, name: str) -> Stored | CacheMiss:
+        """Return a file after hashing it.
 
         Args:
-            place: Where it is shown.
-            pinned: The sha256 that it must have; None where the pin does not tell it.
-            blob: The id that git must give it; empty where the pin does not tell it.
+            shelf: Folder of the cache, with forward slashes.
+            digest: The sha256 that the file must have.
+            name: The file's name.
 
         Raises:
             StorageError: It is there and cannot be read.
         """
-        view = self.root / "views" / place
-        try:
-            digest = view.readlink().name
-        except OSError:
-            return Lost.ABSENT
-        target = self._object(digest)
-        if not _SHA256.fullmatch(digest) or not target.is_file():
-            return Lost.ABSENT
-        if sha256(target) != digest or not meets(target, digest, pinned=pinned, blob=blob):
-            return Lost.DAMAGED
-        return Stored(view, digest, target.stat().st_size)
+        path = self.root / shelf / digest / name
+        if not path.is_file():
+            return CacheMiss.ABSENT
+        stored = stored_at(path)
+        return stored if stored.sha256 == digest else CacheMiss.DAMAGED
 
-    def adopt(self, place: str, file: Path, digest: str) -> Stored:
-        """Move `file`, which lies in a workspace, into the cache, and show it at `place`.
-
-        Args:
-            place: Where to show it.
-            file: A file that nobody else writes to.
-            digest: Its sha256.
+    def adopt(self, shelf: str, name: str, file: Path) -> Stored:
+        """Move a file, which lies in a workspace, into the cache under its hash.
 
         Raises:
             StorageError: The cache cannot be written.
         """
-        target, view = self._object(digest), self.root / "views" / place
+        stored = stored_at(file)
+        target = self.root / shelf / stored.sha256 / name
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             file.chmod(0o444)
-            size = file.stat().st_size
             file.replace(target)
-        with writing(view):
-            view.parent.mkdir(parents=True, exist_ok=True)
-            link = view.parent / f".link-{secrets.token_hex(8)}"
-            link.symlink_to(os.path.relpath(target, view.parent))
-            link.replace(view)
-        return Stored(view, digest, size)
-
-    def note(self, place: str, model: type[Note]) -> Note | None:
-        """Return a note, or None where there is none that can be read."""
-        try:
-            return model.model_validate_json((self.root / "notes" / place).read_bytes())
-        except (OSError, ValidationError):
-            return None
-
-    def write_note(self, place: str, note: Frozen) -> None:
-        """Keep a note.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
-        write_bytes(self.root / "notes" / place, json_bytes(note.model_dump(mode="json")))
+        return Stored(target, stored.sha256, stored.size)
 
     @contextlib.contextmanager
     def workspace(self, name: str, say: Say, *, keep: bool) -> Iterator[Path]:
         """Hold a folder for unfinished downloads against other processes.
 
         Args:
-            name: One path segment.
-            say: Told when another process holds it.
+            name: Name of the folder.
+            say: Called with a line when another process holds it.
             keep: Whether what is left in it stays for the next time.
 
         Raises:
             StorageError: The cache cannot be written.
         """
+        from filelock import FileLock, Timeout
+
         folder = self.root / "partial" / name
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -138,28 +105,15 @@ class Cache:
                 say("waiting for another process that fetches the same")
                 lock.acquire()
         try:
-            if not keep:
-                _empty(folder)
+            with writing(folder):
+                if not keep:  # a killed process may have left something
+                    shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True, exist_ok=True)
             yield folder
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
             lock.release()
-
-    def _object(self, digest: str) -> Path:
-        return self.root / "objects" / digest[:2] / digest
-
-
-def meets(file: Path, digest: str, *, pinned: str | None, blob: str) -> bool:
-    """Say whether a file of that sha256 is the one of a pin; see `Cache.find`."""
-    return (pinned or digest) == digest and (not blob or git_id(file) == blob)
-
-
-def _empty(folder: Path) -> None:
-    """Clear what a killed process left behind."""
-    with writing(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextlib.contextmanager

@@ -276,9 +276,9 @@ def test_a_model_as_declared_loads(proof: Proof) -> None:
         ("broken", "EncoderError", "the model cannot be loaded"),
         ("pickled", "EncoderError", "the model cannot be loaded"),
         ("branch", "EncoderError", "revision 'main' is not a commit"),
-        ("other", "RemoteError", "no such repository"),
+        ("other", "RemoteError", "no such revision"),
         ("unknown", "RemoteError", "no such repository"),
-        ("down", "RemoteError", "cannot be reached"),
+        ("down", "RemoteError", "the Hub answered 503"),
     ],
 )
 def test_faulty_models_and_pins_are_refused_with_a_hint(

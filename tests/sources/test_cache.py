@@ -8,83 +8,53 @@ from pathlib import Path
 import pytest
 
 from builders.errors import StorageError
-from builders.sources.cache import Cache, Lost, Stored
-from builders.sources.hub import Resolved
+from builders.sources.cache import Cache, CacheMiss, Stored
 
 
-def put(cache: Cache, place: str, data: bytes) -> Stored:
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def put(cache: Cache, name: str, data: bytes) -> Stored:
     with cache.workspace("test", lambda _: None, keep=False) as folder:
         (folder / "part").write_bytes(data)
-        return cache.adopt(place, folder / "part", hashlib.sha256(data).hexdigest())
+        return cache.adopt("files", name, folder / "part")
 
 
-def found(cache: Cache, place: str) -> Stored:
-    entry = cache.find(place)
-    assert isinstance(entry, Stored)
-    return entry
-
-
-def test_a_file_is_found_under_its_upstream_name(home: Path) -> None:
+def test_a_file_is_found_under_its_hash_and_upstream_name(home: Path) -> None:
     cache = Cache(home)
-    assert cache.find("hub/x/y/a/b.parquet") is Lost.ABSENT
-    stored = put(cache, "hub/x/y/a/b.parquet", b"Brot")
-    assert found(cache, "hub/x/y/a/b.parquet") == stored
-    assert stored.path == home / "views/hub/x/y/a/b.parquet"
-    assert (stored.path.read_bytes(), stored.size, stored.sha256) == (
-        b"Brot",
-        4,
-        hashlib.sha256(b"Brot").hexdigest(),
-    )
-
-
-def test_equal_bytes_are_kept_once(home: Path) -> None:
-    cache = Cache(home)
-    first, second = put(cache, "a/1", b"gleich"), put(cache, "b/2", b"gleich")
-    assert first.path.resolve() == second.path.resolve()
-    assert len([path for path in (home / "objects").rglob("*") if path.is_file()]) == 1
+    assert cache.find("files", digest(b"Brot"), "b.zip") is CacheMiss.ABSENT
+    stored = put(cache, "b.zip", b"Brot")
+    assert cache.find("files", digest(b"Brot"), "b.zip") == stored
+    assert stored == Stored(home / "files" / digest(b"Brot") / "b.zip", digest(b"Brot"), 4)
+    assert stored.path.read_bytes() == b"Brot"
+    assert cache.find("stand-ins/x", digest(b"Brot"), "b.zip") is CacheMiss.ABSENT
 
 
 def test_the_cache_can_be_moved(home: Path, tmp_path: Path) -> None:
-    put(Cache(home), "a/1", b"x")
+    put(Cache(home), "1", b"x")
     home.rename(tmp_path / "elsewhere")
-    assert found(Cache(tmp_path / "elsewhere"), "a/1").path.read_bytes() == b"x"
+    found = Cache(tmp_path / "elsewhere").find("files", digest(b"x"), "1")
+    assert isinstance(found, Stored) and found.path.read_bytes() == b"x"
 
 
-def test_what_is_found_has_the_hash_of_its_name(home: Path) -> None:
+def test_what_is_found_has_the_hash_of_its_folder(home: Path) -> None:
     cache = Cache(home)
-    target = put(cache, "a/1", b"richtig").path.resolve()
+    target = put(cache, "1", b"richtig").path
     target.chmod(0o644)
     target.write_bytes(b"falsch!")
-    assert cache.find("a/1") is Lost.DAMAGED
-    put(cache, "b/2", b"richtig")
-    assert found(cache, "a/1").path.read_bytes() == b"richtig"
+    assert cache.find("files", digest(b"richtig"), "1") is CacheMiss.DAMAGED
+    put(cache, "1", b"richtig")
+    assert isinstance(cache.find("files", digest(b"richtig"), "1"), Stored)
 
 
-def test_a_link_to_anything_else_is_not_a_file_of_the_cache(home: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_or_no_file_is_absent(home: Path) -> None:
     cache = Cache(home)
-    put(cache, "a/1", b"x")
-    (tmp_path / "secret").write_text("x", encoding="utf-8")
-    for target in (tmp_path / "secret", Path("nowhere"), tmp_path / ("0" * 64)):
-        (home / "views/a/2").unlink(missing_ok=True)
-        (home / "views/a/2").symlink_to(target)
-        assert cache.find("a/2") is Lost.ABSENT
-    (home / "views/a/3").write_text("a plain file", encoding="utf-8")
-    assert cache.find("a/3") is Lost.ABSENT
-
-
-def test_an_object_that_is_gone_is_absent(home: Path) -> None:
-    cache = Cache(home)
-    put(cache, "a/1", b"x").path.resolve().unlink()
-    assert cache.find("a/1") is Lost.ABSENT
-
-
-def test_notes_come_back_or_not_at_all(home: Path) -> None:
-    cache, note = Cache(home), Resolved(commit="0" * 40, endpoint="")
-    assert cache.note("a/b.json", Resolved) is None
-    cache.write_note("a/b.json", note)
-    assert cache.note("a/b.json", Resolved) == note
-    (home / "notes/a/b.json").write_bytes(b'{"commit": "')
-    assert cache.note("a/b.json", Resolved) is None
+    path = put(cache, "1", b"x").path
+    path.unlink()
+    assert cache.find("files", digest(b"x"), "1") is CacheMiss.ABSENT
+    path.mkdir()
+    assert cache.find("files", digest(b"x"), "1") is CacheMiss.ABSENT
 
 
 def test_a_workspace_forgets_or_keeps(home: Path) -> None:
@@ -123,17 +93,14 @@ def test_another_process_waits_for_the_workspace_and_says_so(home: Path) -> None
 def test_a_root_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     cache = Cache(tmp_path / "file" / "home")
-    assert cache.find("a/1") is Lost.ABSENT
+    assert cache.find("files", digest(b"x"), "1") is CacheMiss.ABSENT
     with pytest.raises(StorageError, match="file") as error:
-        put(cache, "a/1", b"x")
+        put(cache, "1", b"x")
     assert "MTEB_DE_HOME" in error.value.hint
-    with pytest.raises(StorageError, match="file"):
-        cache.write_note("a.json", Resolved(commit="", endpoint=""))
 
 
 def test_finding_writes_nothing(home: Path) -> None:
-    put(Cache(home), "a/1", b"x")
+    put(Cache(home), "1", b"x")
     before = {path: path.lstat().st_mtime_ns for path in home.rglob("*")}
-    found(Cache(home), "a/1")
-    Cache(home).note("a.json", Resolved)
+    Cache(home).find("files", digest(b"x"), "1")
     assert {path: path.lstat().st_mtime_ns for path in home.rglob("*")} == before

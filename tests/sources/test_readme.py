@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import MtebDeError, SourceError, SourceMissing
-from builders.sources.readme import select
+from builders.sources.repository import _select
 from builders.spec import Part
 
 PATHS = ["a.parquet", "data/test-0.parquet", "data/test-1.parquet", "data/train-0.parquet", "x/y/z.parquet"]
@@ -18,7 +18,7 @@ def readme(configs: object) -> bytes:
 
 
 def chosen(document: bytes, part: Part = PART[0]) -> list[str]:
-    return select("x/y", [part], document, PATHS)["rows"]
+    return _select("x/y", [part], document, PATHS)["rows"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceMissing, StorageError, UsageError
 from builders.sources import Fetched, fetch
 from builders.sources.cache import Cache
-from builders.sources.http import download, fetch_http
+from builders.sources.plain import FILES, download, fetch_pinned
 from builders.spec import HttpSource
 from tests.sources.loopback import Answer, Loopback
 
@@ -33,7 +32,9 @@ def source(server: Loopback) -> HttpSource:
 @pytest.fixture
 def get(home: Path, source: HttpSource) -> Callable[..., Path]:
     def fetch_it(which: HttpSource = source, *, offline: bool = False) -> Path:
-        return fetch_http(which, Cache(home), offline=offline, say=lambda _: None, pause=lambda _: None)[0]
+        return fetch_pinned(
+            which, Cache(home), offline=offline, say=lambda _: None, pause=lambda _: None
+        ).path
 
     return fetch_it
 
@@ -130,17 +131,13 @@ def test_bytes_that_had_arrived_before_are_no_progress(
     assert len(server.log) == 1 + 6
 
 
-def test_an_object_under_another_pin_is_fetched_again_or_named(
-    server: Loopback, source: HttpSource, get: Callable[..., Path], home: Path
+def test_other_bytes_under_the_pin_are_fetched_again_or_named(
+    server: Loopback, get: Callable[..., Path], home: Path
 ) -> None:
     """The cache files what it holds under the pin; whole bytes of another file are not the pinned ones."""
-    view = get()
-    other = digest(b"other")
-    (home / "objects" / other[:2]).mkdir(parents=True)
-    (home / "objects" / other[:2] / other).write_bytes(b"other")
-    target = Path(os.path.relpath(home / "objects" / other[:2] / other, view.parent))
-    view.unlink()
-    view.symlink_to(target)
+    path = get()
+    (home / "other").write_bytes(b"other")
+    (home / "other").replace(path)
     server.log.clear()
     with pytest.raises(SourceMissing, match="damaged"):
         get(offline=True)
@@ -157,7 +154,7 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names(
         Answer(500, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
     ]
     pauses: list[float] = []
-    fetch_http(source, Cache(home), offline=False, say=lambda _: None, pause=pauses.append)
+    fetch_pinned(source, Cache(home), offline=False, say=lambda _: None, pause=pauses.append)
     assert pauses == [7.0, 60.0, 2.0]
 
 
@@ -200,7 +197,7 @@ def test_other_bytes_are_shown_with_both_hashes(
         assert words in error.value.message
     assert ("web page" in error.value.message) == body.startswith(b"<!")
     assert "--update-lock" in error.value.hint
-    assert not part(home).exists() and not (home / "objects").exists()
+    assert not part(home).exists() and not (home / FILES).exists()
     server.files[PATH] = DATA
     assert get().read_bytes() == DATA
 

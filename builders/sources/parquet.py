@@ -31,17 +31,13 @@ def read_parquet(
             are left out.
         optional: Those of `columns` that a file may lack; they are null there.
 
-    Returns:
-        The columns in the order of `columns`. Where files differ in an allowed width, the wider one.
-
     Raises:
         SourceMissing: `paths` is empty.
         SourceSchema: A column is missing, stands there twice or has another type (a column without any
             value has the type null); it names file, column, expected and found type.
         SourceError: A file is truncated or not parquet.
     """
-    if not paths:
-        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
+    _require(paths)
     frames = [_read_one(path, columns, frozenset(optional)) for path in paths]
     return pl.concat(frames, how="vertical_relaxed", rechunk=False)
 
@@ -54,8 +50,7 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
         SourceSchema: None of them is.
         SourceError: A file is truncated or not parquet.
     """
-    if not paths:
-        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
+    _require(paths)
     schemas = {path: _schema(path) for path in paths}
     for name in names:
         if all(name in schema.names for schema in schemas.values()):
@@ -65,6 +60,11 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
         f"{lacking}: no column {' or '.join(map(repr, names))}; found {_listed(schemas[lacking].names)}",
         hint=_CHANGED,
     )
+
+
+def _require(paths: Sequence[Path]) -> None:
+    if not paths:
+        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
 
 
 def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[str]) -> pl.DataFrame:

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from builders.errors import SourceChanged, SourceMissing, UsageError
-from builders.files import sha256
+from builders.errors import SourceChanged, SourceError, SourceMissing, UsageError
+from builders.files import safe_path
 from builders.home import home
 from builders.hub import shown_url
 from builders.lock.committed import is_pinned
 from builders.lock.lock import LockedSource, SourceFile
-from builders.sources.cache import Cache, Say, Stored
-from builders.sources.folder import dataset_folder, fetch_folder
-from builders.sources.http import download, fetch_http, record_http, safe_name
-from builders.sources.hub import fetch_hub
-from builders.sources.model import Fetched
-from builders.spec import HttpSource, LocalFile, RecordedFile
-
-if TYPE_CHECKING:
-    from builders.spec import HubSource
+from builders.sources import repository
+from builders.sources.cache import Cache, Say, Stored, stored_at
+from builders.sources.plain import download, fetch_pinned, fetch_unpinned
+from builders.spec import Files, HttpSource, HubSource, LocalFile, RecordedFile
 
 PlainFile = HttpSource | RecordedFile | LocalFile
-Found = tuple[dict[str, list[Path]], LockedSource]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The files of a config's sources, and the locks of those sources."""
+
+    files: Files
+    locks: tuple[LockedSource, ...]
 
 
 def fetch(
@@ -39,7 +41,7 @@ def fetch(
     recorded: Sequence[LockedSource] = (),
     record: bool = False,
 ) -> Fetched:
-    """Fetch every source, and say what was fetched.
+    """Fetch every source, and lock what was fetched.
 
     Args:
         sources: Pinned upstreams.
@@ -48,7 +50,7 @@ def fetch(
             Each holds plain files by name; a folder with ``datasets/OWNER/NAME`` also serves that Hub
             dataset. What is found there is locked as it is, as kind "folder", and compared with no pin.
         root: Folder of the cache; None for the default.
-        progress: Told of each download, in one line.
+        progress: Called with a line for each download.
         recorded: Sources of the committed lock: they pin each `RecordedFile`.
         record: Fetch a `RecordedFile` that is not recorded, so that the lock to be written keeps its hash.
 
@@ -72,17 +74,15 @@ def fetch(
     files: dict[str, list[Path]] = {}
     locks: list[LockedSource] = []
     for source in sources:
-        if isinstance(source, LocalFile):
-            stand_in = _stand_in(source, places, cache, offline=offline, say=say)
-            found = stand_in or _local_file(source, cache.root)
-        elif isinstance(source, PlainFile):
-            stand_in = _stand_in(source, places, cache, offline=offline, say=say)
-            pinned = _pinned(source, recorded)
-            found = stand_in or _fetch_file(source, pinned, cache, offline=offline, record=record, say=say)
+        if isinstance(source, HubSource):
+            by_part, lock = _fetch_dataset(source, places, cache, offline=offline, say=say)
+            files |= by_part
         else:
-            found = _fetch_dataset(source, places, cache, offline=offline, say=say)
-        files |= found[0]
-        locks.append(found[1])
+            stored, lock = _fetch_file(
+                source, places, cache, recorded, offline=offline, record=record, say=say
+            )
+            files[source.name] = [stored.path]
+        locks.append(lock)
     return Fetched(files, tuple(locks))
 
 
@@ -111,14 +111,13 @@ def verify_against(locks: Sequence[LockedSource], committed: Sequence[LockedSour
         )
 
 
-def _refuse_equal_names(sources: Sequence[HubSource | PlainFile]) -> None:
+def _refuse_equal_names(sources: Iterable[HubSource | PlainFile]) -> None:
     names = Counter(
         name
         for source in sources
-        for name in ([source.name] if isinstance(source, PlainFile) else [p.name for p in source.parts])
+        for name in ([p.name for p in source.parts] if isinstance(source, HubSource) else [source.name])
     )
-    twice = sorted(name for name, count in names.items() if count > 1)
-    if twice:
+    if twice := sorted(name for name, count in names.items() if count > 1):
         raise UsageError(f"two parts of the sources are called {', '.join(map(repr, twice))}")
 
 
@@ -134,47 +133,92 @@ def _place(place: str) -> Path | str:
 
 
 def _fetch_dataset(
-    source: HubSource, places: Sequence[Path | str], cache: Cache, *, offline: bool, say: Say
-) -> Found:
-    for place in places:
-        if isinstance(place, Path) and dataset_folder(place, source.repo).is_dir():
-            return fetch_folder(source, place)
-    return fetch_hub(source, cache, offline=offline, say=say)
+    source: HubSource, places: Iterable[Path | str], cache: Cache, *, offline: bool, say: Say
+) -> tuple[Mapping[str, list[Path]], LockedSource]:
+    folders = (repository.dataset_folder(place, source.repo) for place in places if isinstance(place, Path))
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is not None:
+        commit, stored = "", repository.in_folder(source, folder)
+    else:
+        commit, stored = repository.on_the_hub(source, cache.root / "hub", offline=offline, say=say)
+    lock = LockedSource(
+        kind="hub" if commit else "folder",
+        name=source.repo,
+        revision=source.revision if commit else "",
+        resolved=commit,
+        licence=source.licence,
+        files=tuple(
+            SourceFile(part=part, path=path, sha256=file.sha256, size=file.size)
+            for part, files in stored.items()
+            for path, file in files.items()
+        ),
+    )
+    return {part: [file.path for file in files.values()] for part, files in stored.items()}, lock
+
+
+def _fetch_file(
+    source: PlainFile,
+    places: Iterable[Path | str],
+    cache: Cache,
+    recorded: Sequence[LockedSource],
+    *,
+    offline: bool,
+    record: bool,
+    say: Say,
+) -> tuple[Stored, LockedSource]:
+    if "/" in source.name:
+        raise SourceError(f"{source.name!r}: a source's file name has no folder")
+    safe_path(source.name, what="file name", repo="sources")
+    stored = _stand_in(source.name, places, cache, offline=offline, say=say)
+    path, revision = source.name, ""
+    if stored is None and isinstance(source, LocalFile):
+        stored = _local_file(source, cache.root)
+        revision = "" if source.is_stand_in(stored.path) else stored.sha256  # its own hash pins it
+    elif stored is None:
+        assert not isinstance(source, LocalFile)
+        path = source.url
+        pinned = _pinned(source, recorded)
+        if pinned is not None:
+            stored = fetch_pinned(pinned, cache, offline=offline, say=say)
+        elif isinstance(source, RecordedFile) and record and not offline:
+            stored = fetch_unpinned(source, cache, say=say)
+        else:
+            raise SourceMissing(
+                f"{source.name}: no hash of it is recorded, so it is not fetched from {shown_url(path)}",
+                hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in "
+                "the committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
+            )
+    return stored, LockedSource(
+        kind="folder" if path == source.name else "http",
+        name=source.name,
+        revision=revision,
+        licence=source.licence,
+        files=(SourceFile(part=source.name, path=path, sha256=stored.sha256, size=stored.size),),
+    )
 
 
 def _stand_in(
-    source: PlainFile, places: Sequence[Path | str], cache: Cache, *, offline: bool, say: Say
-) -> Found | None:
+    name: str, places: Iterable[Path | str], cache: Cache, *, offline: bool, say: Say
+) -> Stored | None:
     """Return the file as a folder or base URL of the user's has it, or None."""
-    name = safe_name(source.name)
     for place in places:
         if isinstance(place, str):
             stored = _from_base_url(place, name, cache, offline=offline, say=say)
-        elif (path := place / name).is_file():
-            stored = Stored(path, sha256(path), path.stat().st_size)
         else:
-            stored = None
+            stored = stored_at(place / name) if (place / name).is_file() else None
         if stored is not None:
-            file = SourceFile(part=name, path=name, sha256=stored.sha256, size=stored.size)
-            lock = LockedSource(kind="folder", name=name, licence=source.licence, files=(file,))
-            return {name: [stored.path]}, lock
+            return stored
     return None
 
 
-def _local_file(source: LocalFile, root: Path) -> Found:
-    """Return a file that was made on this machine; unless it is a stand-in, its own hash pins it."""
-    path = root / source.folder / safe_name(source.name)
+def _local_file(source: LocalFile, root: Path) -> Stored:
+    path = root / source.folder / source.name
     if not path.is_file():
         raise SourceMissing(f"{source.name}: not in {path.parent}", hint=source.hint)
-    file = SourceFile(part=source.name, path=source.name, sha256=sha256(path), size=path.stat().st_size)
-    revision = "" if source.is_stand_in(path) else file.sha256
-    lock = LockedSource(
-        kind="folder", name=source.name, revision=revision, licence=source.licence, files=(file,)
-    )
-    return {source.name: [path]}, lock
+    return stored_at(path)
 
 
-def _pinned(source: HttpSource | RecordedFile, recorded: Sequence[LockedSource]) -> HttpSource | None:
+def _pinned(source: HttpSource | RecordedFile, recorded: Iterable[LockedSource]) -> HttpSource | None:
     """Return the source with its pin, or None where none is recorded."""
     if isinstance(source, HttpSource):
         return source
@@ -185,42 +229,21 @@ def _pinned(source: HttpSource | RecordedFile, recorded: Sequence[LockedSource])
     return None
 
 
-def _fetch_file(
-    source: HttpSource | RecordedFile,
-    pinned: HttpSource | None,
-    cache: Cache,
-    *,
-    offline: bool,
-    record: bool,
-    say: Say,
-) -> Found:
-    if pinned is not None:
-        path, lock = fetch_http(pinned, cache, offline=offline, say=say)
-    elif isinstance(source, RecordedFile) and record and not offline:
-        path, lock = record_http(source, cache, say=say)
-    else:
-        raise SourceMissing(
-            f"{source.name}: no hash of it is recorded, so it is not fetched from {shown_url(source.url)}",
-            hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in the "
-            "committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
-        )
-    return {source.name: [path]}, lock
-
-
 def _from_base_url(base: str, name: str, cache: Cache, *, offline: bool, say: Say) -> Stored | None:
     """Return the file that stands in at a base URL, or None. It has no pin: it is fetched each time."""
     url = f"{base}/{quote(name)}"
     key = blake2b(url.encode(), digest_size=16).hexdigest()
-    place = f"stand-in/{key}/{name}"
+    shelf = f"stand-ins/{key}"
     if offline:
-        entry = cache.find(place)
-        return entry if isinstance(entry, Stored) else None
+        kept = sorted((cache.root / shelf).glob("*/*"), key=lambda path: path.stat().st_mtime_ns)
+        found = cache.find(shelf, kept[-1].parent.name, name) if kept else None
+        return found if isinstance(found, Stored) else None
     with cache.workspace(f"stand-in-{key}", say, keep=False) as folder:
         try:
             download(url, folder / "part", size=None)
         except SourceMissing:
             return None
-        return cache.adopt(place, folder / "part", sha256(folder / "part"))
+        return cache.adopt(shelf, name, folder / "part")
 
 
 def _differences(lock: LockedSource, known: LockedSource) -> list[str]:

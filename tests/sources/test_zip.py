@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing
-from builders.sources import archive
-from builders.sources.archive import zip_lines
+from builders.sources import containers
+from builders.sources.containers import zip_lines
 
 NAMES = ("eins.txt", "zwei.txt")
 CONTENT = {"eins.txt": b"Kohl\nR\xc3\xbcbe", "zwei.txt": b"\nLauch\r\n"}
@@ -95,7 +95,7 @@ def test_nothing_is_read_from_an_archive_with_one_bad_member(tmp_path: Path) -> 
 def test_members_that_unpack_to_too_much_together_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "LARGEST", 100)
+    monkeypatch.setattr(containers, "_LARGEST", 100)
     members = {"eins.txt": bytes(range(60)), "zwei.txt": bytes(range(60))}
     with pytest.raises(SourceError, match="unpacks to 120 bytes, more than 100"):
         read(write(tmp_path, packed(members)))

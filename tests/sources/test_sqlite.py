@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
-from builders.sources.database import read_table
+from builders.sources.containers import read_table
 
 CREATE = "CREATE TABLE Obst (Nummer INTEGER, Name TEXT, Ort TEXT, Preis REAL)"
 ROWS: list[tuple[object, ...]] = [(2, "Apfel", "Köln", 1.5), (1, "Birne", None, 2.0), (3, "", "Kiel", None)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
-from builders.sources.schema import first_column, read_parquet
+from builders.sources.parquet import first_column, read_parquet
 
 SKILL = pa.struct([("label", pa.string()), ("uri", pa.string())])
 

@@ -14,7 +14,7 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceError, SourceMissing, StorageError
 from builders.lock.lock import LockedSource
 from builders.sources import Fetched, fetch
-from builders.sources.schema import read_parquet
+from builders.sources.parquet import read_parquet
 from builders.spec import HubSource, Part
 from tests.sources.loopback import Answer, Loopback
 from tests.sources.samples import COMMIT, FILES, NAME, SOURCE, WANTED, repo
@@ -73,15 +73,16 @@ def test_another_part_of_a_cached_commit_asks_for_its_files_only(hub: Loopback, 
 def test_nothing_but_the_cached_files_stays_on_disk(hub: Loopback, home: Path) -> None:
     hub.repos[NAME] = repo()
     get(home)
-    kept = sorted(path.name for path in (home / "objects").rglob("*") if path.is_file())
-    assert kept == sorted(digest(FILES[path]) for path in ("README.md", *WANTED["corpus"], *WANTED["qrels"]))
-    assert [path for path in (home / "partial").iterdir() if not path.name.endswith(".lock")] == []
+    blobs = [path for path in home.rglob("blobs/*") if path.is_file()]
+    wanted = ("README.md", *WANTED["corpus"], *WANTED["qrels"])
+    assert sorted(digest(path.read_bytes()) for path in blobs) == sorted(digest(FILES[p]) for p in wanted)
+    assert not (home / "partial").exists()
 
 
 def test_a_reader_s_message_names_the_upstream_path(hub: Loopback, home: Path) -> None:
     hub.repos[NAME] = repo()
     hub.repos[NAME].files[CORPUS] = FILES[CORPUS][:-9]
-    with pytest.raises(SourceError, match=f"{NAME}/{COMMIT}/{CORPUS}"):
+    with pytest.raises(SourceError, match=f"{NAME.replace('/', '--')}/snapshots/{COMMIT}/{CORPUS}"):
         read_parquet(get(home).files["corpus"], {})
 
 
@@ -116,8 +117,8 @@ def test_an_object_under_another_name_is_fetched_again_or_named(hub: Loopback, h
     """Whole bytes of another file are not those that the commit lists, by either hash of the Hub."""
     hub.repos[NAME] = repo()
     first = get(home)
-    (view,) = (view for view in (home / "views").rglob(path.rsplit("/")[-1]) if view.is_symlink())
-    (other,) = (view for view in (home / "views").rglob("train-00.parquet") if view.is_symlink())
+    (view,) = (view for view in home.rglob(path.rsplit("/")[-1]) if view.is_symlink())
+    (other,) = (view for view in home.rglob("train-00.parquet") if view.is_symlink())
     view.unlink()
     view.symlink_to(os.path.relpath(other.resolve(), view.parent))
     hub.log.clear()
@@ -139,7 +140,7 @@ def test_a_small_file_that_is_not_the_listed_one(hub: Loopback, home: Path) -> N
 def test_a_note_that_names_another_commit_than_the_pin_is_asked_for_again(hub: Loopback, home: Path) -> None:
     hub.repos[NAME] = repo()
     first = get(home)
-    (note,) = (home / "notes").rglob("pins/*.json")
+    (note,) = home.rglob(f"refs/{SOURCE.revision}")
     note.write_bytes(note.read_bytes().replace(COMMIT.encode(), b"f" * 40))
     with pytest.raises(SourceMissing, match="its commit"):
         get(home, offline=True)
@@ -150,7 +151,9 @@ def test_a_note_that_names_another_commit_than_the_pin_is_asked_for_again(hub: L
 def test_damaged_notes_are_asked_for_again(hub: Loopback, home: Path, rubbish: bytes) -> None:
     hub.repos[NAME] = repo()
     first = get(home)
-    for note in (home / "notes").rglob("*.json"):
+    (listing,) = home.rglob(f"{COMMIT}.json")
+    (ref,) = home.rglob(f"refs/{SOURCE.revision}")
+    for note in (listing, ref):
         note.write_bytes(rubbish)
     assert get(home) == first
 
@@ -254,7 +257,7 @@ def test_bytes_that_are_not_the_listed_ones(hub: Loopback, home: Path) -> None:
         get(home)
     for part in (NAME, CORPUS, "0" * 64, digest(FILES[CORPUS])):
         assert part in error.value.message
-    assert not [path for path in (home / "objects").rglob("*") if path.name == digest(FILES[CORPUS])]
+    assert not [path for path in home.rglob("blobs/*") if digest(path.read_bytes()) == digest(FILES[CORPUS])]
 
 
 @pytest.mark.parametrize(
