@@ -151,6 +151,8 @@ def _files(
     for path, miss in misses.items():
         say(f"{repo}: {path} ({wanted[path].size:,} bytes)")
         damaged = miss is CacheMiss.DAMAGED
+        if damaged:  # the client would leave a link that leads elsewhere
+            (snapshot / path).unlink()
         local = hub.download(api, repo, path, commit, cache, advice=_ADVICE, again=damaged)
         stored[path] = _checked(repo, commit, path, wanted[path], local)
     return stored

@@ -314,7 +314,8 @@ def test_another_stand_in_is_asked_what_the_pin_means(
     hub.repos[NAME] = replace(repo(), commit=SOURCE.revision + "f" * 30)
     assert get(home).locks[0].resolved == COMMIT
     monkeypatch.setattr(constants, "ENDPOINT", hub.url.replace("127.0.0.1", "localhost"))
-    assert get(home, offline=True).locks[0].resolved == COMMIT
+    with pytest.raises(SourceMissing, match="its commit"):
+        get(home, offline=True)
     assert get(home).locks[0].resolved == SOURCE.revision + "f" * 30
 
 
@@ -373,7 +374,7 @@ def test_the_client_s_own_settings_reach_it(server: Loopback, home: Path) -> Non
     assert first[0].resolved == COMMIT
     assert not (home / "hf").exists()
     server.log.clear()
-    assert run(server.url, "0") == first == run("http://127.0.0.1:9", "1")
+    assert run(server.url, "0") == first == run(server.url, "1")
     assert server.log == []
 
 
