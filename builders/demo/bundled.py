@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from builders import files
-from builders.sources.folder import dataset_folder
+from builders.sources.repository import dataset_folder
 from builders.spec import ConfigSpec, HubSource, LocalFile
 
 DUMP = "RS_sample.zst"
