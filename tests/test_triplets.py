@@ -192,9 +192,9 @@ def test_the_documented_recipe_trains_and_its_model_is_evaluated_alike(release: 
 def evaluated(model: Path, release: Path) -> float:
     """Return nDCG@10 of a saved model on the test split, as `mteb-de eval` computes it."""
     from builders.evaluation.candidates import candidate, pinned_encoder
-    from builders.evaluation.model import EncoderFacts
-    from builders.evaluation.pairs import Judged
-    from builders.evaluation.retrieval import score_run, search
+    from builders.evaluation.metrics import score
+    from builders.evaluation.rankings import Judged, search
+    from builders.evaluation.results import EncoderFacts
 
     def table(kind: Kind, split: str = "test") -> pl.DataFrame:
         return pl.read_parquet(release / published_path("jobs", kind, split))
@@ -208,5 +208,5 @@ def evaluated(model: Path, release: Path) -> float:
         encoder.encode(encoder.truncate(judged.query_texts().to_list(), "query"), "query"),
         encoder.encode(encoder.truncate(judged.passage_texts().to_list(), "passage"), "passage"),
     )
-    result = score_run(judged, run, EncoderFacts(name="trained", kind="dense"), resamples=10)
+    result = score(judged, run, EncoderFacts(name="trained", kind="dense"), resamples=10)
     return result.scores["ndcg_at_10"].value

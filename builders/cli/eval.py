@@ -15,11 +15,11 @@ from builders.errors import Refused, StorageError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from builders.built import Built
     from builders.checks.finding import Finding
-    from builders.evaluation.compare import Compared
-    from builders.evaluation.places import TextFolder
+    from builders.evaluation.jobs import Evaluation
+    from builders.evaluation.published import Compared
     from builders.evaluation.report import ReportContent
-    from builders.evaluation.run import Evaluation
     from builders.evaluation.scoreboard import Scoreboard
     from builders.lock.lock import Lock
     from builders.spec import ConfigSpec
@@ -122,11 +122,11 @@ def command(
     """
     from builders.cli.texts import hydrated_texts
     from builders.evaluation.candidates import candidate, default_names, require_citable
-    from builders.evaluation.compare import compare
     from builders.evaluation.coverage import coverage, planned, require_wider
+    from builders.evaluation.jobs import EvalOptions, evaluate, failed
     from builders.evaluation.pipelines import PIPELINES
+    from builders.evaluation.published import compare
     from builders.evaluation.report import report_paths
-    from builders.evaluation.run import Options, evaluate, failed
     from builders.evaluation.sanity import check
     from builders.evaluation.scoreboard import scoreboards
 
@@ -143,11 +143,11 @@ def command(
         _refuse_stand_ins(specs, out)
     candidates = [candidate(name, offline=offline, workers=workers) for name in dict.fromkeys(names)]
     chosen = tuple(PIPELINES) if "all" in pipelines else pipelines or ("minibatch-kmeans",)
-    options = Options(out=out, split=split, pipelines=chosen, texts=texts)
+    options = EvalOptions(out=out, split=split, pipelines=chosen, texts=texts)
     if report is not None and not overwrite:
         require_wider(report_paths(report), planned(specs, candidates, split=split, pipelines=chosen))
     evaluation = evaluate(specs, candidates, options, lines)
-    compared = compare(evaluation.results, evaluation.locks)
+    compared = compare(evaluation.results, evaluation.configs)
     findings = check(evaluation.results, evaluation.baselines, evaluation.chances)
     if as_json:
         emit({
@@ -189,7 +189,7 @@ def _show(
     as_markdown: bool,
 ) -> None:
     from builders.describe.markdown import escape, table
-    from builders.evaluation.compare import closing
+    from builders.evaluation.published import closing
 
     for board in boards:
         if as_markdown:
@@ -233,9 +233,7 @@ def _require_writable(folder: Path) -> None:
         raise StorageError(f"{folder}: {nearest} is no folder that can be written", hint=hint)
 
 
-def _specs(
-    configs: tuple[str, ...], out: Path, texts: Mapping[str, TextFolder], lines: Lines
-) -> list[ConfigSpec]:
+def _specs(configs: tuple[str, ...], out: Path, texts: Mapping[str, Built], lines: Lines) -> list[ConfigSpec]:
     """Return the configs asked for, or all that were built or hydrated."""
     from builders import registry
     from builders.lock.lock import work_folder
@@ -275,12 +273,12 @@ def _refuse_stand_ins(specs: Sequence[ConfigSpec], out: Path) -> None:
 
 
 def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
-    from builders.evaluation.run import cited_scores
+    from builders.evaluation.jobs import cited_scores
     from builders.lock.beside import citations_path, cite
     from builders.lock.committed import FOLDER
 
     paths = []
-    for config, scores in cited_scores(evaluation.results, evaluation.locks).items():
+    for config, scores in cited_scores(evaluation.results, evaluation.configs).items():
         path = citations_path(locks or FOLDER, config)
         cite(path, scores=scores)
         paths.append(path)
@@ -290,7 +288,7 @@ def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
 def _content(
     specs: Sequence[ConfigSpec],
     out: Path,
-    texts: Mapping[str, TextFolder],
+    texts: Mapping[str, Built],
     evaluation: Evaluation,
     compared: Sequence[Compared],
     findings: Sequence[Finding],

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from builders import registry
+from builders.built import Built, has_texts, read_hydrated
 from builders.errors import StorageError
-from builders.evaluation.places import TextFolder, has_texts
 from builders.lock.committed import stand_ins
 from builders.lock.lock import Lock
 from builders.reddit.folder import Hydrated, read_record
 from builders.reddit.shares import COMPARABLE
 
 
-def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, TextFolder]:
+def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, Built]:
     """Return where hydrated texts lie, by config; none where nothing was hydrated.
 
     Args:
@@ -32,7 +33,9 @@ def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dic
             raise StorageError(f"{folder}: no hydrated texts to evaluate", hint=hint)
         return {}
     made_up = record.stand_in or any(stand_ins(lock) for lock in locks if lock.config == record.config)
-    return {record.config: TextFolder(place, _obstacle(record, stand_in=made_up), made_up)}
+    obstacle = _obstacle(record, stand_in=made_up)
+    spec = registry.load(record.config)
+    return {spec.name: read_hydrated(place, spec, not_comparable=obstacle, stand_in=made_up)}
 
 
 def _obstacle(record: Hydrated, *, stand_in: bool) -> str:

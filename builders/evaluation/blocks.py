@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from builders.evaluation.model import EncoderFacts
+from builders.evaluation.results import EncoderFacts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

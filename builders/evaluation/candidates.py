@@ -13,7 +13,8 @@ from typing import Literal
 from builders import registry
 from builders.encoders.protocol import Encoder, Role
 from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
-from builders.evaluation.model import EncoderFacts
+from builders.evaluation.rankings import RULES
+from builders.evaluation.results import EncoderFacts
 from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity, Lock
 from builders.printable import printable
@@ -21,7 +22,6 @@ from builders.spec import ConfigSpec, EncoderSpec, Retrieval
 
 BM25 = "bm25"
 RANDOM = "random"
-RULES = (RANDOM, "constant", "oracle")
 NAMES = ("offline", "e5", "hashing", BM25, *RULES)
 _HINT = f"Name one of {', '.join(NAMES)}, a folder of a sentence-transformers model, or OWNER/NAME@COMMIT."
 _LONGEST_NAME = 60
@@ -116,7 +116,7 @@ def naming(one: Candidate) -> Iterator[None]:
         raise type(error)(f"{shown}: {error.message}", hint=error.hint) from error
 
 
-def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock) -> EncoderFacts:
+def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock | None) -> EncoderFacts:
     """Return what a result says of a candidate.
 
     Args:
@@ -132,7 +132,8 @@ def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock)
         model=identity.model,
         revision=identity.revision,
         dimensions=identity.dimensions,
-        miner=lock.mining is not None
+        miner=lock is not None
+        and lock.mining is not None
         and (lock.mining.encoder.model, lock.mining.encoder.revision) == (identity.model, identity.revision),
     )
 

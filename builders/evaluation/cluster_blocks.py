@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from builders.evaluation.blocks import Block, Plot, Section, decimal, names, table
-from builders.evaluation.compare import Compared
-from builders.evaluation.model import ClusteringResult, Result, SetScore
-from builders.evaluation.order import by_level
+from builders.evaluation.published import Compared
+from builders.evaluation.results import ClusteringResult, Result, SetScore, by_level
 from builders.evaluation.score_blocks import comparable, dot_plot, grouped, reads
 from builders.plots import charts
 from builders.printable import span

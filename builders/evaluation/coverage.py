@@ -9,12 +9,11 @@ from pathlib import Path
 
 from builders.errors import StorageError, UsageError
 from builders.evaluation.candidates import Candidate
-from builders.evaluation.model import Result, RetrievalResult
+from builders.evaluation.pipelines import MTEB
+from builders.evaluation.results import Result, RetrievalResult, builder_of
 from builders.spec import ConfigSpec, Retrieval
 from builders.text.digest import digest
 
-_RANDOM_WAY = "minibatch-kmeans"
-"""Random vectors are clustered so, whatever pipelines are asked for."""
 _RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) -->")
 
 
@@ -22,7 +21,7 @@ def coverage(results: Iterable[Result]) -> set[str]:
     """Return a key for every result: its config, and a hash of its encoder with its split or pipeline."""
     return {
         _key(
-            one.config.partition("-")[0],
+            builder_of(one),
             one.encoder.name,
             one.split if isinstance(one, RetrievalResult) else one.pipeline,
         )
@@ -37,7 +36,8 @@ def planned(
     return {
         _key(spec.name, one.name, way)
         for spec, one in itertools.product(specs, candidates)
-        for way in ((split,) if isinstance(spec, Retrieval) else (*pipelines, _RANDOM_WAY))
+        # Random vectors are clustered by mteb's pipeline, whatever is asked for.
+        for way in ((split,) if isinstance(spec, Retrieval) else (*pipelines, MTEB))
     }
 
 

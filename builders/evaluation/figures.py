@@ -10,10 +10,10 @@ import polars as pl
 from pydantic import Field
 
 from builders import files
+from builders.built import Built
 from builders.errors import StorageError
 from builders.evaluation.lengths import Lengths, lengths
 from builders.evaluation.overlap import Overlap, overlap
-from builders.evaluation.places import TextFolder
 from builders.lock.committed import whole_upstream
 from builders.lock.lock import Frozen, Lock, read_lock, work_folder
 from builders.spec import ConfigSpec, Ids
@@ -70,7 +70,7 @@ class ConfigFigures(Frozen):
 
 
 def read_figures(
-    out: Path, specs: Iterable[ConfigSpec], *, hydrated: TextFolder | None = None, seed: int = 42
+    out: Path, specs: Iterable[ConfigSpec], *, hydrated: Built | None = None, seed: int = 42
 ) -> tuple[ConfigFigures, ...]:
     """Read the figures of built configs.
 
@@ -90,7 +90,7 @@ def read_figures(
     return tuple(_read(out, spec, hydrated, seed) for spec in specs)
 
 
-def _read(out: Path, spec: ConfigSpec, hydrated: TextFolder | None, seed: int) -> ConfigFigures:
+def _read(out: Path, spec: ConfigSpec, hydrated: Built | None, seed: int) -> ConfigFigures:
     if hydrated and isinstance(spec, Ids) and (texts := _hydrated(hydrated.folder, spec.name)):
         return clustering_figures(spec.name, texts).model_copy(update={"stand_in": hydrated.stand_in})
     lock = read_lock(work_folder(out, spec.name) / "lock.json")

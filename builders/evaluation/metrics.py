@@ -1,7 +1,8 @@
-"""Retrieval metrics of each query, computed by ir-measures on rankings that leave no tie to its providers.
+"""Retrieval scores as the unmodified mteb 2.26.24 measures them, by ir-measures, with bootstrap intervals.
 
-mteb 2.26.24 compares scores as float32 and breaks ties by the passage's id, descending. Providers break ties
-in ways of their own, so passages are ranked here once, and every provider is given ranks for scores.
+mteb compares scores as float32 and breaks ties by the passage's id, descending. The providers of ir-measures
+break ties in ways of their own, so passages are ranked here once, and every provider is given ranks for
+scores.
 """
 
 from __future__ import annotations
@@ -9,28 +10,181 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from builders.errors import UsageError
+from builders.evaluation.rankings import Judged, Rankings
+from builders.evaluation.results import Band, EncoderFacts, RetrievalResult, Score
 
 if TYPE_CHECKING:
     from ir_measures import Metric
 
-Nested = dict[str, dict[str, Any]]
-DEPTH = 100
+Float64s = NDArray[np.float64]
+_Nested = dict[str, dict[str, Any]]
+
+_DEPTH = 100
 """How far down the deepest metric looks; R-precision looks further where a query has more positives."""
+_CUT = 10
+"""Rank at which nDCG and MRR end."""
+CHANCES = {
+    f"{name}{error}"
+    for name in ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100")
+    for error in ("", "_error", "_shared_error")
+} - {"mrr_at_10_shared_error"}
+"""Names of what `chance` returns."""
+_CELLS = 1 << 22
+"""Rows drawn at a time over all resamples of a block: 32 MB of indices, and as much of values."""
+_DIGITS = 5
+"""mteb rounds scores to as many digits."""
+_BANDS = 10
+_PER_BAND = 10
+_NO_HITS = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32})
 
-_CORES = 10
 
+def score(
+    judged: Judged, rankings: Rankings, encoder: EncoderFacts, *, seed: int = 42, resamples: int = 1000
+) -> RetrievalResult:
+    """Score rankings: means over queries with 95 % bootstrap intervals, and nDCG@10 by length of the query.
 
-def ranked(run: pl.DataFrame) -> pl.DataFrame:
-    """Rank the passages of each query as mteb does.
+    The bands of length hold about equally many queries, at most ten bands and about ten queries in each at
+    least; queries of one length are never in two bands. Scores are rounded to 5 digits as mteb rounds them.
 
     Args:
-        run: ``query-id`` str, ``corpus-id`` str, ``score`` float; compared as float32.
+        judged: The queries that are scored.
+        rankings: Parts of `judged` in its order, each with a run that holds its queries.
+        encoder: The facts of what ranked.
+        seed: Seed of the bootstrap.
+        resamples: Means that the bootstrap draws.
+
+    Raises:
+        UsageError: As for `per_query`.
+    """
+    tables = [per_query(part, run) for part, run in rankings]
+    found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
+    names = found.columns[1:]
+    values = found.select(names).to_numpy()
+    ends = bootstrap(values, seed=seed, resamples=resamples)
+    return RetrievalResult(
+        config=judged.config,
+        split=judged.split,
+        encoder=encoder,
+        queries=judged.queries.height,
+        passages=judged.corpus.height,
+        scores={
+            name: Score(value=_rounded(mean), low=_rounded(low), high=_rounded(high))
+            for name, mean, (low, high) in zip(names, values.mean(axis=0), ends, strict=True)
+        },
+        lengths=_by_length(judged.query_texts(), found.get_column("ndcg_at_10")),
+    )
+
+
+def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
+    """Measure every query of a run.
+
+    Args:
+        judged: The queries that are measured; the run may hold others, as one of all splits does.
+        run: ``query-id``, ``corpus-id``, ``score`` float32, in any order. Passages are ranked by score, then
+            by id, both descending, as mteb does.
 
     Returns:
-        ``query-id``, ``corpus-id``, ``rank`` int64 from 1: by score descending, then id descending.
+        ``query-id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,
+        ``recall_at_10``, ``recall_at_100`` float64, and where passages have classes ``r_precision`` and
+        ``core_ndcg_at_10``. A query without hits has 0.
+
+    Raises:
+        UsageError: There is no judged query, a score is null or NaN, or a pair stands there twice.
+    """
+    if judged.queries.is_empty():
+        raise UsageError(
+            f"{judged.config}: no query of split {judged.split} has qrels",
+            hint="Evaluate another split, or build without a limit.",
+        )
+    queries = judged.queries.select(pl.col("_id").alias("query-id"))
+    ranking = _ranked(run.join(queries, on="query-id", how="semi"))
+    found = _measured(ranking, judged.qrels)
+    if judged.classes is None:
+        return queries.join(found.drop("r_precision"), on="query-id", how="left", maintain_order="left")
+    cores = _core_ndcg(ranking, judged.qrels, judged.classes)
+    both = found.join(cores, on="query-id")
+    return queries.join(both, on="query-id", how="left", maintain_order="left")
+
+
+def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level: float = 0.95) -> Float64s:
+    """Return percentile bootstrap intervals of the means of columns, as float64 (columns, 2).
+
+    Whole rows are drawn with replacement, so the columns share their resamples. Method: Efron and Tibshirani,
+    An Introduction to the Bootstrap (1993), chapter 13. The mean of few or heavily skewed values is covered
+    less often than `level` says. scipy's draws the same, but refuses a single row.
+
+    Args:
+        values: float64 (queries, metrics), at least one row.
+        seed: Seed of the drawing.
+        resamples: Means that are drawn, at least 1.
+        level: Coverage, between 0 and 1.
+    """
+    rng = np.random.default_rng(seed)
+    rows = len(values)
+    columns = np.ascontiguousarray(values.T)
+    means = np.empty((len(columns), resamples))
+    block = max(1, _CELLS // rows)
+    for start in range(0, resamples, block):
+        drawn = rng.integers(rows, size=(min(block, resamples - start), rows))
+        for column, found in zip(columns, means, strict=True):
+            found[start : start + len(drawn)] = column[drawn].mean(axis=1)
+    tail = (1 - level) / 2
+    ends: Float64s = np.quantile(means, [tail, 1 - tail], axis=1).T
+    return ends
+
+
+def chance(judged: Judged) -> dict[str, float]:
+    """Return what a uniformly random ranking of the whole corpus scores, exactly.
+
+    A score that is a sum over passages of (weight of the passage) × (discount of its rank) has, in a random
+    order of n, the mean n · mean(weights) · mean(discounts) and the variance
+    Σ(weights − mean)² · Σ(discounts − mean)² / (n − 1) (Hoeffding 1951, A Combinatorial Central Limit
+    Theorem). nDCG@10 and recall are such sums; for MRR@10 the rank of the first positive has a negative
+    hypergeometric distribution.
+
+    Scores of random rankings are far from normal where positives are few: most are 0, and a few large.
+
+    Positives that are not in the corpus cannot be found.
+
+    Returns:
+        By name, "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100": the expected mean over queries.
+        NAME + "_error": its standard error, where every query has a random order of its own ("random").
+        NAME + "_shared_error": its standard error, where all queries share one random order ("constant");
+        not for "mrr_at_10".
+
+    Raises:
+        UsageError: There is no judged query, or no passage.
+    """
+    if judged.queries.is_empty() or judged.corpus.is_empty():
+        raise UsageError(
+            f"{judged.config}: split {judged.split} has no query with qrels, or no passage",
+            hint="Evaluate another split, or build without a limit.",
+        )
+    weights = _weights(judged.qrels).join(judged.corpus, left_on="corpus-id", right_on="_id", how="semi")
+    passages, queries = judged.corpus.height, judged.queries.height
+    discounts = 1 / np.log2(np.arange(2, _CUT + 2))
+    expected: dict[str, float] = {}
+    for name, weight, curve in (
+        ("ndcg_at_10", "gain", discounts),
+        ("recall_at_10", "share", np.ones(10)),
+        ("recall_at_100", "share", np.ones(100)),
+    ):
+        mean, variance = _sum_of_ranks(weights, "query-id", weight, curve, passages)
+        together = weights.group_by("corpus-id").agg(pl.col(weight).sum()).with_columns(query=0)
+        _, shared = _sum_of_ranks(together, "query", weight, curve, passages)
+        expected |= _named(name, mean, variance, queries)
+        expected[f"{name}_shared_error"] = float(np.sqrt(shared.sum())) / queries
+    positives = weights.group_by("query-id").len().get_column("len").to_numpy()
+    return expected | _named("mrr_at_10", *_first_positive(positives, passages), queries)
+
+
+def _ranked(run: pl.DataFrame) -> pl.DataFrame:
+    """Rank the passages of each query by score as float32, then id, both descending: ``rank`` int64 from 1.
 
     Raises:
         UsageError: A score is null or NaN, or a pair stands there twice.
@@ -49,25 +203,17 @@ def ranked(run: pl.DataFrame) -> pl.DataFrame:
     return order.select("query-id", "corpus-id", rank=pl.int_range(1, pl.len() + 1).over("query-id"))
 
 
-def measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
-    """Measure how well each query's positives were found.
+def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
+    """Measure how well each query's positives were found: a row per query of the qrels, sorted.
 
     nDCG has linear gain and a logarithmic discount; a passage is relevant from score 1 on. nDCG, recall and
     R-precision are those of trec_eval (by pytrec_eval), reciprocal rank that of MS MARCO. Positives that are
-    not in the corpus count as not found.
-
-    Args:
-        ranking: ``query-id``, ``corpus-id``, ``rank``, as `ranked` returns it.
-        qrels: ``query-id``, ``corpus-id``, ``score`` int.
-
-    Returns:
-        ``query-id``, sorted, one row per query of the qrels; ``ndcg_at_10``, ``mrr_at_10``, ``recall_at_10``,
-        ``recall_at_100``, ``r_precision`` float64, 0 for a query without hits.
+    not in the corpus count as not found; a query without hits has 0.
     """
     from ir_measures import RR, R, Rprec, msmarco, nDCG, pytrec_eval
 
     judged = _nested(qrels, "score")
-    positives = qrels.group_by("query-id").agg(depth=(pl.col("score") > 0).sum().clip(DEPTH))
+    positives = qrels.group_by("query-id").agg(depth=(pl.col("score") > 0).sum().clip(_DEPTH))
     run = _run(ranking.join(positives, on="query-id").filter(pl.col("rank") <= pl.col("depth")))
     names = {
         nDCG @ 10: "ndcg_at_10",
@@ -84,20 +230,11 @@ def measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
     return _table(found, names)
 
 
-def core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
-    """Measure nDCG@10 of cores: passages with the same classes count as one, at the best of their ranks.
+def _core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
+    """Measure nDCG@10 of cores: passages with just the same classes count as one, at the best of their ranks.
 
     A core is relevant to a query if it holds a positive. A passage without classes is a core of its own. Of
     each query the ten best cores are measured, as no other counts.
-
-    Args:
-        ranking: ``query-id``, ``corpus-id``, ``rank``, as `ranked` returns it.
-        qrels: ``query-id``, ``corpus-id``, ``score`` int.
-        classes: ``corpus-id``, ``class``: a passage may have several, and is then with those that have just
-            the same ones.
-
-    Returns:
-        ``query-id``, sorted, one row per query of the qrels; ``core_ndcg_at_10`` float64.
     """
     from ir_measures import nDCG, pytrec_eval
 
@@ -110,17 +247,17 @@ def core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame)
 
     judged = _nested(by_core(qrels, pl.col("score").max()), "score")
     found = by_core(ranking, pl.col("rank").min())
-    run = _run(found.filter(pl.col("rank").rank("ordinal").over("query-id") <= _CORES))
-    scores = pytrec_eval.evaluator([nDCG @ _CORES], judged).iter_calc(run)
-    return _table(scores, {nDCG @ _CORES: "core_ndcg_at_10"})
+    run = _run(found.filter(pl.col("rank").rank("ordinal").over("query-id") <= _CUT))
+    scores = pytrec_eval.evaluator([nDCG @ _CUT], judged).iter_calc(run)
+    return _table(scores, {nDCG @ _CUT: "core_ndcg_at_10"})
 
 
-def _run(ranking: pl.DataFrame) -> Nested:
+def _run(ranking: pl.DataFrame) -> _Nested:
     """Give ranks as scores: the first passage the highest, and no two the same."""
     return _nested(ranking.with_columns(score=-pl.col("rank").cast(pl.Float64)), "score")
 
 
-def _nested(pairs: pl.DataFrame, value: str) -> Nested:
+def _nested(pairs: pl.DataFrame, value: str) -> _Nested:
     """Return values by query and passage, as ir-measures takes them."""
     rows = pairs.group_by("query-id").agg("corpus-id", value).iter_rows()
     return {query: dict(zip(passages, values, strict=True)) for query, passages, values in rows}
@@ -135,3 +272,67 @@ def _table(found: Iterable[Metric], names: dict[Any, str]) -> pl.DataFrame:
     long = pl.DataFrame(rows(), schema=schema, orient="row")
     wide = long.pivot("name", index="query-id", values="value")
     return wide.select("query-id", *names.values()).sort("query-id")
+
+
+def _by_length(texts: pl.Series, ndcg: pl.Series) -> tuple[Band, ...]:
+    bands = min(_BANDS, max(1, len(texts) // _PER_BAND))
+    lengths = pl.DataFrame({"length": texts.str.len_chars(), "ndcg": ndcg})
+    before = pl.col("length").rank("min").cast(pl.Int64) - 1  # equal lengths have equally many before them
+    rows = (
+        lengths
+        .group_by(band=before * bands // len(texts))
+        .agg(
+            low=pl.col("length").min(),
+            high=pl.col("length").max(),
+            queries=pl.len(),
+            mean=pl.col("ndcg").mean(),
+        )
+        .sort("band")
+    )
+    return tuple(
+        Band(low=low, high=high, queries=queries, ndcg_at_10=_rounded(mean))
+        for _, low, high, queries, mean in rows.iter_rows()
+    )
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS)
+
+
+def _weights(qrels: pl.DataFrame) -> pl.DataFrame:
+    """Return ``query-id``, ``corpus-id``, and what a positive adds: ``gain`` to nDCG, ``share`` to recall."""
+    positives = qrels.filter(pl.col("score") > 0)
+    place = pl.col("score").rank("ordinal", descending=True).over("query-id")
+    ideal = pl.when(place <= _CUT).then(pl.col("score") / (place + 1).log(2)).sum().over("query-id")
+    return positives.select(
+        "query-id", "corpus-id", gain=pl.col("score") / ideal, share=1 / pl.len().over("query-id")
+    )
+
+
+def _sum_of_ranks(
+    weights: pl.DataFrame, key: str, weight: str, curve: Float64s, passages: int
+) -> tuple[Float64s, Float64s]:
+    """Return mean and variance, per key, of weights times discounts; passages without a weight have 0."""
+    sums = weights.group_by(key).agg(total=pl.col(weight).sum(), squares=(pl.col(weight) ** 2).sum())
+    total, squares = sums.get_column("total").to_numpy(), sums.get_column("squares").to_numpy()
+    curve = curve[:passages]
+    mean = total * curve.sum() / passages
+    spread = (squares - total**2 / passages) * (np.sum(curve**2) - curve.sum() ** 2 / passages)
+    return mean, np.maximum(spread, 0) / max(1, passages - 1)
+
+
+def _first_positive(positives: NDArray[np.integer], passages: int) -> tuple[Float64s, Float64s]:
+    """Return mean and variance of the reciprocal rank of the first positive, 0 beyond the tenth."""
+    found = np.zeros((2, len(positives)))
+    missed = np.ones(len(positives))
+    for rank in range(1, min(_CUT, passages) + 1):
+        # Never above 1: where only positives are left, nothing was missed so far or all of it was.
+        hit = np.minimum(positives / (passages - rank + 1), 1)
+        found += missed * hit * np.array([[1 / rank], [1 / rank**2]])
+        missed *= 1 - hit
+    mean, square = found
+    return mean, square - mean**2
+
+
+def _named(name: str, mean: Float64s, variance: Float64s, queries: int) -> dict[str, float]:
+    return {name: float(mean.sum()) / queries, f"{name}_error": float(np.sqrt(variance.sum())) / queries}

@@ -1,4 +1,4 @@
-"""The ways from vectors to clusters: mteb's k-means, and the thirteen others of Wehrli et al. 2024.
+"""Cluster vectors: by mteb's k-means, and by the thirteen other pipelines of Wehrli et al. 2024.
 
 Reductions and algorithms have the settings of the evaluator that came with the paper (ClimSocAna/tecb-de):
 those of the libraries but for what is named here. It passed no seed; here one reaches everything that draws.
@@ -24,6 +24,8 @@ Algorithm = Literal["minibatch-kmeans", "agglomerative", "hdbscan", "dbstream"]
 Vectors = NDArray[np.float32]
 Assignment = NDArray[np.int64]
 
+MTEB = "minibatch-kmeans"
+"""The pipeline of mteb's own tasks."""
 AGGLOMERATIVE_ROWS = 32_768
 """The largest set that is clustered agglomeratively: all its distances, twice in float64, fill 8 GiB."""
 _NEIGHBOURS = 15
@@ -35,11 +37,11 @@ _EXTRA = "From a checkout: pip install -c constraints.txt -e '.[clustering]'"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What is done with the vectors of a set.
+    """A reduction of the vectors of a set, and an algorithm that clusters them.
 
     Attributes:
-        reduction: What comes first; "pca" leaves 2 dimensions, "umap" 2, "pca+umap" 50 and then 2.
-        algorithm: What clusters.
+        reduction: Step before clustering; "pca" leaves 2 dimensions, "umap" 2, "pca+umap" 50 and then 2.
+        algorithm: Step that clusters.
     """
 
     reduction: Reduction
@@ -47,15 +49,15 @@ class Pipeline:
 
     @property
     def name(self) -> str:
-        """What it is called: "minibatch-kmeans", "pca+umap+hdbscan"."""
+        """Name of the pipeline: "minibatch-kmeans", "pca+umap+hdbscan"."""
         return self.algorithm if self.reduction == "none" else f"{self.reduction}+{self.algorithm}"
 
 
 def _paper() -> Iterator[Pipeline]:
     reductions: tuple[Reduction, ...] = ("none", "pca", "umap", "pca+umap")
-    told_how_many: tuple[Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
+    by_count: tuple[Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
     by_density: tuple[Algorithm, ...] = ("hdbscan", "dbstream")
-    yield from (Pipeline(reduction, algorithm) for algorithm in told_how_many for reduction in reductions)
+    yield from (Pipeline(reduction, algorithm) for algorithm in by_count for reduction in reductions)
     yield from (Pipeline(reduction, algorithm) for algorithm in by_density for reduction in reductions[1:])
 
 
@@ -103,7 +105,7 @@ def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
     Args:
         vectors: float32 of shape (rows, dimensions), in the order of the set.
         reduction: "none" returns them as they are.
-        seed: Of the solver of PCA and of UMAP.
+        seed: Seed of the solver of PCA and of UMAP.
 
     Returns:
         float32 of shape (rows, 2), or less where there are fewer rows or dimensions.
@@ -125,8 +127,8 @@ def cluster(vectors: Vectors, algorithm: Algorithm, clusters: int, *, seed: int)
     Args:
         vectors: float32 of shape (rows, dimensions).
         algorithm: "minibatch-kmeans" is mteb's, with its settings.
-        clusters: How many to find; "hdbscan" and "dbstream" find out by themselves.
-        seed: Of k-means; the others draw nothing.
+        clusters: Number of clusters to find; "hdbscan" and "dbstream" find out by themselves.
+        seed: Seed of k-means; the others draw nothing.
 
     Returns:
         int64 of shape (rows,). Numbers mean nothing; -1 are the points that HDBSCAN gives no cluster.
@@ -144,7 +146,7 @@ def cluster(vectors: Vectors, algorithm: Algorithm, clusters: int, *, seed: int)
             model = HDBSCAN(min_cluster_size=_MIN_CLUSTER, min_samples=samples, copy=True)
         case "dbstream":
             return _dbstream(vectors)
-    with _few_points_are_fine():
+    with _ignore_warnings_of_few_points():
         return np.asarray(model.fit(vectors).labels_, dtype=np.int64)
 
 
@@ -186,7 +188,7 @@ def _dbstream(vectors: Vectors) -> Assignment:
 
 
 @contextmanager
-def _few_points_are_fine() -> Iterator[None]:
+def _ignore_warnings_of_few_points() -> Iterator[None]:
     # Fewer clusters than labels show in the score; two points in two dimensions are no matrix of distances.
     from sklearn.exceptions import ConvergenceWarning
 

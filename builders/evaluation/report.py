@@ -19,10 +19,10 @@ from builders.describe.markdown import escape
 from builders.describe.markdown import table as markdown_table
 from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks
 from builders.evaluation.blocks import NOTHING, Block, Plot, Section, Table, table
-from builders.evaluation.compare import Compared
 from builders.evaluation.coverage import record
 from builders.evaluation.figures import ConfigFigures, read_figures
-from builders.evaluation.model import Result
+from builders.evaluation.published import Compared
+from builders.evaluation.results import Result
 
 __all__ = ["ReportContent", "html", "markdown", "read_figures", "report_paths", "sections", "write_report"]
 

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TypeVar
 
 from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, signed, table
-from builders.evaluation.compare import Compared
-from builders.evaluation.model import ClusteringResult, Result, RetrievalResult
-from builders.evaluation.order import SCORES
+from builders.evaluation.published import Compared
+from builders.evaluation.results import SCORES, ClusteringResult, Result, RetrievalResult
 from builders.plots import charts
 
 One = TypeVar("One", RetrievalResult, ClusteringResult)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from builders.evaluation.compare import Compared
-from builders.evaluation.model import ClusteringResult, Result, RetrievalResult, Score
-from builders.evaluation.order import SCORES, by_level
+from builders.evaluation.published import Compared
+from builders.evaluation.results import SCORES, ClusteringResult, Result, RetrievalResult, Score, by_level
 from builders.printable import label
 
 _NOTHING = "–"

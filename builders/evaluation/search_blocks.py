@@ -7,8 +7,8 @@ from functools import partial
 from math import sqrt
 
 from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, names, table
-from builders.evaluation.compare import Compared
-from builders.evaluation.model import Result, RetrievalResult, Score
+from builders.evaluation.published import Compared
+from builders.evaluation.results import Result, RetrievalResult, Score
 from builders.evaluation.score_blocks import METRICS, comparable, dot_plot, grouped, reads
 from builders.plots import charts
 

@@ -9,9 +9,8 @@ from statistics import median
 from builders.evaluation.blocks import NOTHING, Block, Plot, Section, decimal, filled, names, table
 from builders.evaluation.figures import ConfigFigures, SetBalance
 from builders.evaluation.lengths import STEP, Lengths
-from builders.evaluation.model import EncoderFacts, Result
-from builders.evaluation.order import by_level
 from builders.evaluation.overlap import Overlap
+from builders.evaluation.results import EncoderFacts, Result, by_level
 from builders.plots import charts
 from builders.printable import percent, share, span
 from builders.tables import SPLITS

@@ -25,8 +25,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from builders.encoders.offline import OfflineE5
-from builders.evaluation.clustering import read_sets_at, score_sets, unique_texts
-from builders.evaluation.model import EncoderFacts
+from builders.evaluation.pipelines import MTEB
+from builders.evaluation.results import ClusteringResult, EncoderFacts
+from builders.evaluation.vmeasure import read_sets, score_pipelines, unique_texts
 from builders.files import write_bytes, write_json
 from scripts.bench.evaluation_whole import Seconds, T, median, timed, whole
 from scripts.bench.evaluation_world import DIMENSIONS, SEED, Subject, make
@@ -77,12 +78,18 @@ def compare(
     Raises:
         AssertionError: V-measure is not mteb's to six digits.
     """
-    sets, read = repeated(lambda: [read_sets_at(subject.path) for subject in subjects])
+    sets, read = repeated(lambda: [read_sets(subject.path) for subject in subjects])
     texts, listed = repeated(lambda: unique_texts(sets))
     vectors = _given(subjects, texts)
     lines = []
     for subject, frame in zip(subjects, sets, strict=True):
-        score = partial(score_sets, frame, texts, vectors, _FACTS, config=subject.config)
+
+        def score(subject: Subject = subject, frame: pl.DataFrame = frame) -> ClusteringResult:
+            (result,) = score_pipelines(
+                frame, texts, vectors, _FACTS, config=subject.config, pipelines=[MTEB]
+            )
+            return result
+
         alone, ours_took = [], []
         for _ in range(_REPEATS):
             alone.append(fits(frame, texts, vectors))
@@ -256,7 +263,8 @@ def note(results: dict[str, Any]) -> str:
     over = {run: {c: took[c] / bare[c] for c in ("cpu", "wall")} for run, took in evaluated.items()}
     lines += [
         "k-means alone is `fit` on members that are gathered already, and nothing else. Ours, by config, is "
-        "`score_sets`: texts are looked up, vectors gathered and clustered, clusters scored. Its sum holds "
+        "`score_pipelines`: texts are looked up, vectors gathered and clustered, clusters scored. Its "
+        "sum holds "
         f"reading the six tables ({results['once']['read']['cpu']:.1f} s) and listing the distinct texts "
         f"({results['once']['unique_texts']['cpu']:.1f} s) as well. mteb's is `mteb.evaluate`, which loads "
         "the tables too.",

@@ -15,11 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from builders import registry
+from builders.built import read_hydrated
 from builders.cli.output import Lines
 from builders.encoders.protocol import Role
 from builders.evaluation.candidates import Candidate
-from builders.evaluation.places import TextFolder
-from builders.evaluation.run import Options, evaluate
+from builders.evaluation.jobs import EvalOptions, evaluate
 from builders.files import write_bytes
 from builders.lock.lock import EncoderIdentity, Lock, work_folder
 from scripts.bench.evaluation_world import Subject
@@ -118,7 +118,8 @@ def _runs(
     out: Path, release: str, texts: pl.Series, vectors: NDArray[np.float32], repeats: int
 ) -> Iterator[tuple[str, Seconds]]:
     specs = [registry.load(name) for name in _NAMES]
-    options = Options(out=out, texts={"subreddit": TextFolder(out / release)})
+    hydrated = {"subreddit": read_hydrated(out / release, registry.load("subreddit"))}
+    options = EvalOptions(out=out, texts=hydrated)
     for repeat in range(repeats):
         for name in _NAMES:
             shutil.rmtree(work_folder(out, name) / "eval", ignore_errors=True)

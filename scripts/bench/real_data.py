@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ from numpy.typing import NDArray
 from builders.encoders import encode_cached
 from builders.encoders.offline import OfflineE5
 from builders.encoders.protocol import Role
-from builders.evaluation.clustering import score_sets, v_measure
-from builders.evaluation.model import EncoderFacts
-from builders.evaluation.pairs import Judged
-from builders.evaluation.retrieval import score_run, search
+from builders.evaluation.metrics import score
+from builders.evaluation.pipelines import MTEB
+from builders.evaluation.rankings import Judged, search
+from builders.evaluation.results import EncoderFacts
+from builders.evaluation.vmeasure import score_pipelines
 from builders.files import write_bytes, write_json
 
 RESULTS = Path(__file__).parent / "results" / "real_data.json"
@@ -139,20 +141,23 @@ def sets_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 def by_mteb(rows: pl.DataFrame, vectors: Vectors, seeds: int) -> list[float]:
     """Return V-measure of mteb's k-means, seed by seed."""
+    clustered = partial(score_pipelines, sets_of(rows), rows["text"], vectors, _FACTS)
     return [
-        score_sets(sets_of(rows), rows["text"], vectors, _FACTS, config="real", seed=seed).v_measure
+        result.v_measure
         for seed in range(seeds)
+        for result in clustered(config="real", pipelines=[MTEB], seed=seed)
     ]
 
 
 def by_k_means(rows: pl.DataFrame, vectors: Vectors, seeds: int) -> list[float]:
     """Return V-measure of k-means over all rows, started once, seed by seed."""
     from sklearn.cluster import KMeans
+    from sklearn.metrics import v_measure_score
 
     codes = rows["label"].rank("dense").cast(pl.Int64).to_numpy() - 1
     count = int(codes.max()) + 1
     fits = (KMeans(count, n_init=1, random_state=seed).fit_predict(vectors) for seed in range(seeds))
-    return [v_measure(codes, clusters.astype(np.int64)) for clusters in fits]
+    return [float(v_measure_score(codes, clusters)) for clusters in fits]
 
 
 def of_five(values: list[float]) -> dict[str, float]:
@@ -164,7 +169,7 @@ def of_five(values: list[float]) -> dict[str, float]:
 def ndcg(judged: Judged, queries: Vectors, passages: Vectors) -> float:
     """Return nDCG@10 of given vectors."""
     run = search(judged, queries, passages)
-    return score_run(judged, run, _FACTS, resamples=10).scores["ndcg_at_10"].value
+    return score(judged, run, _FACTS, resamples=10).scores["ndcg_at_10"].value
 
 
 def measure(data: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 Published sets were drawn without a seed, so ours hold other rows, of the same sizes. Points are invented:
 around a centre for each genre and one for each topic in it, at distances that give V-measures from those of
 weak models to those of strong ones. At each, sets of the real sizes are drawn and clustered again and again.
-`builders.evaluation.compare.TWO_DRAWS` holds three standard deviations of the difference of two draws.
+`builders.evaluation.published.TWO_DRAWS` holds three standard deviations of the difference of two draws.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders.evaluation.clustering import v_measure
 from builders.evaluation.pipelines import cluster
 from builders.files import write_bytes, write_json
 from builders.prepare.sets import WITHIN, DrawnSet
@@ -146,10 +145,12 @@ def _codes(documents: pl.DataFrame, label: str) -> NDArray[np.int64]:
 
 
 def _score(one: DrawnSet, points: NDArray[np.float32], codes: NDArray[np.int64], seed: int) -> float:
+    from sklearn.metrics import v_measure_score
+
     rows = np.array(one.rows)
     labels = codes[rows]
     clusters = cluster(points[rows], "minibatch-kmeans", len(np.unique(labels)), seed=seed)
-    return v_measure(labels, clusters)
+    return float(v_measure_score(labels, clusters))
 
 
 def note(results: dict[str, Any]) -> str:

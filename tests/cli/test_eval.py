@@ -91,13 +91,13 @@ def test_markdown_escapes_what_a_user_named(
 PROGRAM = """
 import sys
 from builders.cli import run
-from builders.evaluation import compare
+from builders.evaluation import published
 
 row = dict(task="TenKGnadClusteringS2S", model="verein/klein", model_revision="", dataset_revision="",
     mteb_version="1", pipeline="minibatch-kmeans", metric="v_measure", value=0.01, source="a test")
-facts = (*compare.published_scores(), compare.Published(**row))
-compare.published_scores = lambda: facts
-compare.prompted_alike = lambda: frozenset({"verein/klein"})
+facts = (*published.published_scores(), published.Published(**row))
+published.published_scores = lambda: facts
+published.prompted_alike = lambda: frozenset({"verein/klein"})
 sys.exit(run(sys.argv[1:]))
 """
 

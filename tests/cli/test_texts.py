@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from builders import registry
+from builders.built import read_hydrated
 from builders.cli.texts import hydrated_texts
 from builders.errors import StorageError
-from builders.evaluation.places import TextFolder
 from builders.lock.lock import Lock
 from tests.evaluation.hydrated import write_hydrated
 
@@ -25,7 +26,7 @@ def test_texts_of_which_too_much_is_lost_are_not_compared(
     tmp_path: Path, left: dict[str, Any], why: str
 ) -> None:
     folder = write_hydrated(tmp_path / "hydrated", **left)
-    assert hydrated_texts(tmp_path, None, [])["subreddit"].obstacle == why
+    assert hydrated_texts(tmp_path, None, [])["subreddit"].not_comparable == why
     assert hydrated_texts(tmp_path / "dist", folder, [])["subreddit"].folder == folder
 
 
@@ -45,10 +46,11 @@ def test_texts_of_a_stand_in_are_not_compared(tmp_path: Path) -> None:
         files=(),
     )
     found = hydrated_texts(tmp_path, None, [lock])
-    assert found["subreddit"].obstacle.startswith("a stand-in for Reddit")
+    assert found["subreddit"].not_comparable.startswith("a stand-in for Reddit")
     assert found["subreddit"].stand_in
     other = lock.model_copy(update={"config": "jobs"})
-    assert hydrated_texts(tmp_path, None, [other])["subreddit"] == TextFolder(tmp_path / "hydrated")
+    expected = read_hydrated(tmp_path / "hydrated", registry.load("subreddit"))
+    assert hydrated_texts(tmp_path, None, [other])["subreddit"] == expected
 
 
 def test_no_texts_are_no_fault_unless_they_were_asked_for(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from builders.checks.finding import Finding, Severity
-from builders.evaluation.compare import Compared
 from builders.evaluation.figures import ConfigFigures, clustering_figures, retrieval_figures
-from builders.evaluation.model import (
+from builders.evaluation.published import Compared
+from builders.evaluation.report import ReportContent
+from builders.evaluation.results import (
     Band,
     ClusteringResult,
     EncoderFacts,
@@ -16,7 +17,6 @@ from builders.evaluation.model import (
     Score,
     SetScore,
 )
-from builders.evaluation.report import ReportContent
 
 HOSTILE = 'ordner/<script>window.hacked=1</script>|"x" $y^2$ [z](javascript:1)'
 E5 = EncoderFacts(name="e5", kind="dense", model="verein/e5", revision="a" * 40, dimensions=384, miner=True)
@@ -43,9 +43,9 @@ def retrieval(encoder: EncoderFacts, value: float, *, split: str = "test") -> Re
 
 def clustering(encoder: EncoderFacts, pipeline: str = "minibatch-kmeans") -> ClusteringResult:
     sets = (
-        SetScore(level="coarse", rows=80, labels=4, v_measure=0.2),
-        SetScore(level="within:<b>Krimi</b>", rows=30, labels=3, v_measure=0.4),
-        SetScore(level="within:Lyrik", rows=20, labels=2, v_measure=0.6),
+        SetScore(level="coarse", rows=80, labels=4, v_measure=0.2, ami=0.0),
+        SetScore(level="within:<b>Krimi</b>", rows=30, labels=3, v_measure=0.4, ami=0.0),
+        SetScore(level="within:Lyrik", rows=20, labels=2, v_measure=0.6, ami=0.0),
     )
     return ClusteringResult(
         config="beete-clustering-s2s",

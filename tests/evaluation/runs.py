@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from builders.evaluation.pairs import Judged
+from builders.evaluation.metrics import score
+from builders.evaluation.pipelines import MTEB, Vectors
+from builders.evaluation.rankings import Judged, Rankings
+from builders.evaluation.results import ClusteringResult, EncoderFacts, RetrievalResult
+from builders.evaluation.vmeasure import score_pipelines
 
 Graded = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Mapping[str, float]]
@@ -32,6 +37,31 @@ def judged(
         qrels=_pairs(qrels).with_columns(pl.col("score").cast(pl.Int32)).sort("query-id", "corpus-id"),
         classes=pl.DataFrame(classes, schema=["corpus-id", "class"], orient="row") if classes else None,
     )
+
+
+def whole(rankings: Rankings) -> pl.DataFrame:
+    """Return the run of all queries."""
+    return pl.concat([run for _, run in rankings])
+
+
+def score_run(judged: Judged, run: pl.DataFrame, encoder: EncoderFacts, **options: Any) -> RetrievalResult:
+    """Score a whole run, part by part."""
+    return score(judged, ((part, run) for part in judged.parts()), encoder, **options)
+
+
+def score_sets(
+    sets: pl.DataFrame,
+    texts: pl.Series,
+    vectors: Vectors,
+    encoder: EncoderFacts,
+    *,
+    config: str,
+    pipeline: str = MTEB,
+    seed: int = 42,
+) -> ClusteringResult:
+    """Cluster each set of a config by one pipeline."""
+    (result,) = score_pipelines(sets, texts, vectors, encoder, config=config, pipelines=[pipeline], seed=seed)
+    return result
 
 
 def run_of(run: Run) -> pl.DataFrame:

@@ -19,9 +19,8 @@ from builders.cli.output import Lines
 from builders.describe import Target, render, templates
 from builders.encoders import Role, encode_cached
 from builders.evaluation.candidates import Candidate
-from builders.evaluation.model import RetrievalResult
-from builders.evaluation.run import Options as Asked
-from builders.evaluation.run import evaluate
+from builders.evaluation.jobs import EvalOptions, evaluate
+from builders.evaluation.results import RetrievalResult
 from builders.lock.lock import EncoderIdentity, locks_of
 from builders.mining import mine
 from builders.rehearsal.refusals import card_errors
@@ -164,7 +163,7 @@ def test_it_is_described(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_an_added_encoder_is_evaluated_on_it(out: Path) -> None:
     encoder = Trigrams()
     own = Candidate("trigrams", "dense", lambda _: encoder, lambda: encoder)
-    asked = Asked(out, split="all", resamples=50, vectors=out.parent / "vectors")
+    asked = EvalOptions(out, split="all", resamples=50, vectors=out.parent / "vectors")
     done = evaluate([POLISH], [own], asked, Lines(quiet=True))
     (result,) = done.results
     assert isinstance(result, RetrievalResult)

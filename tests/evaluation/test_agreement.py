@@ -12,14 +12,15 @@ import pytest
 
 from builders import registry
 from builders.build.order import Options, build
+from builders.built import read_built
 from builders.cli.output import Lines
 from builders.encoders import encode_cached
 from builders.encoders.hashing import Hashing
 from builders.encoders.offline import OfflineE5
-from builders.evaluation.clustering import read_sets, score_sets, unique_texts
-from builders.evaluation.model import EncoderFacts, RetrievalResult
-from builders.evaluation.pairs import Judged, read_judged
-from builders.evaluation.retrieval import score_run, search
+from builders.evaluation.metrics import score
+from builders.evaluation.rankings import Judged, read_judged, search
+from builders.evaluation.results import EncoderFacts, RetrievalResult
+from builders.evaluation.vmeasure import read_sets, unique_texts
 from builders.mteb_tasks import (
     BlurbsClusteringP2P,
     BlurbsClusteringS2S,
@@ -29,7 +30,8 @@ from builders.mteb_tasks import (
     TenKGnadClusteringP2P,
     TenKGnadClusteringS2S,
 )
-from builders.spec import Clustering, Retrieval
+from builders.spec import Retrieval
+from tests.evaluation.runs import score_sets
 from tests.fixtures.upstream import plain_files, upstream
 from tests.mteb_kit import LookUp, Vectors, by_text, scores
 
@@ -51,8 +53,7 @@ class Encoded:
     passages: Vectors
 
     def ours(self) -> RetrievalResult:
-        run = search(self.judged, self.queries, self.passages)
-        return score_run(self.judged, run, FACTS, resamples=10)
+        return score(self.judged, search(self.judged, self.queries, self.passages), FACTS, resamples=10)
 
     def looked_up(self) -> LookUp:
         return LookUp(
@@ -132,7 +133,7 @@ def test_retrieval_scores_are_those_of_mteb(out: Path) -> None:
         ("germandpr", GermanDPRUnion, "all"),
         ("jobs", Jobs, "test"),
     ):
-        judged = read_judged(out, registry.load_retrieval(name), split)
+        judged = read_judged(read_built(out, registry.load_retrieval(name)), split)
         given = with_e5(out, judged)
         ours, theirs = given.ours(), scores(task.at(out / "mteb-de"), given.looked_up())
         assert_same(ours, theirs)
@@ -151,7 +152,7 @@ def test_retrieval_scores_are_those_of_mteb(out: Path) -> None:
 def test_whole_stand_ins_agree_too(
     wide: Path, name: str, task: type[GermanDPR | GermanDPRUnion | Jobs], split: str, queries: int
 ) -> None:
-    judged = read_judged(wide, registry.load_retrieval(name), split)
+    judged = read_judged(read_built(wide, registry.load_retrieval(name)), split)
     given = Encoded(judged, by_hashing(judged.query_texts()), by_hashing(judged.passage_texts()))
     ours = given.ours()
     assert_same(ours, scores(task.at(wide / "mteb-de"), given.looked_up()))
@@ -162,7 +163,7 @@ def test_whole_stand_ins_agree_too(
 @pytest.mark.parametrize(("name", "task"), [("germandpr", GermanDPRUnion), ("jobs", Jobs)])
 def test_ties_are_broken_as_mteb_breaks_them(out: Path, name: str, task: type[GermanDPRUnion | Jobs]) -> None:
     split = "all" if task is GermanDPRUnion else "test"
-    given = with_ties(read_judged(out, registry.load_retrieval(name), split))
+    given = with_ties(read_judged(read_built(out, registry.load_retrieval(name)), split))
     assert len(np.unique(given.queries @ given.passages.T)) == 3
     assert_same(given.ours(), scores(task.at(out / "mteb-de"), given.looked_up()))
 
@@ -171,9 +172,7 @@ Group = type[BlurbsClusteringS2S | BlurbsClusteringP2P | TenKGnadClusteringS2S |
 
 
 def assert_v_measure_same(out: Path, name: str, variant: str, task: Group, vectors: VectorsOf) -> None:
-    spec = registry.load(name)
-    assert isinstance(spec, Clustering)
-    sets = read_sets(out, spec, variant)
+    sets = read_sets(out / f"tecb-de/{name}/clustering-{variant}/test.parquet")
     texts = unique_texts([sets])
     found = vectors(texts)
     ours = score_sets(sets, texts, found, FACTS, config=f"{name}-clustering-{variant}")

@@ -7,11 +7,11 @@ import pytest
 from builders import registry
 from builders.build.order import Options as BuildOptions
 from builders.build.order import build
+from builders.built import read_hydrated
 from builders.demo.bundled import lay_out
 from builders.errors import UsageError
 from builders.evaluation.candidates import candidate, require_citable
-from builders.evaluation.places import TextFolder
-from builders.evaluation.run import Options, cited_scores, evaluate
+from builders.evaluation.jobs import EvalOptions, cited_scores, evaluate
 from builders.lock.beside import citations_path, cite, read_citations
 from tests.evaluation.built import Told
 from tests.evaluation.hydrated import write_hydrated
@@ -37,8 +37,8 @@ def test_scores_are_cited_of_the_rows_they_were_computed_from(options: BuildOpti
     specs = [registry.load(name) for name in NAMES]
     plain = {spec.name: build(spec, options, Told()).lock for spec in specs}
     names = [candidate(name) for name in ("hashing", "bm25", "oracle")]
-    found = evaluate(specs, names, Options(out=options.out), Told())
-    for name, scores in cited_scores(found.results, found.locks).items():
+    found = evaluate(specs, names, EvalOptions(out=options.out), Told())
+    for name, scores in cited_scores(found.results, found.configs).items():
         cite(citations_path(options.committed, name), scores=scores)
     told = Told()
     assert {spec.name: build(spec, options, told).lock for spec in specs} == plain
@@ -55,7 +55,7 @@ def test_scores_are_cited_of_the_rows_they_were_computed_from(options: BuildOpti
         "tenkgnad-clustering-s2s",
         "tenkgnad-clustering-p2p",
     ]
-    assert evaluate(specs, names, Options(out=options.out), Told()).results == found.results
+    assert evaluate(specs, names, EvalOptions(out=options.out), Told()).results == found.results
 
 
 def test_a_folder_is_not_cited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_model_of_a_stand_in_is_not_cited(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hydrated_texts_are_not_cited(tmp_path: Path) -> None:
-    texts = {"subreddit": TextFolder(write_hydrated(tmp_path / "hydrated"))}
-    options = Options(out=tmp_path / "dist", texts=texts)
+    texts = {"subreddit": read_hydrated(write_hydrated(tmp_path / "hydrated"), registry.load("subreddit"))}
+    options = EvalOptions(out=tmp_path / "dist", texts=texts)
     found = evaluate([registry.load("subreddit")], [candidate("hashing")], options, Told())
-    assert len(found.results) == 2 and cited_scores(found.results, found.locks) == {}
+    assert len(found.results) == 2 and cited_scores(found.results, found.configs) == {}

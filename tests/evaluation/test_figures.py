@@ -4,12 +4,16 @@ import polars as pl
 import pytest
 
 from builders import registry
+from builders.built import Built
 from builders.errors import StorageError
 from builders.evaluation.figures import clustering_figures, read_figures
-from builders.evaluation.places import TextFolder
 from builders.tables import Kind, Table, encode, published_path
 from tests.evaluation.built import build_sample
 from tests.evaluation.report_kit import beds, garden
+
+
+def texts_in(folder: Path, *, stand_in: bool = False) -> Built:
+    return Built(registry.load("subreddit"), folder, None, None, {}, {}, stand_in)
 
 
 def test_queries_passages_positives_and_yield_are_counted() -> None:
@@ -106,7 +110,7 @@ def hydrated(folder: Path, *sets: list[str]) -> None:
 def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
     hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"], [])
     (found,) = read_figures(
-        tmp_path / "dist", [registry.load("subreddit")], hydrated=TextFolder(tmp_path / "texte")
+        tmp_path / "dist", [registry.load("subreddit")], hydrated=texts_in(tmp_path / "texte")
     )
 
     assert [(one.level, one.rows, one.labels) for one in found.sets] == [("topic", 2, 1), ("topic", 0, 0)]
@@ -119,7 +123,7 @@ def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
 def test_texts_of_a_stand_in_are_called_so(tmp_path: Path) -> None:
     hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"])
     for made_up in (False, True):
-        texts = TextFolder(tmp_path / "texte", stand_in=made_up)
+        texts = texts_in(tmp_path / "texte", stand_in=made_up)
         (found,) = read_figures(tmp_path / "dist", [registry.load("subreddit")], hydrated=texts)
         assert found.stand_in is made_up
 
@@ -128,8 +132,8 @@ def test_hydrated_texts_are_those_of_ids_alone(tmp_path: Path) -> None:
     lock = build_sample(tmp_path, "subreddit")["subreddit"].lock
     assert lock.clustering is not None
     (found,) = read_figures(
-        tmp_path / "dist", [registry.load("subreddit")], hydrated=TextFolder(tmp_path / "leer")
+        tmp_path / "dist", [registry.load("subreddit")], hydrated=texts_in(tmp_path / "leer")
     )
     assert (len(found.sets), found.lengths) == (len(lock.clustering.sets), ())
     with pytest.raises(StorageError, match="no lock"):
-        read_figures(tmp_path / "dist", [registry.load("blurbs")], hydrated=TextFolder(tmp_path / "leer"))
+        read_figures(tmp_path / "dist", [registry.load("blurbs")], hydrated=texts_in(tmp_path / "leer"))

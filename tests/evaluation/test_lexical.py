@@ -10,10 +10,8 @@ import polars as pl
 import pytest
 
 from builders.errors import UsageError
-from builders.evaluation.lexical import BM25_FACTS, bm25
-from builders.evaluation.pairs import Judged
-from builders.evaluation.retrieval import score_run
-from tests.evaluation.runs import judged
+from builders.evaluation.rankings import BM25_FACTS, Judged, bm25
+from tests.evaluation.runs import judged, score_run, whole
 
 PASSAGES = {
     "d1": "Die Häuser am Hafen sind alt und aus rotem Stein.",
@@ -30,7 +28,7 @@ def asked(question: str, passages: dict[str, str] = PASSAGES) -> Judged:
 
 
 def found(question: str, passages: dict[str, str] = PASSAGES, k: int = 1000) -> list[str]:
-    return bm25(asked(question, passages), k)["corpus-id"].to_list()
+    return whole(bm25(asked(question, passages), k))["corpus-id"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,7 @@ def test_passages_without_a_word_of_the_query_are_not_found() -> None:
 
 def test_more_and_rarer_words_rank_higher() -> None:
     assert found("alte Häuser am Hafen")[0] == "d1"
-    run = bm25(asked("alte Häuser am Hafen"))
+    run = whole(bm25(asked("alte Häuser am Hafen")))
     assert run.schema == {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32}
     assert run["score"].is_sorted(descending=True) and (run["score"] > 0).all()
 
@@ -79,8 +77,8 @@ def test_every_query_has_its_own_passages() -> None:
             "q3": "Brötchen",
         },
     )
-    assert bm25(where).select("query-id", "corpus-id").rows() == [("q1", "d2"), ("q3", "d5")]
-    scores = score_run(where, bm25(where), BM25_FACTS).scores
+    assert whole(bm25(where)).select("query-id", "corpus-id").rows() == [("q1", "d2"), ("q3", "d5")]
+    scores = score_run(where, whole(bm25(where)), BM25_FACTS).scores
     assert scores["mrr_at_10"].value == round(2 / 3, 5)
 
 
@@ -109,7 +107,7 @@ def test_scores_are_those_of_the_baseline_of_mteb() -> None:
     disable_progress_bars()
     asked_for = Dataset.from_list(where.queries.rename({"_id": "id"}).to_dicts())
     theirs = baseline.search(asked_for, top_k=1000, encode_kwargs={}, **told)
-    ours = {(query, passage): score for query, passage, score in bm25(where).iter_rows()}
+    ours = {(query, passage): score for query, passage, score in whole(bm25(where)).iter_rows()}
     assert ours == {
         (query, passage): score
         for query, passages in theirs.items()
@@ -122,7 +120,7 @@ def test_scores_are_those_of_the_baseline_of_mteb() -> None:
 def test_hash_seeds_change_nothing() -> None:
     code = (
         "from tests.evaluation.test_lexical import *\n"
-        "run = bm25(asked('Die alten Häuser und Straßen der Stadt am Hafen, ein Haus im Garten'))\n"
+        "run = whole(bm25(asked('Die alten Häuser und Straßen der Stadt am Hafen, ein Haus im Garten')))\n"
         "print([(passage, score.hex()) for _, passage, score in run.iter_rows()])\n"
     )
     told = {
@@ -146,5 +144,5 @@ def test_facts_name_the_libraries_that_rank() -> None:
 
 def test_k_below_one_is_refused() -> None:
     with pytest.raises(UsageError, match="k is 0"):
-        bm25(asked("Haus"), 0)
-    assert np.isfinite(bm25(asked("Haus"), 1)["score"].item())
+        whole(bm25(asked("Haus"), 0))
+    assert np.isfinite(whole(bm25(asked("Haus"), 1))["score"].item())

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from pydantic import TypeAdapter
 
 from builders.evaluation.blocks import names
-from builders.evaluation.model import ClusteringResult, EncoderFacts, LevelScore, Result, SetScore
 from builders.evaluation.report import ReportContent, html, markdown, sections, write_report
+from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, Result, SetScore
 from tests.evaluation.report_kit import (
     BM25,
     E5,
@@ -291,7 +291,9 @@ def test_configs_stand_in_the_order_of_the_results() -> None:
 
 
 def test_hydrated_texts_have_scores_without_tables_of_a_release() -> None:
-    topics = tuple(SetScore(level="topic", rows=n * 40, labels=10 + n, v_measure=0.3) for n in (1, 2))
+    topics = tuple(
+        SetScore(level="topic", rows=n * 40, labels=10 + n, v_measure=0.3, ami=0.0) for n in (1, 2)
+    )
     results = [
         ClusteringResult(
             config=f"subreddit-clustering-{variant}",

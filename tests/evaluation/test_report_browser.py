@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from PIL import Image
 
-from builders.evaluation.model import Score
 from builders.evaluation.report import write_report
+from builders.evaluation.results import Score
 from tests.audit.browser import Watched, launched
 from tests.evaluation.report_kit import E5, compared, content, retrieval
 

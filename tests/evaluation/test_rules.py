@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.errors import UsageError
-from builders.evaluation.pairs import Judged
-from builders.evaluation.retrieval import per_query
-from builders.evaluation.rules import RULES, chance, rule_run
+from builders.evaluation.metrics import CHANCES, chance, per_query
+from builders.evaluation.rankings import RULES, Judged, rank_by_rule
 from tests.checks.kit import unhurried
-from tests.evaluation.runs import Graded, judged
+from tests.evaluation.runs import Graded, judged, whole
 
 METRICS = ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100")
 
@@ -30,7 +29,7 @@ def scattered(queries: int, passages: int, *, seed: int = 7, most: int = 4) -> J
 
 
 def means(where: Judged, rule: str, seed: int = 42) -> dict[str, float]:
-    table = per_query(where, rule_run(where, rule, seed=seed))
+    table = per_query(where, whole(rank_by_rule(where, rule, seed=seed)))
     return table.select(pl.col(METRICS).mean()).row(0, named=True)
 
 
@@ -40,7 +39,7 @@ def test_an_oracle_is_perfect() -> None:
     assert [found[name] for name in METRICS] == [1.0, 1.0, 1.0, 1.0]
     graded = judged({"q": {"a": 1, "b": 3, "c": 2, "d": 0}}, "abcd")
     assert means(graded, "oracle")["ndcg_at_10"] == 1
-    assert rule_run(graded, "oracle")["corpus-id"].to_list() == ["b", "c", "a"]
+    assert whole(rank_by_rule(graded, "oracle"))["corpus-id"].to_list() == ["b", "c", "a"]
 
 
 def test_an_oracle_finds_no_positive_that_is_not_in_the_corpus() -> None:
@@ -72,16 +71,16 @@ def test_one_order_for_all_is_far_above_chance_where_ids_tell() -> None:
 
 def test_a_constant_score_leaves_the_larger_ids_first_and_a_random_one_none() -> None:
     where = scattered(3, 50)
-    run = rule_run(where, "constant", k=4)
+    run = whole(rank_by_rule(where, "constant", k=4))
     assert run["corpus-id"].to_list() == ["d0049", "d0048", "d0047", "d0046"] * 3
     assert run["score"].n_unique() == 1
-    drawn = rule_run(where, "random", k=4)
+    drawn = whole(rank_by_rule(where, "random", k=4))
     assert drawn.height == 12 and not drawn.is_duplicated().any()
-    assert drawn.equals(rule_run(where, "random", k=4))
-    assert not drawn.equals(rule_run(where, "random", k=4, seed=1))
-    assert {len(set(part["corpus-id"])) for part in rule_run(where, "random").partition_by("query-id")} == {
-        50
-    }
+    assert drawn.equals(whole(rank_by_rule(where, "random", k=4)))
+    assert not drawn.equals(whole(rank_by_rule(where, "random", k=4, seed=1)))
+    assert {
+        len(set(part["corpus-id"])) for part in whole(rank_by_rule(where, "random")).partition_by("query-id")
+    } == {50}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def test_chance_is_the_mean_over_all_orders(qrels: Graded) -> None:
         assert expected[f"{name}_error"] == pytest.approx(own, abs=1e-7)
         if name != "mrr_at_10":
             assert expected[f"{name}_shared_error"] == pytest.approx(scores.mean(axis=0).std(), abs=1e-7)
-    assert where.corpus.height == len(ids)
+    assert where.corpus.height == len(ids) and expected.keys() == CHANCES
 
 
 def test_chance_of_more_passages_than_are_looked_at() -> None:
@@ -130,7 +129,7 @@ def test_chance_agrees_with_random_orders_where_many_passages_are_positives() ->
     """Beyond ten positives the ideal ends at the tenth rank."""
     ids = [f"d{n:03}" for n in range(150)]
     where = judged({f"q{n:04}": dict.fromkeys(ids[:40], 1) for n in range(1500)}, ids)
-    table, expected = per_query(where, rule_run(where, "random")), chance(where)
+    table, expected = per_query(where, whole(rank_by_rule(where, "random"))), chance(where)
     for name in METRICS:
         error = expected[f"{name}_error"]
         assert abs(float(table[name].to_numpy().mean()) - expected[name]) < 4 * error
@@ -154,9 +153,9 @@ def test_chance_is_a_share_and_its_errors_are_not_negative(queries: int, passage
 def test_what_cannot_be_ranked_is_refused() -> None:
     where = scattered(2, 5)
     with pytest.raises(UsageError, match="no rule 'best'") as caught:
-        rule_run(where, "best")
+        whole(rank_by_rule(where, "best"))
     assert all(rule in caught.value.hint for rule in RULES)
     with pytest.raises(UsageError, match="k is 0"):
-        rule_run(where, "random", k=0)
+        whole(rank_by_rule(where, "random", k=0))
     with pytest.raises(UsageError, match="no query with qrels"):
         chance(judged({}, "ab"))

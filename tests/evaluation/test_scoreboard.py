@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from builders.evaluation.compare import Compared
-from builders.evaluation.model import (
+from builders.evaluation.published import Compared
+from builders.evaluation.results import (
     ClusteringResult,
     EncoderFacts,
     LevelScore,
@@ -24,7 +24,7 @@ def clustered(name: str, *levels: str) -> ClusteringResult:
         v_measure=0.5,
         spread=0.1,
         levels={level: LevelScore(sets=1, mean=0.5, spread=0.0) for level in levels},
-        sets=tuple(SetScore(level=level, rows=9, labels=3, v_measure=0.5) for level in levels),
+        sets=tuple(SetScore(level=level, rows=9, labels=3, v_measure=0.5, ami=0.0) for level in levels),
     )
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from builders.evaluation.compare import TWO_DRAWS
+from builders.evaluation.published import TWO_DRAWS
 from builders.prepare.sets import WITHIN
 from scripts.bench import tolerance as bench
 from scripts.bench.evaluation_world import drawn_sets, labelled, shape_of

@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.errors import UsageError
-from builders.evaluation import intervals
-from builders.evaluation.intervals import bootstrap
-from builders.evaluation.lexical import bm25, bm25_parts
-from builders.evaluation.model import EncoderFacts
-from builders.evaluation.pairs import Judged
-from builders.evaluation.retrieval import per_query, score_parts, score_run, search, searched
-from builders.evaluation.rules import RULES, rule_parts, rule_run
+from builders.evaluation import metrics
+from builders.evaluation.metrics import bootstrap, per_query, score
+from builders.evaluation.rankings import RULES, Judged, bm25, rank_by_rule, search
+from builders.evaluation.results import EncoderFacts
 from tests.checks.kit import unhurried
-from tests.evaluation.runs import Graded, Run, judged, run_of
+from tests.evaluation.runs import Graded, Run, judged, run_of, score_run, whole
 from tests.mining.samples import random_units, vectors
 
 FACTS = EncoderFacts(name="hand", kind="rule")
@@ -197,7 +194,7 @@ def test_search_finds_the_most_similar_passages(seed: int, k: int) -> None:
     sought[rng.integers(40, size=20)] = sought[0]  # many equal passages
     ids = [f"d{n:02}" for n in range(40)]
     where = judged({f"q{n}": {"d00": 1} for n in range(4)}, ids)
-    run = search(where, asked, sought, k)
+    run = whole(search(where, asked, sought, k))
     assert run.schema == {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32}
     exact = asked.astype(np.float64) @ sought.astype(np.float64).T
     for row, query in enumerate(where.queries["_id"]):
@@ -210,7 +207,7 @@ def test_search_finds_the_most_similar_passages(seed: int, k: int) -> None:
 
 def test_a_cut_through_equal_scores_keeps_the_larger_ids() -> None:
     same = vectors([[1.0, 0.0]] * 5)
-    run = search(judged({"q": {"a": 1}}, "abcde"), same[:1], same, 3)
+    run = whole(search(judged({"q": {"a": 1}}, "abcde"), same[:1], same, 3))
     assert run["corpus-id"].to_list() == ["e", "d", "c"]
 
 
@@ -236,21 +233,24 @@ def test_blocks_of_queries_change_no_bit(block: int, monkeypatch: pytest.MonkeyP
     told: list[tuple[int, int]] = []
     runs = {
         "vectors": (
-            search(where, asked, sought, 90),
-            searched(where, asked, sought, 90, block=block, progress=lambda *both: told.append(both)),
+            search(where, asked, sought, 90, block=24),
+            search(where, asked, sought, 90, block=block, progress=lambda *both: told.append(both)),
         ),
-        "bm25": (bm25(where, 90), bm25_parts(where, 90, block=block)),
-    } | {rule: (rule_run(where, rule, k=90), rule_parts(where, rule, k=90, block=block)) for rule in RULES}
-    for name, (whole, parts) in runs.items():
-        pieces = list(parts)
+        "bm25": (bm25(where, 90, block=24), bm25(where, 90, block=block)),
+    } | {
+        rule: (rank_by_rule(where, rule, 90, block=24), rank_by_rule(where, rule, 90, block=block))
+        for rule in RULES
+    }
+    for name, (one, parts) in runs.items():
+        ((_, complete),), pieces = list(one), list(parts)
         assert all(part.queries.height <= block for part, _ in pieces), name
-        assert pl.concat([run for _, run in pieces]).equals(whole), name
-        expected = score_run(where, whole, FACTS, resamples=20)
-        assert score_parts(where, pieces, FACTS, resamples=20) == expected, name
+        assert pl.concat([run for _, run in pieces]).equals(complete), name
+        expected = score_run(where, complete, FACTS, resamples=20)
+        assert score(where, iter(pieces), FACTS, resamples=20) == expected, name
         with monkeypatch.context() as patch:
-            patch.setattr("builders.evaluation.pairs.BLOCK", block)
+            patch.setattr("builders.evaluation.rankings._BLOCK", block)
             assert (
-                score_run(where, whole.sample(fraction=1, shuffle=True, seed=1), FACTS, resamples=20)
+                score_run(where, complete.sample(fraction=1, shuffle=True, seed=1), FACTS, resamples=20)
                 == expected
             )
     assert told[-1] == (24, 24) and len(told) == -(-24 // block)
@@ -296,7 +296,9 @@ def test_mteb_differs_at_near_ties_and_nowhere_else(mteb_scores: Scorer) -> None
     theirs = mteb_scores(
         {f"q{n:02}": dict(zip(ids, map(float, product[n]), strict=True)) for n in range(20)}, qrels
     ).all_scores
-    ours = dict(per_query(where, search(where, asked, sought)).select("query-id", "ndcg_at_10").iter_rows())
+    ours = dict(
+        per_query(where, whole(search(where, asked, sought))).select("query-id", "ndcg_at_10").iter_rows()
+    )
     best = -np.sort(-exact, axis=1)[:, :11]
     apart = {f"q{n:02}" for n in range(20) if (best[n, :-1] - best[n, 1:]).min() > 1e-6}
     differ = {query for query, value in ours.items() if value != theirs[query]["ndcg_cut_10"]}
@@ -307,7 +309,7 @@ def test_mteb_differs_at_near_ties_and_nowhere_else(mteb_scores: Scorer) -> None
 
 def test_vectors_of_other_texts_are_refused() -> None:
     with pytest.raises(UsageError, match="garten, split test: 3 passages, 2 vectors"):
-        search(judged({"q": {"a": 1}}, "abc"), vectors([[1.0]]), vectors([[1.0]] * 2))
+        whole(search(judged({"q": {"a": 1}}, "abc"), vectors([[1.0]]), vectors([[1.0]] * 2)))
 
 
 def test_a_result_holds_means_intervals_and_counts() -> None:
@@ -355,7 +357,7 @@ def test_intervals_are_quantiles_of_resampled_means() -> None:
 def test_intervals_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(3).random((9, 2))
     whole = bootstrap(values, resamples=100)
-    monkeypatch.setattr(intervals, "_CELLS", 9 * 7)
+    monkeypatch.setattr(metrics, "_CELLS", 9 * 7)
     assert np.array_equal(bootstrap(values, resamples=100), whole)
     assert not np.array_equal(bootstrap(values, seed=43, resamples=100), whole)
 

@@ -4,12 +4,15 @@ import math
 import re
 import warnings
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from builders.built import Built
 from builders.encoders.sentence import prompts_of
-from builders.evaluation.compare import (
+from builders.evaluation.pipelines import PIPELINES
+from builders.evaluation.published import (
     GERMANDPR_ROWS,
     RETRIEVAL_TOLERANCE,
     TASKS,
@@ -21,9 +24,17 @@ from builders.evaluation.compare import (
     published_scores,
     tolerance,
 )
-from builders.evaluation.model import ClusteringResult, EncoderFacts, Result, RetrievalResult, Score, SetScore
-from builders.evaluation.pipelines import PIPELINES
+from builders.evaluation.results import (
+    ClusteringResult,
+    EncoderFacts,
+    Result,
+    RetrievalResult,
+    Score,
+    SetScore,
+)
+from builders.lock.committed import whole_upstream
 from builders.lock.lock import Lock, LockedSource, SourceFile
+from tests.checks.kit import SPEC
 
 DATA = "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
 MODEL, REVISION = "minishlab/potion-multilingual-128M", "38ebd7f10f71e67fa8db898290f92b82e9cfff2a"
@@ -33,7 +44,7 @@ PAPERS = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 FACTS = published_scores()
 
 
-def lock(config: str, *, kind: str = "hub", limit: int | None = None) -> Lock:
+def built(config: str, *, kind: str = "hub", limit: int | None = None, not_comparable: str = "") -> Built:
     file = SourceFile(part="rows", path="rows.parquet", sha256="0" * 64, size=1)
     source = LockedSource.model_validate({
         "kind": kind,
@@ -42,7 +53,7 @@ def lock(config: str, *, kind: str = "hub", limit: int | None = None) -> Lock:
         "resolved": DATA if kind == "hub" else "",
         "files": (file,),
     })
-    return Lock(
+    lock = Lock(
         config=config,
         release="mteb-de",
         licence="cc-by-4.0",
@@ -55,6 +66,8 @@ def lock(config: str, *, kind: str = "hub", limit: int | None = None) -> Lock:
         personal={},
         files=(),
     )
+    whole = whole_upstream(lock.sources, lock.parameters)
+    return Built(SPEC, Path(), None, lock, {}, {}, not whole, not_comparable)
 
 
 def asked(model: str, revision: str) -> EncoderFacts:
@@ -91,7 +104,7 @@ def clustered(
         v_measure=value,
         spread=0.0,
         levels={},
-        sets=(SetScore(level="coarse", rows=2, labels=2, v_measure=value),),
+        sets=(SetScore(level="coarse", rows=2, labels=2, v_measure=value, ami=0.0),),
     )
 
 
@@ -158,7 +171,7 @@ def test_no_search_was_published_twice_so_its_tolerance_comes_from_elsewhere() -
 )
 def test_a_search_is_held_against_its_tolerance(shift: float, verdict: str) -> None:
     theirs = value_of("GermanDPR", MODEL)
-    (line,) = compare([searched(theirs + shift)], {"germandpr": lock("germandpr")})
+    (line,) = compare([searched(theirs + shift)], {"germandpr": built("germandpr")})
     assert (line.verdict, line.why) == (verdict, "")
     assert line.published == theirs and line.difference == pytest.approx(shift)
     assert line.model == f"{MODEL}@{REVISION[:10]}" and line.source.startswith("embeddings-benchmark/results")
@@ -167,23 +180,23 @@ def test_a_search_is_held_against_its_tolerance(shift: float, verdict: str) -> N
 @pytest.mark.parametrize(
     ("result", "held", "why"),
     [
-        (searched(0.1), lock("germandpr", kind="folder"), "not built from the whole real upstream"),
-        (searched(0.1), lock("germandpr", limit=10), "not built from the whole real upstream"),
-        (searched(0.1, split="test"), lock("germandpr"), "theirs is of all questions: pass --split all"),
-        (searched(0.1, revision="a" * 40), lock("germandpr"), "another revision of the model"),
+        (searched(0.1), built("germandpr", kind="folder"), "not built from the whole real upstream"),
+        (searched(0.1), built("germandpr", limit=10), "not built from the whole real upstream"),
+        (searched(0.1, split="test"), built("germandpr"), "theirs is of all questions: pass --split all"),
+        (searched(0.1, revision="a" * 40), built("germandpr"), "another revision of the model"),
         (
             searched(0.1, model=f"{MODEL} (4 bit)"),
-            lock("germandpr"),
+            built("germandpr"),
             "near the model, and not the model itself",
         ),
         (
             searched(0.1, model=INSTRUCTED[0], revision=INSTRUCTED[1]),
-            lock("germandpr"),
+            built("germandpr"),
             "mteb may prompt or load this model otherwise",
         ),
         (
             searched(0.1).model_copy(update={"queries": 1_000}),
-            lock("germandpr"),
+            built("germandpr"),
             "1,000 questions and 2,876 passages, theirs 1,025 and 2,876",
         ),
         (
@@ -192,7 +205,7 @@ def test_a_search_is_held_against_its_tolerance(shift: float, verdict: str) -> N
                 model="intfloat/multilingual-e5-base",
                 revision="d13f1b27baf31030b7fd040960d60d909913633f",
             ),
-            lock("germandpr"),
+            built("germandpr"),
             "another revision of the dataset",
         ),
     ],
@@ -203,14 +216,14 @@ def test_what_is_not_the_same_is_shown_and_never_differs(result: Result, held: L
     assert lines[0].difference < -0.1
 
 
-LOCKS = {"blurbs": lock("blurbs"), "tenkgnad": lock("tenkgnad")}
+CONFIGS = {"blurbs": built("blurbs"), "tenkgnad": built("tenkgnad")}
 
 
 def test_clustering_is_compared_per_pipeline() -> None:
     theirs = value_of("BlurbsClusteringS2S", PAPERS, "v_measure", "Clim")
-    lines = compare([clustered(theirs)], LOCKS)
+    lines = compare([clustered(theirs)], CONFIGS)
     assert [line.verdict for line in lines] == ["agrees", "not comparable"]  # mteb's is of another revision
-    (line,) = compare([clustered(0.9, pipeline="umap+hdbscan")], LOCKS)
+    (line,) = compare([clustered(0.9, pipeline="umap+hdbscan")], CONFIGS)
     assert (line.verdict, line.tolerance) == ("not comparable", None)
     assert "not measured for this pipeline" in line.why
 
@@ -223,14 +236,14 @@ def test_sets_of_other_rows_agree_within_two_draws_and_differ_beyond(config: str
     assert allowed is not None
     for shift, verdict in ((0.99 * allowed, "agrees"), (1.01 * allowed, "differs")):
         result = clustered(theirs + sign * shift, config=config, encoder=asked(*E5))
-        (line,) = compare([result], LOCKS)
+        (line,) = compare([result], CONFIGS)
         assert (line.verdict, line.why) == (verdict, "other rows of the same sizes")
 
 
 def test_a_fact_without_revision_counts_and_says_so() -> None:
     for value, verdict in ((0.0, "agrees"), (0.5, "differs")):
         theirs = value_of("BlurbsClusteringS2S", PAPERS, "v_measure", "Clim")
-        line = compare([clustered(theirs + value)], LOCKS)[0]
+        line = compare([clustered(theirs + value)], CONFIGS)[0]
         assert line.verdict == verdict
         assert line.why == "other rows of the same sizes; theirs tells no revision of the model"
 
@@ -243,23 +256,22 @@ def test_a_folder_has_no_published_scores_whatever_it_is_called() -> None:
         facts = EncoderFacts(name=f"models/{folder}/", kind="dense", model=folder, revision="f" * 40)
         assert (
             compare(
-                [clustered(0.2, encoder=facts), clustered(0.2).model_copy(update={"encoder": facts})], LOCKS
+                [clustered(0.2, encoder=facts), clustered(0.2).model_copy(update={"encoder": facts})], CONFIGS
             )
             == []
         )
 
 
-def test_a_lock_that_says_why_is_not_comparable() -> None:
-    held = lock("blurbs")
-    held = held.model_copy(update={"parameters": held.parameters | {"not_comparable": "too few rows"}})
-    lines = compare([clustered(0.9)], LOCKS | {"blurbs": held})
+def test_a_config_that_says_why_is_not_comparable() -> None:
+    held = built("blurbs", not_comparable="too few rows")
+    lines = compare([clustered(0.9)], CONFIGS | {"blurbs": held})
     assert {(line.verdict, line.why) for line in lines} == {("not comparable", "too few rows")}
 
 
 @pytest.mark.parametrize("config", ["subreddit-clustering-s2s", "subreddit-clustering-p2p"])
 def test_hydrated_sets_are_compared_with_the_papers(config: str) -> None:
     theirs = value_of(TASKS[config], PAPERS, "v_measure")
-    held = lock("subreddit").model_copy(update={"sources": ()})
+    held = replace(built("subreddit"), lock=None)
     (line,) = compare([clustered(theirs, config=config)], {"subreddit": held})
     assert (line.verdict, line.tolerance) == ("agrees", TWO_DRAWS["Reddit"])
     assert line.why.startswith("sets of other subreddits, as many")
@@ -290,38 +302,38 @@ def test_the_models_that_are_prompted_alike_are_those_of_mteb() -> None:
 
 def test_some_published_scores_of_each_kind_are_comparable() -> None:
     """What the help names: a model that mteb scored on the pinned dataset, and one for clustering."""
-    (line,) = compare([searched(value_of("GermanDPR", MODEL))], {"germandpr": lock("germandpr")})
+    (line,) = compare([searched(value_of("GermanDPR", MODEL))], {"germandpr": built("germandpr")})
     assert line.verdict == "agrees"
     theirs = value_of("BlurbsClusteringP2P", E5[0], "v_measure")
     result = clustered(theirs, config="blurbs-clustering-p2p", encoder=asked(*E5))
-    assert [line.verdict for line in compare([result], LOCKS)] == ["agrees"]
+    assert [line.verdict for line in compare([result], CONFIGS)] == ["agrees"]
 
 
 def test_the_closing_line_says_why_nothing_is_comparable() -> None:
-    other = compare([searched(0.1, revision="a" * 40)], {"germandpr": lock("germandpr")})
-    part = compare([searched(0.1, split="test")], {"germandpr": lock("germandpr")})
+    other = compare([searched(0.1, revision="a" * 40)], {"germandpr": built("germandpr")})
+    part = compare([searched(0.1, split="test")], {"germandpr": built("germandpr")})
     assert closing([*other, *part, *part]) == (
         "3 published scores beside ours, 0 comparable (2: theirs is of all questions: pass --split all; "
         "1: another revision of the model), 0 outside the tolerance"
     )
     assert "(none is published of these encoders on these configs)" in closing([])
-    outside = compare([searched(0.1)], {"germandpr": lock("germandpr")})
+    outside = compare([searched(0.1)], {"germandpr": built("germandpr")})
     assert closing([*outside, *part]) == (
         "2 published scores beside ours, 1 comparable, 1 outside the tolerance"
     )
 
 
 def test_an_unknown_model_and_an_unknown_config_have_nothing_beside_them() -> None:
-    assert compare([searched(0.5, model="verein/eigenes")], {"germandpr": lock("germandpr")}) == []
+    assert compare([searched(0.5, model="verein/eigenes")], {"germandpr": built("germandpr")}) == []
     other = searched(0.5).model_copy(update={"config": "jobs"})
-    assert compare([other], {"jobs": lock("jobs")}) == []
+    assert compare([other], {"jobs": built("jobs")}) == []
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_an_added_clustering_dataset_has_nothing_beside_it(pipeline: str) -> None:
     for facts in (asked(*E5), asked("verein/eigenes", "c" * 40)):
         result = clustered(0.5, config="news-clustering-s2s", pipeline=pipeline, encoder=facts)
-        assert compare([result], {"news": lock("news")}) == []
+        assert compare([result], {"news": built("news")}) == []
         assert tolerance("NewsClusteringS2S", pipeline, FACTS) is None
 
 

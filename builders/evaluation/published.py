@@ -12,10 +12,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from builders.built import Built
 from builders.errors import StorageError
-from builders.evaluation.model import Result, RetrievalResult
-from builders.lock.committed import whole_upstream
-from builders.lock.lock import Frozen, Lock
+from builders.evaluation.pipelines import MTEB
+from builders.evaluation.results import Result, RetrievalResult, builder_of
+from builders.lock.lock import Frozen
 
 Verdict = Literal["agrees", "differs", "not comparable"]
 Metric = Literal["ndcg_at_10", "mrr_at_10", "v_measure"]
@@ -40,7 +41,6 @@ TWO_DRAWS = {"Blurbs": 0.022, "Reddit": 0.041, "TenKGnad": 0.066}
 """By how much the mean V-measure of a config may differ between sets of the same sizes with other rows, that
 are clustered with another seed: 3 · √2 times its standard deviation, by the beginning of a task's name. The
 published sets were drawn without a seed. Measured by `scripts/bench/tolerance.py` on invented points."""
-_BY_K_MEANS = "minibatch-kmeans"
 _STEP = 0.001
 _OTHER_ROWS = "other rows of the same sizes"
 _OTHER_SUBREDDITS = "sets of other subreddits, as many"
@@ -159,18 +159,18 @@ def tolerance(task: str, pipeline: str, published: Iterable[Published]) -> float
     if task == "GermanDPR":
         return RETRIEVAL_TOLERANCE
     dataset = task.partition("Clustering")[0]
-    if pipeline != _BY_K_MEANS or dataset not in TWO_DRAWS:
+    if pipeline != MTEB or dataset not in TWO_DRAWS:
         return None
     runs: dict[tuple[str, str], list[float]] = {}
     for one in published:
-        if one.pipeline == _BY_K_MEANS and one.task.startswith(dataset):
+        if one.pipeline == MTEB and one.task.startswith(dataset):
             runs.setdefault((one.task, one.model), []).append(one.value)
     widest = max((max(values) - min(values) for values in runs.values() if len(values) > 1), default=0.0)
     return max(TWO_DRAWS[dataset], math.ceil(round(widest / _STEP, 6)) * _STEP)
 
 
 def compare(
-    results: Iterable[Result], locks: Mapping[str, Lock], published: tuple[Published, ...] | None = None
+    results: Iterable[Result], configs: Mapping[str, Built], published: tuple[Published, ...] | None = None
 ) -> list[Compared]:
     """Hold results against published scores of the same model, or of one that is near.
 
@@ -181,7 +181,7 @@ def compare(
 
     Args:
         results: Ours.
-        locks: Of their configs, by the builder's name. One with a parameter "not_comparable" says itself why.
+        configs: Their configs by name.
         published: By default `published_scores`.
 
     Returns:
@@ -189,7 +189,7 @@ def compare(
         shown all the same, and `why` says what keeps them apart.
     """
     known = published_scores() if published is None else published
-    return [line for result in results for line in _lines(result, locks, known)]
+    return [line for result in results for line in _lines(result, configs, known)]
 
 
 def closing(compared: Sequence[Compared]) -> str:
@@ -208,7 +208,9 @@ def closing(compared: Sequence[Compared]) -> str:
     )
 
 
-def _lines(result: Result, locks: Mapping[str, Lock], published: tuple[Published, ...]) -> Iterator[Compared]:
+def _lines(
+    result: Result, configs: Mapping[str, Built], published: tuple[Published, ...]
+) -> Iterator[Compared]:
     task, model = TASKS.get(result.config, ""), _plain(result.encoder.model)
     if not task or "/" not in model:  # nobody scored these rows; a folder may be called like a model
         return
@@ -223,7 +225,7 @@ def _lines(result: Result, locks: Mapping[str, Lock], published: tuple[Published
             ours = result.v_measure
         if ours is None:
             continue
-        obstacle = _obstacle(result, one, locks[result.config.partition("-")[0]])
+        obstacle = _obstacle(result, one, configs[builder_of(result)])
         if not obstacle and allowed is None:
             obstacle = "how far two runs lie apart was not measured for this pipeline"
         within = allowed is not None and abs(ours - one.value) <= allowed
@@ -244,12 +246,12 @@ def _lines(result: Result, locks: Mapping[str, Lock], published: tuple[Published
         )
 
 
-def _obstacle(result: Result, one: Published, lock: Lock) -> str:
+def _obstacle(result: Result, one: Published, built: Built) -> str:
     """Return what keeps two scores from being compared, or nothing."""
     encoder = result.encoder
-    if lock.parameters.get("not_comparable"):
-        return str(lock.parameters["not_comparable"])
-    if not whole_upstream(lock.sources, lock.parameters):
+    if built.not_comparable:
+        return built.not_comparable
+    if built.stand_in:
         return "not built from the whole real upstream"
     if encoder.kind != "dense" or _plain(encoder.model) != encoder.model.lower():
         return "near the model, and not the model itself"
@@ -266,7 +268,7 @@ def _obstacle(result: Result, one: Published, lock: Lock) -> str:
             f"{result.queries:,} questions and {result.passages:,} passages, theirs {GERMANDPR_ROWS[0]:,} "
             f"and {GERMANDPR_ROWS[1]:,}"
         )
-    if one.dataset_revision not in {source.resolved for source in lock.sources}:
+    if built.lock and one.dataset_revision not in {source.resolved for source in built.lock.sources}:
         return "another revision of the dataset"
     return ""
 

@@ -1,12 +1,10 @@
-"""How well an encoder's vectors cluster: V-measure set by set, as mteb computes it.
-
-A text is encoded once, however many sets, configs and pipelines hold it.
-"""
+"""Measure how well an encoder's vectors cluster: V-measure set by set, as mteb computes it, and chance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -16,25 +14,27 @@ from numpy.typing import NDArray
 
 from builders.errors import EncoderError, StorageError, UsageError
 from builders.evaluation import pipelines as ways
-from builders.evaluation.model import ClusteringResult, EncoderFacts, LevelScore, SetScore
-from builders.evaluation.pipelines import Pipeline
+from builders.evaluation.pipelines import Vectors
+from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, SetScore
 from builders.prepare.sets import WITHIN
 from builders.progress import Progress
-from builders.spec import SEED, Clustering
-from builders.tables import CLUSTERING, published_path, read_frame
+from builders.spec import SEED
+from builders.tables import read_frame
 
+RANDOM_FACTS = EncoderFacts(name="random", kind="rule", dimensions=16)
+"""In more dimensions k-means makes more uneven clusters of random vectors: few are cheap."""
 _COLUMNS = {"sentences": pl.List(pl.String), "labels": pl.List(pl.String), "level": pl.String}
 
 
 @dataclass(frozen=True, slots=True)
-class NumberedSet:
+class _NumberedSet:
     """A clustering set in numbers.
 
     Attributes:
-        level: As published.
-        rows: Of the vectors, int64, in the order of the set.
-        labels: Their codes, int64 from 0 without gaps, in the order of the labels.
-        count: How many labels there are.
+        level: Level of the set, as published.
+        rows: Row numbers of the vectors, int64, in the order of the set.
+        labels: Codes of the labels, int64 from 0 without gaps, in the order of the labels.
+        count: Number of different labels.
     """
 
     level: str
@@ -43,25 +43,8 @@ class NumberedSet:
     count: int
 
 
-def read_sets(out: Path, spec: Clustering, variant: str) -> pl.DataFrame:
-    """Read the published sets of a built config.
-
-    Args:
-        out: The folder of releases.
-        spec: The config.
-        variant: "s2s" or "p2p".
-
-    Returns:
-        ``sentences`` list of str, ``labels`` list of str, ``level`` str: one row per set.
-
-    Raises:
-        StorageError: It was not built, or the file is damaged.
-    """
-    return read_sets_at(out / spec.release / published_path(spec.name, CLUSTERING[variant], "test"))
-
-
-def read_sets_at(path: Path) -> pl.DataFrame:
-    """Read a table of clustering sets, as `read_sets` does.
+def read_sets(path: Path) -> pl.DataFrame:
+    """Read a table of clustering sets: lists of ``sentences`` and ``labels``, and ``level``, a row per set.
 
     Raises:
         StorageError: It is not there, or holds something else.
@@ -86,59 +69,51 @@ def read_sets_at(path: Path) -> pl.DataFrame:
     return sets
 
 
+def random_vectors(texts: pl.Series, seed: int = SEED) -> Vectors:
+    """Return vectors that know nothing: each text has its own, drawn from a normal distribution."""
+    shape = (len(texts), RANDOM_FACTS.dimensions)
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
 def unique_texts(frames: Sequence[pl.DataFrame]) -> pl.Series:
     """Return the distinct sentences of all tables, sorted: what is encoded, once."""
     columns = [frame["sentences"].explode() for frame in frames]
     return pl.concat(columns).unique().sort().alias("text")
 
 
-def score_sets(
-    sets: pl.DataFrame,
-    texts: pl.Series,
-    vectors: NDArray[np.float32],
-    encoder: EncoderFacts,
-    *,
-    config: str,
-    pipeline: str = "minibatch-kmeans",
-    seed: int = SEED,
-    progress: Progress | None = None,
-) -> ClusteringResult:
-    """Cluster each set of a config, and score it. See `score_pipelines`."""
-    (result,) = score_pipelines(
-        sets, texts, vectors, encoder, config=config, pipelines=[pipeline], seed=seed, progress=progress
-    )
-    return result
-
-
 def score_pipelines(
     sets: pl.DataFrame,
     texts: pl.Series,
-    vectors: NDArray[np.float32],
+    vectors: Vectors,
     encoder: EncoderFacts,
     *,
     config: str,
     pipelines: Sequence[str],
     seed: int = SEED,
+    scored: Mapping[str, Sequence[SetScore]] | None = None,
+    keep: Callable[[str, Sequence[SetScore]], object] | None = None,
     progress: Progress | None = None,
-) -> list[ClusteringResult]:
+) -> Iterator[ClusteringResult]:
     """Cluster each set of a config in several ways, and score each against the labels.
 
     A reduction is computed once per set, for all algorithms that follow it. A set with a single label scores
     1.0 without being clustered, as in mteb. Source of "minibatch-kmeans": AbsTaskClusteringLegacy and
-    ClusteringEvaluator of mteb 2.26.24.
+    ClusteringEvaluator of mteb 2.26.24; V-measure is scikit-learn's, which mteb uses.
 
     Args:
-        sets: As `read_sets` returns them.
-        texts: n distinct texts, among them all sentences.
-        vectors: float32 of shape (n, dimensions), row by row the vectors of `texts`, used as they are.
-        encoder: What made them.
-        config: As published: "blurbs-clustering-s2s".
+        sets: Table that `read_sets` returns.
+        texts: Distinct texts, among them all sentences.
+        vectors: float32 of shape (texts, dimensions), row by row the vectors of `texts`, used as they are.
+        encoder: The facts of what made the vectors.
+        config: Name of the table: "blurbs-clustering-s2s".
         pipelines: Names in `pipelines.PIPELINES`.
-        seed: Of all that draws; 42 is mteb's.
-        progress: Told of each set that is scored.
+        seed: Seed of all that draws; 42 is mteb's.
+        scored: Scores of the first sets by pipeline, which are not computed again.
+        keep: Called with a pipeline and all its scores so far, set by set.
+        progress: Listener that is called after every set.
 
-    Returns:
-        A result per pipeline, in their order, each named once.
+    Yields:
+        A result per pipeline; pipelines that share a reduction stand together.
 
     Raises:
         UsageError: A pipeline is not known, its library missing, or a set too large for it; a sentence has no
@@ -146,51 +121,24 @@ def score_pipelines(
         EncoderError: The vectors are not usable.
     """
     chosen = ways.choose(pipelines)
-    found = numbered(sets, texts, vectors, config)
+    found = _number(sets, texts, vectors, config)
     for number, one in enumerate(found, 1):
         ways.check_rows(chosen, len(one.rows), f"{config}, set {number}")
-    scores: dict[str, list[SetScore]] = {pipeline.name: [] for pipeline in chosen}
+    scores = {pipeline.name: list((scored or {}).get(pipeline.name, ())) for pipeline in chosen}
     # One piece of memory for all sets: fresh pages for each would cost as much as gathering itself.
     memory = np.empty((max(len(one.rows) for one in found), vectors.shape[1]), dtype=np.float32)
-    done, total = 0, len(found) * len(chosen)
-    for one in found:
-        for pipeline, v_measure in _scored(one, vectors, chosen, seed, memory):
-            score = SetScore(level=one.level, rows=len(one.rows), labels=one.count, v_measure=v_measure)
-            scores[pipeline.name].append(score)
-            done += 1
+    for reduction, group in groupby(sorted(chosen, key=_reduction), key=_reduction):
+        members = tuple(group)
+        for number, one in enumerate(found):
+            left = [pipeline for pipeline in members if len(scores[pipeline.name]) <= number]
+            for pipeline, score in _scored(one, vectors, reduction, left, seed, memory):
+                scores[pipeline.name].append(score)
+                if keep is not None:
+                    keep(pipeline.name, scores[pipeline.name])
             if progress is not None:
-                progress.tick(f"cluster {config}", done, total)
-    return [summed_up(config, encoder, name, each) for name, each in scores.items()]
-
-
-def v_measure(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
-    """Return the harmonic mean of homogeneity and completeness. Source: Rosenberg and Hirschberg 2007.
-
-    It is scikit-learn's, which mteb uses, but for the order of sums (1e-12), without its checks and sparse
-    matrices: for a set of thousands of rows these take a tenth of the time of a fit.
-
-    Args:
-        labels: int64 (rows,), at least one row, none negative.
-        clusters: int64 (rows,); any numbers, -1 is a cluster like others.
-    """
-    rows = len(labels)
-    moved = clusters - clusters.min()
-    width = int(moved.max()) + 1
-    cells, counts = np.unique(labels * width + moved, return_counts=True)
-    of_label, of_cluster = np.bincount(labels), np.bincount(moved)
-    by_label, by_cluster = _entropy(of_label, rows), _entropy(of_cluster, rows)
-    if not by_label or not by_cluster:  # all of one kind: complete or homogeneous, whatever the other is
-        return 0.0 if by_label or by_cluster else 1.0
-    margins = np.log(of_label[cells // width]) + np.log(of_cluster[cells % width])
-    terms = counts / rows * (np.log(counts) - margins + np.log(rows))
-    shared = max(float(terms[np.abs(terms) >= np.finfo(np.float64).eps].sum()), 0.0)
-    # With h = shared / by_label and c = shared / by_cluster, 2hc / (h + c) is this.
-    return 2 * shared / (by_label + by_cluster)
-
-
-def _entropy(counts: NDArray[np.int64], rows: int) -> float:
-    share = counts[counts > 0] / rows
-    return float(-(share * np.log(share)).sum())
+                progress.tick(f"cluster {config}", number + 1, len(found))
+        for pipeline in members:
+            yield summed_up(config, encoder, pipeline.name, scores[pipeline.name])
 
 
 def summed_up(
@@ -217,36 +165,42 @@ def summed_up(
 
 
 def _scored(
-    one: NumberedSet,
-    vectors: NDArray[np.float32],
-    chosen: Sequence[Pipeline],
+    one: _NumberedSet,
+    vectors: Vectors,
+    reduction: ways.Reduction,
+    pipelines: Sequence[ways.Pipeline],
     seed: int,
-    memory: NDArray[np.float32],
-) -> Iterator[tuple[Pipeline, float]]:
-    """Yield V-measure by pipeline, grouped by reduction. The set's vectors are gathered in `memory`."""
+    memory: Vectors,
+) -> Iterator[tuple[ways.Pipeline, SetScore]]:
+    """Yield the scores of a set by pipeline. Its vectors are gathered in `memory`."""
     from sklearn import config_context
+    from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 
+    if not pipelines:
+        return
+    scored = partial(SetScore, level=one.level, rows=len(one.rows), labels=one.count)
     if one.count == 1:
-        yield from ((pipeline, 1.0) for pipeline in chosen)
+        yield from ((pipeline, scored(v_measure=1.0, ami=0.0)) for pipeline in pipelines)
         return
     members = np.take(vectors, one.rows, axis=0, out=memory[: len(one.rows)], mode="clip")
-    for reduction, group in groupby(sorted(chosen, key=_reduction), key=_reduction):
-        reduced = ways.reduce(members, reduction, seed=seed)
-        if reduced is not members and not np.isfinite(reduced).all():
-            raise EncoderError(f"{reduction} finds no place for some of {len(reduced):,} vectors")
-        for pipeline in group:
-            with config_context(assume_finite=True):  # known already: not looked at once more for each set
-                clusters = ways.cluster(reduced, pipeline.algorithm, one.count, seed=seed)
-            yield pipeline, v_measure(one.labels, clusters)
+    reduced = ways.reduce(members, reduction, seed=seed)
+    if reduced is not members and not np.isfinite(reduced).all():
+        raise EncoderError(f"{reduction} finds no place for some of {len(reduced):,} vectors")
+    # A text that stands in a set several times has one vector: counted each time, it would beat chance.
+    _, distinct = np.unique(one.rows, return_index=True)
+    for pipeline in pipelines:
+        with config_context(assume_finite=True):  # known already: not looked at once more for each set
+            clusters = ways.cluster(reduced, pipeline.algorithm, one.count, seed=seed)
+        v_measure = float(v_measure_score(one.labels, clusters))
+        ami = float(adjusted_mutual_info_score(one.labels[distinct], clusters[distinct]))
+        yield pipeline, scored(v_measure=v_measure, ami=ami)
 
 
-def _reduction(pipeline: Pipeline) -> ways.Reduction:
+def _reduction(pipeline: ways.Pipeline) -> ways.Reduction:
     return pipeline.reduction
 
 
-def numbered(
-    sets: pl.DataFrame, texts: pl.Series, vectors: NDArray[np.float32], config: str
-) -> list[NumberedSet]:
+def _number(sets: pl.DataFrame, texts: pl.Series, vectors: Vectors, config: str) -> list[_NumberedSet]:
     """Return the sets with rows of `vectors` for sentences, and codes for labels.
 
     Arguments and errors are those of `score_pipelines`.
@@ -282,7 +236,7 @@ def numbered(
         np.split(codes, ends[:-1]),
         strict=True,
     )
-    return [NumberedSet(level, members, *_dense(labels_of)) for level, members, labels_of in parts]
+    return [_NumberedSet(level, members, *_dense(labels_of)) for level, members, labels_of in parts]
 
 
 def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:

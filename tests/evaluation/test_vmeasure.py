@@ -12,23 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.metrics import v_measure_score
 
-from builders import registry
 from builders.errors import EncoderError, StorageError, UsageError
-from builders.evaluation import chance, pipelines
-from builders.evaluation.clustering import (
+from builders.evaluation import pipelines
+from builders.evaluation.pipelines import MTEB
+from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, SetScore
+from builders.evaluation.sanity import check
+from builders.evaluation.vmeasure import (
+    RANDOM_FACTS,
+    random_vectors,
     read_sets,
-    read_sets_at,
     score_pipelines,
-    score_sets,
     summed_up,
     unique_texts,
-    v_measure,
 )
-from builders.evaluation.model import EncoderFacts, LevelScore, SetScore
-from builders.spec import Clustering
 from builders.tables import Kind, Table, encode
+from tests.evaluation.runs import score_sets
 
 ENCODER = EncoderFacts(name="probe", kind="dense", dimensions=2)
 Row = tuple[list[str], list[str], str]
@@ -146,7 +145,7 @@ def test_scores_sets_by_hand() -> None:
 
 def test_levels_hold_all_genres_together() -> None:
     scores = [
-        SetScore(level=level, rows=9, labels=3, v_measure=value)
+        SetScore(level=level, rows=9, labels=3, v_measure=value, ami=0.0)
         for level, value in [
             ("coarse", 0.5),
             ("within:Lyrik", 0.2),
@@ -193,11 +192,11 @@ def test_a_reduction_serves_all_algorithms_of_a_set(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pipelines, "reduce", counted)
     sets, texts, vectors = noisy_sets(3, [60, 50], labels=3)
     names = ["pca+hdbscan", "minibatch-kmeans", "pca+minibatch-kmeans", "agglomerative", "pca+agglomerative"]
-    together = score_pipelines(sets, texts, vectors, ENCODER, config="c", pipelines=names)
+    together = list(score_pipelines(sets, texts, vectors, ENCODER, config="c", pipelines=names))
     assert sorted(reduced) == ["none", "none", "pca", "pca"]
-    assert [result.pipeline for result in together] == names
-    alone = [score_sets(sets, texts, vectors, ENCODER, config="c", pipeline=name) for name in names]
-    assert alone == together
+    assert sorted(result.pipeline for result in together) == sorted(names)
+    for result in together:
+        assert result == score_sets(sets, texts, vectors, ENCODER, config="c", pipeline=result.pipeline)
 
 
 def test_tells_of_every_set() -> None:
@@ -211,8 +210,8 @@ def test_tells_of_every_set() -> None:
 
     sets, texts, vectors = noisy_sets(3, [20, 30], labels=2)
     names = ["minibatch-kmeans", "agglomerative"]
-    score_pipelines(sets, texts, vectors, ENCODER, config="c", pipelines=names, progress=Told())
-    assert told == [("cluster c", done, 4) for done in (1, 2, 3, 4)]
+    list(score_pipelines(sets, texts, vectors, ENCODER, config="c", pipelines=names, progress=Told()))
+    assert told == [("cluster c", 1, 2), ("cluster c", 2, 2)]
 
 
 def test_a_sentence_without_vector_is_refused() -> None:
@@ -256,15 +255,11 @@ def test_doubles_are_refused() -> None:
 
 def test_reads_published_sets(tmp_path: Path) -> None:
     sets = table((["Apfel", "Granit"], ["Obst", "Stein"], "coarse"))
-    spec = registry.load("blurbs")
-    assert isinstance(spec, Clustering)
-    published = Table("blurbs", Kind.CLUSTERING_P2P, "test", sets)
-    path = tmp_path / "tecb-de" / published.path
-    path.parent.mkdir(parents=True)
-    path.write_bytes(encode(published)[0])
-    assert read_sets(tmp_path, spec, "p2p").equals(sets)
-    with pytest.raises(StorageError, match="clustering-s2s"):
-        read_sets(tmp_path, spec, "s2s")
+    path = tmp_path / "test.parquet"
+    path.write_bytes(encode(Table("blurbs", Kind.CLUSTERING_P2P, "test", sets))[0])
+    assert read_sets(path).equals(sets)
+    with pytest.raises(StorageError, match="other"):
+        read_sets(tmp_path / "other.parquet")
 
 
 @pytest.mark.parametrize(
@@ -280,54 +275,67 @@ def test_reads_published_sets(tmp_path: Path) -> None:
 def test_tables_that_hold_no_sets_are_refused(tmp_path: Path, frame: pl.DataFrame, message: str) -> None:
     frame.write_parquet(tmp_path / "test.parquet")
     with pytest.raises(StorageError) as raised:
-        read_sets_at(tmp_path / "test.parquet")
+        read_sets(tmp_path / "test.parquet")
     assert message in raised.value.message
 
 
-def test_a_random_encoder_scores_near_chance() -> None:
-    rng = np.random.default_rng(1)
+def at_random(sets: pl.DataFrame, seed: int = 42) -> ClusteringResult:
+    texts = unique_texts([sets])
+    return score_sets(sets, texts, random_vectors(texts, seed), RANDOM_FACTS, config="c", seed=seed)
+
+
+def codes(result: ClusteringResult, beside: ClusteringResult) -> list[str]:
+    return [finding.code for finding in check([result], [beside], {})]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_vectors_score_at_chance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     rows: list[Row] = []
-    for number, (size, labels) in enumerate([(400, 4), (600, 30), (250, 8)]):
-        names = [f"L{label}" for label in rng.integers(0, labels, size)]
-        rows.append(([f"{number}.{row}" for row in range(size)], names, "fine"))
-    sets = table(*rows)
-    mean, spread = chance.chance(sets)
-    random, *expected = chance.simulate(sets, config="c")
-    assert (random.encoder.kind, expected) == ("rule", [mean, spread])
-    assert abs(random.v_measure - mean) < 4 * spread
-    assert 0 < spread < 0.01 < mean
-    assert chance.chance(sets, seed=1) != (mean, spread)
-    assert chance.chance(table((["a", "b"], ["eins", "eins"], "fine"))) == (1.0, 0.0)
+    for number in range(10):
+        names = [f"L{label}" for label in rng.integers(0, 4 + 3 * number, 300)]
+        rows.append(([f"{number}.{row}" for row in range(300)], names, "fine"))
+    random = at_random(table(*rows), seed)
+    assert random.encoder.kind == "rule" and random.v_measure > 0.05
+    assert abs(np.mean([one.ami for one in random.sets])) < 0.01
+    assert codes(random.model_copy(update={"encoder": ENCODER}), random) == ["eval-nothing-solves"]
 
 
-def test_chance_knows_that_equal_texts_have_one_vector() -> None:
+def test_texts_that_repeat_are_no_luck() -> None:
+    """Rows of equal text have one vector, and would lift a random encoder above chance."""
     rng = np.random.default_rng(2)
     pool = [(f"Titel {number}", f"L{label}") for number, label in enumerate(rng.integers(0, 12, 60))]
-    rows = [pool[row] for row in rng.integers(0, len(pool), 900)]
-    sets = table(*[([text for text, _ in rows], [label for _, label in rows], "fine")] * 3)
-    random, mean, spread = chance.simulate(sets, config="c")
-    assert abs(random.v_measure - mean) < 6 * spread
-    apart = table(([str(row) for row in range(len(rows))], [label for _, label in rows], "fine"))
-    single, _ = chance.chance(apart)
-    assert random.v_measure > 4 * single
+    drawn = [[pool[row] for row in rng.integers(0, len(pool), 900)] for _ in range(10)]
+    sets = table(*[([text for text, _ in rows], [label for _, label in rows], "fine") for rows in drawn])
+    random = at_random(sets)
+    assert random.v_measure > 0.3
+    assert "eval-random-off-chance" not in codes(random, random)
 
 
 def test_what_knows_the_labels_is_far_from_chance() -> None:
-    """Vectors that lean to their label must not pass for random ones: dealing breaks the bond to labels."""
-    sets, texts, vectors = noisy_sets(11, [500, 300], labels=6)
-    mean, spread = chance.chance(sets)
-    leaning = score_sets(sets, texts, vectors, ENCODER, config="c").v_measure
-    assert leaning > mean + 20 * spread
+    sets, texts, vectors = noisy_sets(11, [500, 300] * 5, labels=6)
+    leaning = score_sets(sets, texts, vectors, ENCODER, config="c")
+    assert codes(leaning, at_random(sets)) == []
+    knowing = leaning.model_copy(update={"encoder": RANDOM_FACTS})
+    assert codes(leaning, knowing) == ["eval-random-off-chance"]
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(1, 30), st.integers(1, 400))
-def test_v_measure_is_that_of_scikit_learn(seed: int, rows: int, labels: int, clusters: int) -> None:
-    rng = np.random.default_rng(seed)
-    truth, found = rng.integers(0, labels, rows), rng.integers(-1, clusters, rows)
-    leaning = np.where(rng.random(rows) < 0.5, truth, found)
-    for assigned in (found, leaning, truth, np.full(rows, -1)):
-        theirs = v_measure_score(truth, assigned)
-        assert v_measure(truth, assigned) == pytest.approx(theirs, rel=0, abs=1e-12)
+def test_sets_that_were_scored_are_not_scored_again() -> None:
+    sets, texts, vectors = noisy_sets(4, [90, 80, 70], labels=3)
+    whole = score_sets(sets, texts, vectors, ENCODER, config="c")
+    marked = whole.sets[0].model_copy(update={"v_measure": 0.5})
+    seen: list[tuple[str, int]] = []
+    (result,) = score_pipelines(
+        sets,
+        texts,
+        vectors,
+        ENCODER,
+        config="c",
+        pipelines=[MTEB],
+        scored={MTEB: [marked]},
+        keep=lambda name, scores: seen.append((name, len(scores))),
+    )
+    assert result.sets == (marked, *whole.sets[1:]) and seen == [(MTEB, 2), (MTEB, 3)]
 
 
 def test_a_set_scores_the_same_wherever_it_stands() -> None:

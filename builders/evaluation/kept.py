@@ -1,0 +1,103 @@
+"""Keep results: the same rows, encoder and parameters are never scored twice."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from builders import files
+from builders.built import Built
+from builders.errors import StorageError
+from builders.lock.lock import work_folder
+
+_VERSION = 3
+"""Raise it when a score of equal rows and equal vectors changes: what was kept is then computed again."""
+_DECIDE = (
+    "bm25s",
+    "ir-measures",
+    "numba",
+    "numpy",
+    "pynndescent",
+    "pystemmer",
+    "pytrec-eval-terrier",
+    "river",
+    "scikit-learn",
+    "scipy",
+    "umap-learn",
+)
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str, Any]) -> Path:
+    """Return where the result of a question lies: named after all that decides it.
+
+    Args:
+        out: The folder that was built into.
+        built: The config; the rows of its tables count, not the bytes of its files.
+        kinds: Kinds of the tables that are read: "corpus", "clustering-s2s".
+        asked: The encoder and every parameter, as JSON values.
+
+    Raises:
+        StorageError: What a build keeps beside its lock cannot be read.
+    """
+    work = work_folder(out, built.spec.name)
+    classes = work / "classes.parquet"
+    rows = {path: content for path, content in built.contents.items() if Path(path).parent.name in kinds}
+    described = {
+        "version": _VERSION,
+        "rows": rows,
+        "classes": files.sha256(classes) if classes.exists() else None,
+        "asked": dict(asked),
+        "tools": dict(versions()),
+    }
+    return work / "eval" / f"{hashlib.sha256(files.json_bytes(described)).hexdigest()[:32]}.json"
+
+
+def read_kept(path: Path, shape: TypeAdapter[_T], complete: Callable[[_T], bool]) -> _T | None:
+    """Return a kept result; None where there is none, or it is damaged or incomplete, which is logged.
+
+    Raises:
+        StorageError: It is there and cannot be read.
+    """
+    try:
+        found = shape.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        hint = "The folder is a cache: correct its permissions, or remove it."
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})", hint=hint) from error
+    except ValidationError:
+        found = None
+    if found is None or not complete(found):
+        _log.warning("%s is damaged or incomplete and is computed again", path)
+        return None
+    return found
+
+
+def keep(path: Path, shape: TypeAdapter[_T], result: _T) -> None:
+    """Keep a result, whole or not at all.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    files.write_json(path, shape.dump_python(result, mode="json"))
+
+
+@functools.cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of the installed libraries that decide scores."""
+    found = {}
+    for name in _DECIDE:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,167 @@
+"""Hold the results of an evaluation, as they are kept, compared, drawn and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, Field
+
+from builders.lock.lock import Frozen
+
+SCORES = {
+    "ndcg_at_10": "nDCG@10",
+    "mrr_at_10": "MRR@10",
+    "recall_at_10": "recall@10",
+    "recall_at_100": "recall@100",
+    "r_precision": "R-precision",
+    "core_ndcg_at_10": "core nDCG@10",
+}
+"""Scores of a search by name, in the order in which they are shown, with what people call them."""
+_LEVELS = ("coarse", "fine", "within")
+_T = TypeVar("_T")
+
+
+def by_score(names: Iterable[str]) -> list[str]:
+    """Return names of scores in the order of `SCORES`, others behind them by name."""
+    return _placed(names, tuple(SCORES))
+
+
+def by_level(names: Iterable[str]) -> list[str]:
+    """Return names of levels from coarse to fine, others behind them by name."""
+    return _placed(names, _LEVELS)
+
+
+def _placed(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
+    return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def _scores_in_order(scores: dict[str, _T]) -> dict[str, _T]:
+    return {name: scores[name] for name in by_score(scores)}
+
+
+def _levels_in_order(levels: dict[str, _T]) -> dict[str, _T]:
+    return {name: levels[name] for name in by_level(levels)}
+
+
+class EncoderFacts(Frozen):
+    """Name and model of what was evaluated.
+
+    Attributes:
+        name: Name that the user gave: "offline", "e5", "bm25", "hashing", a folder, "repo@revision".
+        kind: "dense" turns texts into vectors, "lexical" ranks by words, "rule" knows no text at all.
+        model: Name of the model, as published scores have it; empty for a rule.
+        revision: Commit of the model, or version of the library that ranks; empty for a rule.
+        dimensions: Dimensions of the vectors; 0 where there are none.
+        miner: Whether it mined the hard negatives of the build.
+    """
+
+    name: str
+    kind: Literal["dense", "lexical", "rule"]
+    model: str = ""
+    revision: str = ""
+    dimensions: int = 0
+    miner: bool = False
+
+
+class Score(Frozen):
+    """A mean with its 95 % bootstrap interval; the ends are None where there is none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Band(Frozen):
+    """Queries of `low` to `high` characters (both included), and their mean nDCG@10."""
+
+    low: int
+    high: int
+    queries: int
+    ndcg_at_10: float
+
+
+class RetrievalResult(Frozen):
+    """How an encoder searches in a config.
+
+    Attributes:
+        config: Name of the config, "jobs".
+        split: Split of the queries: one of `SPLITS`, or "all" for their union.
+        encoder: Name and model of what was evaluated.
+        queries: Number of queries that were scored.
+        passages: Number of passages that were searched.
+        scores: By name: "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"; "r_precision" and
+            "core_ndcg_at_10" where passages have classes.
+        lengths: nDCG@10 by length of the query.
+    """
+
+    kind: Literal["retrieval"] = "retrieval"
+    config: str
+    split: str
+    encoder: EncoderFacts
+    queries: int
+    passages: int
+    scores: Annotated[dict[str, Score], AfterValidator(_scores_in_order)]
+    lengths: tuple[Band, ...] = ()
+
+
+class SetScore(Frozen):
+    """Scores of one clustering set.
+
+    Attributes:
+        level: Level of the set, as published.
+        rows: Number of sentences.
+        labels: Number of different labels.
+        v_measure: V-measure as mteb computes it; 1 where there is one label.
+        ami: Adjusted mutual information of the distinct sentences, 0 by chance; 0 where there is one label.
+    """
+
+    level: str
+    rows: int
+    labels: int
+    v_measure: float
+    ami: float
+
+
+class LevelScore(Frozen):
+    """Mean and population standard deviation over the sets of a level."""
+
+    sets: int
+    mean: float
+    spread: float
+
+
+class ClusteringResult(Frozen):
+    """How an encoder's vectors cluster.
+
+    Attributes:
+        config: Name of the table, "blurbs-clustering-s2s".
+        encoder: Name and model of what was evaluated.
+        pipeline: Name in `builders.evaluation.pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan".
+        v_measure: Mean over all sets, as mteb has it.
+        spread: Population standard deviation over all sets.
+        levels: By level, "coarse", "fine", "within" (all genres together), "topic".
+        sets: Scores of the sets in published order.
+    """
+
+    kind: Literal["clustering"] = "clustering"
+    config: str
+    encoder: EncoderFacts
+    pipeline: str
+    v_measure: float
+    spread: float
+    levels: Annotated[dict[str, LevelScore], AfterValidator(_levels_in_order)]
+    sets: tuple[SetScore, ...]
+
+
+Result = Annotated[RetrievalResult | ClusteringResult, Field(discriminator="kind")]
+
+
+def builder_of(result: Result) -> str:
+    """Return the name of the config that a result belongs to: "blurbs" of "blurbs-clustering-s2s"."""
+    return result.config.partition("-")[0]
+
+
+def place_of(result: Result) -> str:
+    """Return the table and split of a result: "jobs/test", "blurbs-clustering-s2s"."""
+    return f"{result.config}/{result.split}" if isinstance(result, RetrievalResult) else result.config
