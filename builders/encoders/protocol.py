@@ -1,16 +1,23 @@
-"""What an encoder is."""
+"""What an encoder is, which texts it may be given, how those that are too long are cut, and loading one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from builders.errors import EncoderError, UsageError
 from builders.lock.lock import EncoderIdentity
+from builders.spec import EncoderSpec
 
 Role = Literal["query", "passage"]
+Backend = Literal["e5", "offline"]
+
+_EXCERPT = 60
 
 
 class Encoder(Protocol):
@@ -30,12 +37,7 @@ class Encoder(Protocol):
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         """Cut every text so that prefix, text and special tokens fit `identity.max_length` tokens.
 
-        Args:
-            texts: Texts without prefix.
-            role: Decides the prefix.
-
-        Returns:
-            As many texts; one that fits is returned unchanged.
+        A text that fits is returned unchanged.
 
         Raises:
             EncoderError: A text is not usable (empty, NUL, lone surrogate), or the model does not load.
@@ -43,13 +45,9 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `truncate`. The prefix is added here.
+        """Encode texts that fit; see `truncate`. The prefix of the role is added here.
 
         A vector depends on its text alone, not by a bit on the other texts, their order or the workers.
-
-        Args:
-            texts: n texts without prefix.
-            role: Decides the prefix.
 
         Returns:
             float32 of shape (n, `identity.dimensions`), L2-normalised, in the order of `texts`.
@@ -58,3 +56,109 @@ class Encoder(Protocol):
             EncoderError: A text is not usable or too long, or the model does not load.
         """
         ...
+
+
+def load_encoder(
+    spec: EncoderSpec,
+    backend: Backend,
+    *,
+    workers: int | None = None,
+    offline: bool = False,
+    root: Path | None = None,
+) -> Encoder:
+    """Return the encoder of a config. Nothing is loaded or fetched before it is used.
+
+    Args:
+        spec: The pinned encoder.
+        backend: "e5" is that model; "offline" stands in for it with a small one that needs no network.
+        workers: Threads (e5) or processes (offline); by default one per usable CPU.
+        offline: Never touch the network.
+        root: Folder of the cached vectors, as for `encode_cached`.
+
+    Raises:
+        EncoderError: The stand-in adds other prefixes than the config declares, or takes fewer tokens.
+        UsageError: There is no such backend, or fewer than one worker.
+    """
+    if workers is not None and workers < 1:
+        raise UsageError(f"an encoder needs at least one worker, not {workers}")
+    if backend == "e5":
+        from builders.encoders.sentence import E5
+
+        return E5(spec, threads=workers, offline=offline, root=root)
+    if backend == "offline":
+        from builders.encoders.offline import offline_for
+
+        return offline_for(spec, workers=workers)
+    raise UsageError(f"there is no encoder {backend!r}", hint="Use e5 or offline.")
+
+
+def require_usable(texts: Sequence[str | None]) -> None:
+    """Refuse texts that an encoder would change silently: null, blank, with NUL or a lone surrogate."""
+    for index, text in enumerate(texts):
+        if fault := _fault(text):
+            raise EncoderError(
+                f"text {index} cannot be encoded: {fault}",
+                hint="Normalise the texts first; normalising drops or repairs such texts with a reason.",
+            )
+
+
+def require_fitting(counts: Sequence[int], limit: int) -> None:
+    """Refuse texts that the model would cut or split by itself: those with more tokens than the limit."""
+    for index, count in enumerate(counts):
+        if count > limit:
+            raise EncoderError(
+                f"text {index} has {count} tokens, the limit is {limit}",
+                hint="Truncate the texts with the encoder's `truncate` before encoding them.",
+            )
+
+
+def cut_to_fit(
+    texts: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]], limit: int
+) -> list[str]:
+    """Cut each text that has too many tokens to a beginning that fits; the others stay.
+
+    The cut is found by bisection over characters. A word's beginning may have more tokens than the word, so
+    the result is the longest beginning that fits to within one word, and always the same one.
+
+    Args:
+        texts: Texts without prefix.
+        count: Texts in, number of tokens out, prefix and special tokens included.
+        limit: Most tokens.
+    """
+    result = list(texts)
+    fits = {index: 0 for index, tokens in enumerate(count(texts)) if tokens > limit}
+    over = {index: len(texts[index]) for index in fits}
+    while undecided := [index for index in fits if over[index] - fits[index] > 1]:
+        middles = [(fits[index] + over[index]) // 2 for index in undecided]
+        tokens = count([texts[index][:middle] for index, middle in zip(undecided, middles, strict=True)])
+        for index, middle, number in zip(undecided, middles, tokens, strict=True):
+            (fits if number <= limit else over)[index] = middle
+    for index, length in fits.items():
+        if length == 0:
+            raise EncoderError(f"text {index}: not one character fits into {limit} tokens")
+        result[index] = texts[index][:length]
+    return result
+
+
+def text_key(role: Role, text: str) -> bytes:
+    """Return the blake2b-256 of role and text, 32 bytes."""
+    return hashlib.blake2b(f"{role}\0{text}".encode(), digest_size=32).digest()
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text, escaped and in quotes, for a message."""
+    return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…")
+
+
+def _fault(text: str | None) -> str:
+    if text is None:
+        return "it is null"
+    if not text or text.isspace():
+        return "it is empty"
+    if "\0" in text:
+        return "it holds a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "it holds a lone surrogate"
+    return ""

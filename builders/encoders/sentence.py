@@ -1,12 +1,18 @@
-"""Any sentence-transformers model, from a folder or from the Hub at a commit, prompted as mteb prompts it."""
+"""Models of sentence-transformers: E5 as a config pins it, and any other, prompted as mteb prompts it.
+
+Every text is a forward pass of its own in one thread of torch, several passes beside each other: in a batch,
+or with more threads a pass, the last bits of a vector depend on the other texts and the threads.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,19 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders import files
-from builders.encoders.e5 import no_progress_bars, one_torch_thread_each
-from builders.encoders.hub import fetch_model, model_files, resolve
-from builders.encoders.protocol import Role
-from builders.encoders.texts import cut_to_fit, require_usable
-from builders.errors import EncoderError
+from builders.encoders.hub import fetch_model, is_cached, model_files, resolve
+from builders.encoders.protocol import Role, cut_to_fit, require_fitting, require_usable
+from builders.encoders.vectors import described
+from builders.errors import EncoderError, RemoteError, SourceChanged, SourceMissing
+from builders.home import home
 from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity
+from builders.spec import EncoderSpec
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Use = Literal["search", "clustering"]
-_TOOLS = ("sentence-transformers", "tokenizers", "torch", "transformers")
+_MODULES = ("Transformer", "Pooling", "Normalize")
 _READ = (".json", ".safetensors", ".txt", ".model")
 _BY_COSINE = ("cosine", "cos_sim")
 _E5 = {"query": "query: ", "document": "passage: "}
@@ -37,6 +44,134 @@ _E5_MODELS = tuple(
     for name in ("e5-", "multilingual-e5-")
     for size in ("small", "base", "large", "small-v2", "base-v2", "large-v2")
 )
+
+
+class E5:
+    """The model that a config pins, with prefixes, mean pooling and normalised vectors.
+
+    Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
+
+    Args:
+        spec: Model, revision (a commit, possibly short), prefixes and maximum length.
+        threads: Texts that are encoded beside each other; by default one per usable CPU.
+        device: "cpu", "cuda", …; another device gives other last bits.
+        offline: Never touch the network.
+        root: Folder of the cached vectors; by default `vectors` in the home of all caches.
+    """
+
+    def __init__(
+        self,
+        spec: EncoderSpec,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
+        offline: bool = False,
+        root: Path | None = None,
+    ) -> None:
+        self._spec = spec
+        self._threads = threads
+        self._device = device
+        self._offline = offline
+        self._root = root
+        self._on_disk: tuple[Path, dict[str, str]] | None = None
+
+    @cached_property
+    def identity(self) -> EncoderIdentity:
+        """Everything that determines a vector.
+
+        The model that is in the cache of the Hub's client tells it, else the cached vectors: those that are
+        there need no model. Where there are none either, the model is fetched.
+        """
+        spec = self._spec
+        try:
+            revision = resolve(spec.model, spec.revision, offline=self._offline)
+        except (RemoteError, SourceMissing):
+            if known := self._known(spec.revision):
+                return known
+            raise
+        if not is_cached(spec.model, revision) and (known := self._known(revision)):
+            return known
+        folder, hashes = self._fetched(revision)
+        try:
+            dimensions = int(json.loads((folder / "config.json").read_bytes())["hidden_size"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise EncoderError(
+                f"{spec.model}@{revision}: config.json has no `hidden_size`",
+                hint="Pin a revision that holds a transformer, or remove it from the Hub client's cache.",
+            ) from error
+        return self._declared(revision, dimensions, hashes)
+
+    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Cut texts to the maximum length; see `Encoder.truncate`."""
+        require_usable(texts)
+        return cut_to_fit(texts, lambda some: self._count(some, role), self._spec.max_length)
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Encode texts that fit; see `Encoder.encode`."""
+        require_usable(texts)
+        require_fitting(self._count(texts, role), self._spec.max_length)
+        model, prefix, size = self._model, self._prefix(role), self.identity.dimensions
+        return _vectors(model, [model.preprocess([prefix + text]) for text in texts], size, self._threads)
+
+    def _known(self, revision: str) -> EncoderIdentity | None:
+        """Return the one encoder of that commit whose vectors are cached."""
+        found = [
+            one
+            for one in described(self._root or home() / "vectors")
+            if one.revision.startswith(revision)
+            and one == self._declared(one.revision, one.dimensions, one.files)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _fetched(self, revision: str) -> tuple[Path, dict[str, str]]:
+        """Return the model's folder, and the hashes of what is loaded from it."""
+        if self._on_disk is None:
+            folder = fetch_model(self._spec.model, revision, offline=self._offline)
+            self._on_disk = folder, model_files(folder)
+        return self._on_disk
+
+    def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderIdentity:
+        spec = self._spec
+        return EncoderIdentity(
+            backend="sentence-transformers",
+            model=spec.model,
+            revision=revision,
+            dimensions=dimensions,
+            max_length=spec.max_length,
+            pooling="mean",
+            query_prefix=spec.query_prefix,
+            passage_prefix=spec.passage_prefix,
+            device=self._device,
+            tools=_tools(),
+            files=hashes,
+            stand_in=is_stand_in(),
+        )
+
+    def _count(self, texts: Sequence[str], role: Role) -> list[int]:
+        return _token_counts(self._model, [self._prefix(role) + text for text in texts]) if texts else []
+
+    def _prefix(self, role: Role) -> str:
+        return self._spec.query_prefix if role == "query" else self._spec.passage_prefix
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        identity = self.identity
+        name = f"{identity.model}@{identity.revision}"
+        folder, hashes = self._fetched(identity.revision)
+        if hashes != identity.files:
+            raise SourceChanged(
+                f"{name}: its files are not those that made the cached vectors",
+                hint="A commit never changes: find out which of the two is damaged, and remove it.",
+            )
+        hint = f"If files are missing, remove {folder} and run again with network."
+        model = _loaded_model(folder, name, self._device, hint)
+        if fault := _difference(model, identity) or _missing_weights(model, folder):
+            raise EncoderError(
+                f"{name} is not the encoder that is declared: {fault}",
+                hint="Pin a revision whose modules are a transformer, mean pooling and normalising.",
+            )
+        model.max_seq_length = identity.max_length
+        return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +224,7 @@ class SentenceModel:
         self, source: str, *, threads: int | None = None, device: str = "cpu", offline: bool = False
     ) -> None:
         self._source = source
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads
         self._device = device
         self._offline = offline
 
@@ -99,14 +234,7 @@ class SentenceModel:
 
     @cached_property
     def place(self) -> tuple[Path, str, str]:
-        """Folder, name and revision: a commit's 40 digits, or of a folder a hash of what it holds.
-
-        Raises:
-            EncoderError: It is no sentence-transformers model, or its revision no commit.
-            RemoteError: The Hub is not reachable, or refuses.
-            SourceMissing: Offline, and not cached.
-            StorageError: A file cannot be read or kept.
-        """
+        """Folder, name and revision: a commit's 40 digits, or of a folder a hash of what it holds."""
         folder = Path(self._source)
         if folder.is_dir():
             _require_model(folder, self._source)
@@ -118,21 +246,21 @@ class SentenceModel:
         return folder, model, revision
 
     @cached_property
-    def _hashes(self) -> dict[str, str]:
-        """Of a model from the Hub what is loaded, hashed; a folder's hash is its revision."""
-        return {} if Path(self._source).is_dir() else model_files(self.place[0])
-
-    @cached_property
     def prompts(self) -> Prompts:
         """What is put before texts; see `prompts_of`."""
-        folder, name, _ = self.place
-        return prompts_of(name, _settings(folder / "config_sentence_transformers.json"))
+        return prompts_of(self.place[1], self._settings("config_sentence_transformers.json"))
 
     @cached_property
     def normalised(self) -> bool:
         """Whether the model's last module normalises its vectors."""
-        modules = _settings(self.place[0] / "modules.json")
+        modules = self._settings("modules.json")
         return bool(modules) and str(modules[-1].get("type", "")).endswith("Normalize")
+
+    @cached_property
+    def loaded(self) -> SentenceTransformer:
+        """The model with its weights."""
+        hint = "It must be a sentence-transformers model with weights in safetensors and no code."
+        return _loaded_model(self.place[0], self._source, self._device, hint)
 
     def require_cosine(self) -> None:
         """Refuse to search by another similarity than the model's own, as mteb would not.
@@ -140,7 +268,7 @@ class SentenceModel:
         Raises:
             EncoderError: The model's settings name another one, and its vectors have lengths that count.
         """
-        settings = _settings(self.place[0] / "config_sentence_transformers.json")
+        settings = self._settings("config_sentence_transformers.json")
         named = settings.get("similarity_fn_name") or _BY_COSINE[0]
         if named not in _BY_COSINE and not self.normalised:
             raise EncoderError(
@@ -148,78 +276,57 @@ class SentenceModel:
                 hint="Add a normalising module if cosine is what you want, or evaluate it by mteb.",
             )
 
-    @cached_property
-    def dimensions(self) -> int:
-        """Of its vectors: as its files say, or where they do not, as the loaded model does."""
-        return _stated_dimensions(self.place[0]) or int(self.loaded.get_embedding_dimension() or 0)
-
-    @cached_property
-    def loaded(self) -> SentenceTransformer:
-        """The model with its weights.
-
-        Raises:
-            EncoderError: It cannot be loaded.
-        """
-        folder, _, _ = self.place
-        try:
-            with no_progress_bars():
-                from sentence_transformers import SentenceTransformer
-
-                model = SentenceTransformer(
-                    str(folder),
-                    device=self._device,
-                    local_files_only=True,
-                    trust_remote_code=False,
-                    model_kwargs={"use_safetensors": True, "dtype": "float32"},
-                )
-        except Exception as error:  # the libraries raise all kinds for a folder that is not a model
-            raise EncoderError(
-                f"{self._source}: the model cannot be loaded: {type(error).__name__}: {error}",
-                hint="It must be a sentence-transformers model with weights in safetensors and no code.",
-            ) from error
-        return model.eval()
-
-    def count(self, texts: Sequence[str], prompt: str) -> list[int]:
-        """Return the tokens of each text with its prompt, special tokens included."""
-        ids = self.loaded.tokenizer(
-            [prompt + text for text in texts], truncation=False, padding=False, verbose=False
-        )["input_ids"]
-        return [len(tokens) for tokens in ids]
-
     def forward(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
-        """Return raw vectors, float32 (n, dimensions): each text by itself, in one thread of torch.
-
-        In a batch, or with more threads a pass, a vector's last bits depend on the other texts.
-        """
-        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
-        # a tokenizer must not be used by two threads at once
+        """Return raw vectors, float32 (n, dimensions): each text by itself."""
         inputs = [self.loaded.preprocess([text], prompt=prompt or None) for text in texts]
-        for row, vector in enumerate(_each_alone(self.loaded, inputs, self._threads)):
-            if vector.shape != (self.dimensions,):
-                raise EncoderError(
-                    f"{self._source}: {vector.shape[0]} dimensions, and its files say {self.dimensions}"
-                )
-            vectors[row] = vector
-        return vectors
+        return _vectors(self.loaded, inputs, self._dimensions, self._threads, self._source)
 
     def identity(self, query: str, passage: str) -> EncoderIdentity:
         """Everything that determines a vector, with these prompts."""
         folder, name, revision = self.place
-        stated = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
+        # a folder's hash is its revision already
+        hashes = {} if Path(self._source).is_dir() else model_files(folder)
+        stated = self._settings("sentence_bert_config.json").get("max_seq_length")
         return EncoderIdentity(
             backend="sentence-transformers",
             model=name,
             revision=revision,
-            dimensions=self.dimensions,
+            dimensions=self._dimensions,
             max_length=stated if isinstance(stated, int) else 0,
             pooling="as the model's modules",
             query_prefix=query,
             passage_prefix=passage,
             device=self._device,
-            tools={tool: importlib.metadata.version(tool) for tool in _TOOLS},
-            files=self._hashes,
-            stand_in=bool(self._hashes) and is_stand_in(),
+            tools=_tools(),
+            files=hashes,
+            stand_in=bool(hashes) and is_stand_in(),
         )
+
+    @cached_property
+    def _dimensions(self) -> int:
+        """Of its vectors: as its files say, or where they do not, as the loaded model does."""
+        return self._stated_dimensions() or int(self.loaded.get_embedding_dimension() or 0)
+
+    def _stated_dimensions(self) -> int:
+        """Return the dimensions of a transformer with simple pooling and nothing but normalising, or 0."""
+        kinds = [str(module.get("type", "")).rpartition(".")[2] for module in self._settings("modules.json")]
+        if kinds not in (list(_MODULES[:2]), list(_MODULES)):
+            return 0
+        pooling = self._settings("1_Pooling/config.json")
+        if not isinstance(pooling.get("pooling_mode", ""), str):  # several, whose vectors are joined
+            return 0
+        modes = [name for name, on in pooling.items() if name.startswith("pooling_mode_") and on]
+        size = self._settings("config.json").get("hidden_size", 0)
+        return size if len(modes) < 2 and isinstance(size, int) else 0
+
+    def _settings(self, name: str) -> Any:  # noqa: ANN401  any JSON value
+        path = self.place[0] / name
+        if not path.is_file():
+            return {}
+        try:
+            return json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise EncoderError(f"{path}: not JSON that can be read ({error})") from error
 
 
 class SentenceEncoder:
@@ -239,14 +346,7 @@ class SentenceEncoder:
 
     @cached_property
     def identity(self) -> EncoderIdentity:
-        """Everything that determines a vector; `max_length` is 0 where the model's files do not say it.
-
-        Raises:
-            EncoderError: It is no sentence-transformers model, its revision no commit, or it is to search by
-                another similarity than cosine.
-            RemoteError: The Hub is not reachable, or refuses.
-            SourceMissing: Offline, and not cached.
-        """
+        """Everything that determines a vector; `max_length` is 0 where the model's files do not say it."""
         if self._use == "search":
             self._model.require_cosine()
         return self._model.identity(self._prompt("query"), self._prompt("passage"))
@@ -254,10 +354,13 @@ class SentenceEncoder:
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         """Cut texts to what the model takes; see `Encoder.truncate`."""
         require_usable(texts)
-        limit = self._model.loaded.max_seq_length
+        model, prompt = self._model.loaded, self._prompt(role)
+        limit = model.max_seq_length
         if limit is None or limit == float("inf"):
             return list(texts)
-        return cut_to_fit(texts, lambda some: self._model.count(some, self._prompt(role)), int(limit))
+        return cut_to_fit(
+            texts, lambda some: _token_counts(model, [prompt + text for text in some]), int(limit)
+        )
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Encode texts that fit; see `Encoder.encode`."""
@@ -271,9 +374,43 @@ class SentenceEncoder:
         return prompts.query if role == "query" else prompts.passage
 
 
-def _each_alone(
-    model: SentenceTransformer, inputs: Sequence[dict[str, Any]], threads: int
-) -> Iterator[NDArray[np.float32]]:
+def _tools() -> dict[str, str]:
+    tools = ("sentence-transformers", "tokenizers", "torch", "transformers")
+    return {name: importlib.metadata.version(name) for name in tools}
+
+
+def _loaded_model(folder: Path, name: str, device: str, hint: str) -> SentenceTransformer:
+    try:
+        with _no_progress_bars():
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(
+                str(folder),
+                device=device,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True, "dtype": "float32"},
+            )
+    except Exception as error:  # the libraries raise all kinds for a folder that is not a model
+        raise EncoderError(
+            f"{name}: the model cannot be loaded: {type(error).__name__}: {error}", hint=hint
+        ) from error
+    return model.eval()
+
+
+def _token_counts(model: SentenceTransformer, texts: list[str]) -> list[int]:
+    ids = model.tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+    return [len(tokens) for tokens in ids]
+
+
+def _vectors(
+    model: SentenceTransformer,
+    inputs: Sequence[dict[str, Any]],  # made beforehand: two threads must not use a tokenizer at once
+    dimensions: int,
+    threads: int | None,
+    name: str = "the model",
+) -> NDArray[np.float32]:
+    """Run a forward pass for each input by itself."""
     import torch
     from sentence_transformers.util import batch_to_device
 
@@ -283,8 +420,76 @@ def _each_alone(
             vector: NDArray[np.float32] = output[0].float().cpu().numpy()
         return vector
 
-    with one_torch_thread_each(threads) as pool:
-        yield from pool.map(forward, inputs)
+    vectors = np.empty((len(inputs), dimensions), dtype=np.float32)
+    with _one_torch_thread_each(threads or len(os.sched_getaffinity(0))) as pool:
+        for row, vector in enumerate(pool.map(forward, inputs)):
+            if vector.shape != (dimensions,):
+                raise EncoderError(f"{name}: {vector.shape[0]} dimensions, and its files say {dimensions}")
+            vectors[row] = vector
+    return vectors
+
+
+@contextlib.contextmanager
+def _one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
+    """Give a number of threads in each of which torch computes with that thread alone."""
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(number, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(before)  # the number for threads to come is the process's
+
+
+@contextlib.contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Keep the bars of transformers away: a verb draws its own."""
+    from transformers.utils import logging
+
+    if not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+
+
+def _difference(model: SentenceTransformer, identity: EncoderIdentity) -> str:
+    """Return how a model differs from what is declared; empty where it does not."""
+    modules = tuple(type(module).__name__ for module in model)
+    if modules != _MODULES:
+        return f"its modules are {modules}, not {_MODULES}"
+    pooling = model[1]
+    if pooling.pooling_mode != identity.pooling or not pooling.include_prompt:
+        return f"its pooling is {pooling.pooling_mode!r}, not {identity.pooling!r} of all tokens"
+    if model.get_embedding_dimension() != identity.dimensions:
+        return f"it gives {model.get_embedding_dimension()} dimensions, not {identity.dimensions}"
+    limit = model.max_seq_length
+    if limit is not None and limit < identity.max_length:
+        return f"it takes {limit} tokens, fewer than the declared {identity.max_length}"
+    return ""
+
+
+def _missing_weights(model: SentenceTransformer, folder: Path) -> str:
+    """Return which weights were not stored, which the library fills in at random; empty for none."""
+    from safetensors import safe_open
+
+    stored: set[str] = set()
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, "pt") as weights:
+            stored.update(weights.keys())
+    missing = [
+        name
+        for name in (name.removeprefix("model.") for name, _ in model[0].named_parameters())
+        if not name.startswith("pooler.")  # unused: the vectors are means
+        and not any(
+            f".{key}".endswith(f".{name}") for key in stored
+        )  # some files begin with the model's name
+    ]
+    return f"{len(missing)} weights are not stored, {missing[0]!r} first" if missing else ""
 
 
 def _require_model(folder: Path, name: str) -> None:
@@ -298,42 +503,18 @@ def _require_model(folder: Path, name: str) -> None:
 def _hash_of(folder: Path) -> str:
     """Hash names and bytes of what is loaded, so that a model trained on is another model."""
     digest = hashlib.sha256()
-    for path in _loaded(folder):
+    for path in _files_of(folder):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{files.sha256(path)}\0".encode())
     return digest.hexdigest()[:40]
 
 
-def _loaded(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+def _files_of(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
     """Yield files by name, also those in linked folders; a link to a folder above leads nowhere new."""
     real = folder.resolve()
     if real in above:
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            yield from _loaded(path, (*above, real))
+            yield from _files_of(path, (*above, real))
         elif path.suffix in _READ and path.is_file():
             yield path
-
-
-def _settings(path: Path) -> Any:  # noqa: ANN401  any JSON value
-    if not path.is_file():
-        return {}
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise EncoderError(f"{path}: not JSON that can be read ({error})") from error
-
-
-def _stated_dimensions(folder: Path) -> int:
-    """Return the dimensions that a transformer with simple pooling and nothing but normalising has, or 0."""
-    kinds = [str(module.get("type", "")).rpartition(".")[2] for module in _settings(folder / "modules.json")]
-    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        return 0
-    pooling = _settings(folder / "1_Pooling" / "config.json")
-    if not isinstance(pooling.get("pooling_mode", ""), str):  # several, whose vectors are joined
-        return 0
-    modes = [name for name, on in pooling.items() if name.startswith("pooling_mode_") and on]
-    if len(modes) > 1:
-        return 0
-    size = _settings(folder / "config.json").get("hidden_size", 0)
-    return size if isinstance(size, int) else 0

@@ -1,21 +1,33 @@
-"""The vector cache: a text is encoded once, and a run that was killed goes on where it was."""
+"""The vector cache: a text is encoded once, and a run that was killed goes on where it was.
+
+Its files are written once, named after their checksum, and safe with several writers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import hashlib
+import io
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from builders.encoders.protocol import Encoder, Role
-from builders.encoders.shards import describe, folder_of, read_shards, write_shard
-from builders.encoders.texts import excerpt, require_usable, text_key
-from builders.errors import EncoderError
+from builders import files
+from builders.encoders.protocol import Encoder, Role, excerpt, require_usable, text_key
+from builders.errors import EncoderError, StorageError
 from builders.home import home
+from builders.lock.lock import EncoderIdentity
 
+_FORMAT = 1  # raise it when the way of cutting texts or the files change
+_KEY_SIZE = 32
+_DESCRIPTION = "encoder.json"
+_log = logging.getLogger(__name__)
 _SHARD = 512
 _NORM_TOLERANCE = 1e-3
 
@@ -86,7 +98,7 @@ def encode_cached(
     keys = list(slots)
     missing = sorted(np.flatnonzero(~found.known), key=lambda slot: (len(values[rows[slot]]), keys[slot]))
     if missing:
-        describe(folder, identity)
+        files.write_json(folder / _DESCRIPTION, identity.model_dump())
     for start in range(0, len(missing), _SHARD):
         if progress:
             progress(cached + start, len(slots))
@@ -96,7 +108,7 @@ def encode_cached(
         vectors = encoder.encode(texts_cut, role)
         _require_sound(vectors, rows[part], originals, identity.dimensions, normalised=normalised)
         cut = np.array([one != other for one, other in zip(originals, texts_cut, strict=True)])
-        write_shard(folder, role, originals, cut, vectors)
+        _write_shard(folder, role, originals, cut, vectors)
         found.vectors[part], found.truncated[part] = vectors, cut
     if progress:
         progress(len(slots), len(slots))
@@ -124,7 +136,7 @@ def _load(folder: Path, role: Role, slots: Mapping[bytes, int], dimensions: int)
     found = _Found(
         np.zeros((size, dimensions), dtype=np.float32), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     )
-    for keys, cut, vectors in read_shards(folder, role, dimensions):
+    for keys, cut, vectors in _read_shards(folder, role, dimensions):
         wanted = [(row, slots[key]) for row, key in enumerate(keys) if key in slots]
         wanted = [(row, slot) for row, slot in wanted if not found.known[slot]]
         sources, targets = [row for row, _ in wanted], [slot for _, slot in wanted]
@@ -156,3 +168,69 @@ def _require_sound(
             f"{excerpt(texts[first])}: its norm is {norms[first]:.6g}{', not 1' if normalised else ''}",
             hint="Nothing of this part was kept. Check the model's weights and its normalising module.",
         )
+
+
+def folder_of(identity: EncoderIdentity, root: Path) -> Path:
+    """Return the folder for an encoder's vectors: one per identity, whatever of it differs."""
+    # without defaults, so that a field added to the identity later moves no vectors
+    fields = identity.model_dump(exclude_defaults=True)
+    described = files.json_bytes({"format": _FORMAT, "dtype": "float32", "encoder": fields})
+    return root / hashlib.sha256(described).hexdigest()[:32]
+
+
+def described(root: Path) -> list[EncoderIdentity]:
+    """Return the encoders that have vectors under `root`; what is no description there is passed over."""
+    found = []
+    for path in sorted(root.glob(f"*/{_DESCRIPTION}")):
+        with contextlib.suppress(OSError, ValidationError):
+            identity = EncoderIdentity.model_validate_json(path.read_bytes())
+            if folder_of(identity, root) == path.parent:
+                found.append(identity)
+    return found
+
+
+def _write_shard(
+    folder: Path,
+    role: Role,
+    texts: Sequence[str],
+    truncated: NDArray[np.bool_],
+    vectors: NDArray[np.float32],
+) -> None:
+    """Write vectors of texts, as they were before truncating, to a new file, whole or not at all."""
+    rows = np.empty(len(texts), dtype=_row(vectors.shape[1]))
+    rows["key"] = [np.void(text_key(role, text)) for text in texts]
+    rows["truncated"] = truncated
+    rows["vector"] = vectors
+    buffer = io.BytesIO()
+    np.save(buffer, rows, allow_pickle=False)
+    data = buffer.getvalue()
+    files.write_bytes(folder / f"{role}-{hashlib.sha256(data).hexdigest()}.npy", data)
+
+
+def _read_shards(
+    folder: Path, role: Role, dimensions: int
+) -> Iterator[tuple[list[bytes], NDArray[np.bool_], NDArray[np.float32]]]:
+    """Yield keys of texts, whether each was truncated, and vectors, file by file in the order of their names.
+
+    A file whose checksum is wrong is removed, with a warning in the log.
+    """
+    for path in sorted(folder.glob(f"{role}-*.npy")):
+        try:
+            data = path.read_bytes()
+            if path.stem != f"{role}-{hashlib.sha256(data).hexdigest()}":
+                _log.warning("%s is damaged and was removed; its texts are encoded again", path)
+                path.unlink(missing_ok=True)
+                continue
+        except FileNotFoundError:  # another process found it damaged
+            continue
+        except OSError as error:
+            raise StorageError(
+                f"{path}: cannot be read or removed ({error.strerror or error})",
+                hint="The folder is a cache: correct its permissions, or remove it.",
+            ) from error
+        rows = np.load(io.BytesIO(data), allow_pickle=False).astype(_row(dimensions), copy=False)
+        yield rows["key"].tolist(), rows["truncated"], rows["vector"]
+
+
+def _row(dimensions: int) -> np.dtype[np.void]:
+    return np.dtype([("key", f"V{_KEY_SIZE}"), ("truncated", "?"), ("vector", "<f4", (dimensions,))])

@@ -166,7 +166,7 @@ def _e5(workers: int | None, root: Path | None, *, offline: bool) -> Candidate:
     """The pinned miner. mteb gives E5 no prefix in clustering, since its prompts have no name for that."""
     from dataclasses import replace
 
-    from builders.encoders.e5 import E5
+    from builders.encoders.sentence import E5
 
     @functools.cache
     def encoder(spec: EncoderSpec) -> Encoder:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders.encoders import Role
-from builders.encoders.texts import cut_to_fit, require_fitting
+from builders.encoders.protocol import cut_to_fit, require_fitting
 from builders.lock.lock import EncoderIdentity
 
 

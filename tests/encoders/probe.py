@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from builders.encoders import Role, encode_cached
-from builders.encoders.e5 import E5
+from builders.encoders.sentence import E5
 from builders.errors import MtebDeError
 from builders.spec import EncoderSpec
 from tests.encoders.samples import LONG, PROFILES, TITLES

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.encoders.texts import cut_to_fit, excerpt, require_fitting, require_usable, text_key
+from builders.encoders.protocol import cut_to_fit, excerpt, require_fitting, require_usable, text_key
 from builders.errors import EncoderError
 
 WORDS = "Der Zug nach Köln fährt heute von Gleis sieben".split()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from builders.encoders import Role, encode_cached
 from builders.encoders.offline import OfflineE5
-from builders.encoders.shards import described, folder_of
+from builders.encoders.vectors import described, folder_of
 from builders.errors import EncoderError, StorageError
 from tests.encoders.hashing import HashEncoder
 from tests.encoders.samples import LONG, PROFILES, TITLES
