@@ -297,10 +297,12 @@ def _at(
         alone: Whether a single word may be a surname; else it is a first name or foreign.
     """
     name = _name_at(scan, gap.end(), max(need, titled) if scan.titles else need) if gap else None
-    if name:
-        said = scan.text[slice(*name)]
-        if alone or is_given_name(said) or is_foreign(said) or _SEVERAL.search(said):
-            yield name
+    if name and (alone or _is_more_than_a_surname(scan.text[slice(*name)])):
+        yield name
+
+
+def _is_more_than_a_surname(name: str) -> bool:
+    return is_given_name(name) or is_foreign(name) or _SEVERAL.search(name) is not None
 
 
 def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:

@@ -173,7 +173,7 @@ def find_social_security(scan: Scan) -> Iterator[Span]:
         if _ahv_number(number):
             yield Span(start, end, kind, "social_security.ch")
     for start, end, number in scan.in_zones(_AT_INSURANCE):
-        if _at_insurance(number) and scan.near(start, end, _AT_WORDS, _NEAR):
+        if scan.near(start, end, _AT_WORDS, _NEAR) and _at_insurance(number):
             yield Span(start, end, kind, "social_security.at")
 
 
@@ -250,7 +250,6 @@ _CALLED = re.compile(
 )
 _BEFORE_CODE = re.compile(r"(?<![\w.,/-])(?P<number>[0-9](?:[ ]?[0-9]){4,9})[ ]?[,;(/|]{0,2}[ \n]?\Z")
 _BANK = re.compile(r"\b(?:BLZ|[bB]ankleitzahl|BIC)\b")
-_NEAR = 60
 _FEWEST, _MOST, _FEWEST_IN_ZONE = 6, 11, 5
 
 
@@ -291,6 +290,8 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
         lengths = [_LENGTHS[brand.lastgroup or ""]] if brand else []
         lengths += [len(run)] if _MAESTRO.fullmatch(run) else []
         for length in lengths:
+            if len(run) < length:
+                continue
             end = _end_of_characters(scan.text, start, rest.end() if rest else head_end, length)
             usual = brand is not None and length == lengths[0]
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):

@@ -150,21 +150,15 @@ def is_plain(text: str) -> bool:
         and not text.startswith(" ")
         and not text.endswith(" ")
         and ("&" not in text or not ENTITY.search(text))
-        and (text.isascii() or not (_has_wide(text) or _has_fillers(text) or _is_decomposed(text)))
+        and (text.isascii() or not (_has_fillers(text) or _has_wide_or_decomposed(text)))
     )
 
 
-def _has_wide(text: str) -> bool:
-    return not _is_compatible(text) and _WIDE.search(text) is not None
-
-
-def _is_decomposed(text: str) -> bool:
-    return not (_is_compatible(text) or unicodedata.is_normalized("NFC", text))
-
-
-def _is_compatible(text: str) -> bool:
-    """Say quickly whether a text is in NFKC, and so in NFC and without wide characters; most are."""
-    return unicodedata.is_normalized("NFKC", text)
+def _has_wide_or_decomposed(text: str) -> bool:
+    """Say whether a text is not in NFC or has wide characters; in NFKC, which is quickly seen, none is."""
+    if unicodedata.is_normalized("NFKC", text):
+        return False
+    return not unicodedata.is_normalized("NFC", text) or _WIDE.search(text) is not None
 
 
 def _has_fillers(text: str) -> bool:
@@ -282,7 +276,7 @@ def _seems_printable(text: str) -> bool:
 
 
 def _decomposed(text: str) -> Iterator[Edit]:
-    if _is_decomposed(text):
+    if not unicodedata.is_normalized("NFC", text):
         for match in _COMPOSED.finditer(text):
             if (composed := unicodedata.normalize("NFC", match[0])) != match[0]:
                 yield *match.span(), composed
@@ -296,7 +290,7 @@ def _blanks(text: str) -> Iterator[Edit]:
 
 
 def _wide(text: str) -> Iterator[Edit]:
-    if not text.isascii() and _has_wide(text):
+    if not text.isascii() and _has_wide_or_decomposed(text):
         for match in _WIDE.finditer(text):
             yield *match.span(), chr(ord(match[0]) - _TO_ASCII)
 
