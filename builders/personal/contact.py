@@ -16,23 +16,18 @@ from builders.spec import PersonalKind
 
 _MAIL_DOMAINS = "(?:de|com|org|net|at|ch|eu|info|li|lu|biz|uk|fr|nl|it)"
 """Domains that are believed where the rest is spelled loosely."""
+_SPELLED = r"[ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"
+_ONE_LETTER = (
+    rf"[aA]\)(?:(?<=\w\([aA]\))(?=[\w-]{{1,63}}\.[a-z])"
+    rf"|(?<= \([aA]\))(?=[ ]?[\w-]{{1,63}}\.{_MAIL_DOMAINS}\b))"
+)
 _SPELLED_AT = {
-    **{
-        opening: re.compile(rf"\{opening}[ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}}>]")
-        for opening in ("(", "[", "{")
-    },
-    "<": re.compile(r"<[ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"),
-    **{
-        f"({letter})": re.compile(
-            rf"\({letter}\)(?:(?<=\w\({letter}\))(?=[\w-]{{1,63}}\.[a-z])"
-            rf"|(?<= \({letter}\))(?=[ ]?[\w-]{{1,63}}\.{_MAIL_DOMAINS}\b))"
-        )
-        for letter in "aA"
-    },
-    **{
-        f" {word} ": re.compile(rf" {word} (?=[\w-]{{1,63}} (?:dot|punkt|DOT|PUNKT) )")
-        for word in ("at", "AT")
-    },
+    "(": re.compile(rf"\((?:{_SPELLED}|{_ONE_LETTER})"),
+    "[": re.compile(rf"\[{_SPELLED}"),
+    "{": re.compile(rf"\{{{_SPELLED}"),
+    "<": re.compile(f"<{_SPELLED}"),
+    " at ": re.compile(r" at (?=[\w-]{1,63} (?:dot|punkt|DOT|PUNKT) )"),
+    " AT ": re.compile(r" AT (?=[\w-]{1,63} (?:dot|punkt|DOT|PUNKT) )"),
     " ät ": re.compile(r" ät (?=[\w-]{1,63}(?:\.[a-z]| (?:dot|punkt|DOT|PUNKT) ))"),
 }
 """Signs that are spelled out, by the literal that each pattern begins with."""
