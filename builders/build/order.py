@@ -95,7 +95,7 @@ def _require_admitted(spec: ConfigSpec) -> None:
 
 
 def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fetched, bool]:
-    """Fetch, hold against the committed lock, and say whether a stand-in for the Hub was asked."""
+    """Fetch, compare with the committed lock, and return whether a stand-in for the Hub was asked."""
     locked = committed_lock(options.committed, spec.name)
     fetched = fetch(
         spec.sources,

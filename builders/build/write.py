@@ -140,7 +140,7 @@ def _remove_stale(folder: Path, expected: set[Path]) -> None:
 
 
 def _is_in(release: Path, config: str) -> bool:
-    """Say whether a config was built into a release, though perhaps not as a whole."""
+    """Return whether a config was built into a release, though perhaps not as a whole."""
     try:
         listed = config in read_manifest(release / MANIFEST).locks
     except StorageError:

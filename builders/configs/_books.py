@@ -46,7 +46,7 @@ class Malformed:
 
 
 def books(lines: Iterable[tuple[str, int, bytes]]) -> Iterator[Book | Malformed]:
-    """Parse books as a stream; what is no book is told and passed over.
+    """Parse books as a stream; what is no book is reported and passed over.
 
     Args:
         lines: File, number of the line, and its bytes, file by file.

@@ -73,18 +73,18 @@ def stand_ins(lock: Lock) -> list[str]:
 
 
 def is_pinned(source: LockedSource) -> bool:
-    """Say whether a source is no stand-in: it is an upstream, or was made on this machine to be a source."""
+    """Return whether a source is an upstream, or was made on this machine to be a source: no stand-in."""
     made_here = len(source.files) == 1 and source.revision == source.files[0].sha256
     return source.kind in {"hub", "http"} or made_here
 
 
 def from_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
-    """Say whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
+    """Return whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
     return not parameters.get("stand_in") and all(map(is_pinned, sources))
 
 
 def whole_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
-    """Say whether all of the real upstreams was built, so that what others published of them must be met."""
+    """Return whether all of the real upstreams was built, so that published figures of them must be met."""
     return from_upstream(sources, parameters) and parameters.get("limit") is None
 
 
@@ -211,7 +211,7 @@ def _equal_rows(old: dict[str, Any], new: dict[str, Any]) -> str | None:
 
 
 def _decides(where: str) -> bool:
-    """Say whether a field holds rows, or decides them; the others tell of them, or of the machine."""
+    """Return whether a field holds or decides rows; the others describe the rows or the machine."""
     parts = where.split(".")
     if parts[0] == "mining":
         return len(parts) == 1 or (

@@ -110,8 +110,8 @@ class EncoderIdentity(Frozen):
 
     Attributes:
         device: What it ran on, "cpu", "cuda".
-        tools: Versions of the libraries that decide its vectors; empty where `revision` tells them.
-        files: sha256 of weights, tokenizer and configuration by path; empty where `revision` tells them.
+        tools: Versions of the libraries that decide its vectors; empty where `revision` determines them.
+        files: sha256 of weights, tokenizer and configuration by path; empty where `revision` determines them.
         stand_in: Whether another server than the Hub served it.
     """
 

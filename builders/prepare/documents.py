@@ -22,7 +22,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocuments:
-    """The documents that sets are drawn from, and what became of the others.
+    """The documents that sets are drawn from, and the rows that were dropped.
 
     Attributes:
         documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of

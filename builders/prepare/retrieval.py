@@ -85,13 +85,13 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     unanswered = grouped.join(answered, on="_id", how="anti")
     lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
     lost_pairs = pair_losses(records, usable.dropped)
-    told = [
+    dropped = [
         in_space(usable.dropped, Space.UPSTREAM),
         in_space(lost, Space.PUBLISHED),
         in_space(without_id(records), Space.PLACE),
     ]
     if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
-        told.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
+        dropped.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
     undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
     keys = ["query-id", "corpus-id"]
     published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
@@ -99,7 +99,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         queries=answered.select("_id", "text", "group", "leak").sort("_id"),
         corpus=passages.rows.select("_id", "title", "text").sort("_id"),
         relations=published,
-        dropped=pl.concat(told).sort("table", "reason", "id"),
+        dropped=pl.concat(dropped).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
         funnels=funnels(
             spec,
@@ -185,7 +185,7 @@ def _usable(spec: Retrieval, records: Records) -> _Usable:
 def scrubbed(
     frame: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool = False
 ) -> tuple[pl.DataFrame, PersonalReport]:
-    """Replace personal data in ``title`` and ``text``, each by itself, and say what was replaced.
+    """Replace personal data in ``title`` and ``text``, each by itself, and report the replacements.
 
     The rows are taken in the order of their ids, so that the examples do not depend on the upstream's order.
     """

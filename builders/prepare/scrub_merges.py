@@ -63,7 +63,7 @@ def scrub_merges(queries: pl.DataFrame, pairs: pl.DataFrame, passages: pl.DataFr
 
 
 def _is_announced(key: str, came: Sequence[str]) -> bool:
-    """Say whether cues, or country codes of numbers, announce all that was replaced in titles."""
+    """Return whether cues, or country codes of numbers, announce all that was replaced in titles."""
     if not has_uncued(key):
         return True
     return not has_uncued(key.replace("<phone>", " ")) and all(map(_INTERNATIONAL.search, came))

@@ -116,12 +116,12 @@ def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.Da
         ``sentences`` list of str, ``labels`` list of str, ``level`` str: one row per set, in their order.
     """
     filled = [
-        documents[list(one.rows)].select(
+        documents[list(each.rows)].select(
             pl.col(text).implode().alias("sentences"),
-            pl.col(one.label).implode().alias("labels"),
-            pl.lit(one.level).alias("level"),
+            pl.col(each.label).implode().alias("labels"),
+            pl.lit(each.level).alias("level"),
         )
-        for one in drawn
+        for each in drawn
     ]
     return pl.concat(filled, rechunk=True)
 
@@ -138,13 +138,13 @@ def provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet], key: str) -> 
         ``table``, ``_id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
     """
     frames = [
-        documents[list(one.rows)].select(
+        documents[list(each.rows)].select(
             table=pl.lit("sets"),
             _id=pl.lit(str(number)),
             upstream_id=key,
             row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
         )
-        for number, one in enumerate(drawn, 1)
+        for number, each in enumerate(drawn, 1)
     ]
     return pl.concat(frames, rechunk=True)
 

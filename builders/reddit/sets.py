@@ -10,7 +10,7 @@ import polars as pl
 from builders.errors import SourceMissing
 from builders.lock.lock import Funnel
 from builders.prepare.funnels import Space, in_space
-from builders.prepare.sets import DrawnSet, draw
+from builders.prepare.sets import DrawnSet, draw, fill
 from builders.spec import SEED, Ids, IdsFile
 from builders.tables import SCHEMAS, Kind
 from builders.text.digest import digest
@@ -22,7 +22,7 @@ _USERS_OWN = "u_"
 
 @dataclass(frozen=True, slots=True)
 class PreparedIds:
-    """The submissions that sets are drawn from, and what became of the other ids.
+    """The submissions that sets are drawn from, and the status of the other ids.
 
     Attributes:
         submissions: ``id``, ``subreddit``; by id.
@@ -47,7 +47,7 @@ def limit_ids(read: IdsFile, rows: int) -> IdsFile:
 def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
     """Judge every id by the ledger, and account for every line of the upstream.
 
-    Reddit does not tell names apart by case: a subreddit that is spelt in several ways gets the most frequent
+    Reddit's names ignore case: a subreddit that is spelt in several ways gets the most frequent
     one, and of equally frequent ones the first by code point.
 
     Args:
@@ -56,7 +56,7 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
         ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin``, ``archive`` str.
 
     Raises:
-        SourceMissing: The ledger does not tell what became of an id.
+        SourceMissing: An id has no answer in the ledger.
     """
     listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
     columns = ["id", "status", "subreddit", "checked", "origin", "archive"]
@@ -92,13 +92,8 @@ def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
 
 def id_table(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
     """Return the published table: ``submission_ids`` and ``labels``, lists of str, one row per set."""
-    filled = [
-        submissions[list(one.rows)].select(
-            pl.col("id").implode().alias("submission_ids"), pl.col(one.label).implode().alias("labels")
-        )
-        for one in drawn
-    ]
-    return pl.concat(filled, rechunk=True).cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]))
+    filled = fill(submissions, drawn, "id").select("labels", submission_ids="sentences")
+    return filled.select(SCHEMAS[Kind.CLUSTERING_IDS].names).cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]))
 
 
 def _spelt_alike(statuses: pl.DataFrame) -> pl.DataFrame:

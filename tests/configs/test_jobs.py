@@ -339,7 +339,7 @@ def test_a_code_in_a_title_is_no_licence_plate(files: Files) -> None:
     assert "Techniker M-IT 24" in prepared.queries["text"].to_list()
     place = {"table": ["queries"], "split": ["test"], "id": ["q"], "field": ["text"]}
     texts = pl.DataFrame({**place, "text": ["Techniker M-IT 24"]})
-    assert not list(unscrubbed(texts, CONFIG.personal, titles=CONFIG.titles))
+    assert not list(unscrubbed(texts, CONFIG.personal, titles=pl.lit(CONFIG.titles)))
     assert list(unscrubbed(texts, CONFIG.personal))
 
 

@@ -6,6 +6,7 @@ import hashlib
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -215,7 +216,7 @@ def test_a_dump_of_another_time_is_a_gate(tmp_path: Path) -> None:
     sources = write_upstream(tmp_path / "sources")
     lacking = [f"leer{number:03}" for number in range(30)]
     write_list(sources, [*posts(), *lacking])
-    dump = {"origin": "dump", "archive": f"RS_2024-05.zst@{'ab' * 32}"}
+    dump: dict[str, Any] = {"origin": "dump", "archive": f"RS_2024-05.zst@{'ab' * 32}"}
     there = [entry(name, **dump, subreddit=data["subreddit"]) for name, data in posts().items()]
     absent = [entry(name, Status.MISSING, **dump, subreddit="") for name in lacking]
     write_statuses(sources / LEDGER, statuses([*there, *absent], archives={"ab" * 32}))
