@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from builders.checks.finding import Finding
     from builders.evaluation.jobs import Evaluation
     from builders.evaluation.published import Compared
-    from builders.evaluation.report import ReportContent
-    from builders.evaluation.scoreboard import Scoreboard
+    from builders.evaluation.results import Result
     from builders.lock.lock import Lock
     from builders.spec import ConfigSpec
 
 
-_WIDEST = 200
+_WIDEST, _WIDEST_CELL = 200, 100
 
 
 @click.command("eval")
@@ -128,7 +127,6 @@ def command(
     from builders.evaluation.published import compare
     from builders.evaluation.report import report_paths
     from builders.evaluation.sanity import check
-    from builders.evaluation.scoreboard import scoreboards
 
     if as_json and as_markdown:
         raise UsageError("--json and --markdown contradict each other", hint="Pass one of them.")
@@ -162,13 +160,16 @@ def command(
             ],
         })
     else:
-        _show(scoreboards(evaluation.results, compared), findings, compared, as_markdown=as_markdown)
+        _show(evaluation.results, findings, compared, as_markdown=as_markdown)
     if report is not None:
-        from builders.evaluation.report import write_report
+        from builders.built import read_built
+        from builders.evaluation.report import ReportContent, write_report
+        from builders.evaluation.statistics import read_statistics
 
         if not overwrite:
             require_wider(report_paths(report), coverage(evaluation.results))
-        content = _content(specs, out, texts, evaluation, compared, findings)
+        tables = (read_statistics(texts.get(spec.name) or read_built(out, spec)) for spec in specs)
+        content = ReportContent(evaluation.results, tuple(compared), tuple(findings), tuple(tables))
         lines.step("report", *map(str, write_report(content, report)))
     bad = any(one.verdict == "differs" for one in compared) or any(f.severity == "error" for f in findings)
     if cite:
@@ -182,21 +183,27 @@ def command(
 
 
 def _show(
-    boards: Sequence[Scoreboard],
-    findings: Sequence[Finding],
-    compared: Sequence[Compared],
-    *,
-    as_markdown: bool,
+    results: Sequence[Result], findings: Sequence[Finding], compared: Sequence[Compared], *, as_markdown: bool
 ) -> None:
     from builders.describe.markdown import escape, table
+    from builders.evaluation import views
     from builders.evaluation.published import closing
+    from builders.printable import label
 
-    for board in boards:
+    tables = {
+        "Retrieval": views.retrieval([one for one in results if one.kind == "retrieval"]),
+        "Clustering": views.clustering([one for one in results if one.kind == "clustering"]),
+        "Beside published scores": views.summary(compared),
+    }
+    for title, frame in tables.items():
+        if not frame.height:
+            continue
+        rows = [[label(cell, _WIDEST_CELL) for cell in row] for row in views.cells(frame)]
         if as_markdown:
-            say(f"## {board.title}\n\n{table(board.headings, board.rows)}\n")
+            say(f"## {title}\n\n{table(frame.columns, rows)}\n")
         else:
-            say(board.title)
-            say_table(board.headings, board.rows)
+            say(title)
+            say_table(frame.columns, rows)
             say("")
     for finding in findings:
         line = f"{finding.severity} {finding.code}: {finding.message} ({'; '.join(finding.examples)})"
@@ -283,23 +290,3 @@ def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
         cite(path, scores=scores)
         paths.append(path)
     return paths
-
-
-def _content(
-    specs: Sequence[ConfigSpec],
-    out: Path,
-    texts: Mapping[str, Built],
-    evaluation: Evaluation,
-    compared: Sequence[Compared],
-    findings: Sequence[Finding],
-) -> ReportContent:
-    from builders.evaluation.figures import read_figures
-    from builders.evaluation.report import ReportContent
-
-    hydrated = next(iter(texts.values()), None)
-    return ReportContent(
-        results=evaluation.results,
-        compared=tuple(compared),
-        findings=tuple(findings),
-        figures=read_figures(out, specs, hydrated=hydrated),
-    )

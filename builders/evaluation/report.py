@@ -1,6 +1,6 @@
 """The report of an evaluation: one Markdown file, and one HTML page that loads nothing.
 
-Both are made from the same sections, and the same content gives the same bytes.
+Both are made from the same blocks, and the same content gives the same bytes.
 """
 
 from __future__ import annotations
@@ -8,165 +8,154 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from builders import files
 from builders.checks.finding import Finding
-from builders.describe.markdown import escape
-from builders.describe.markdown import table as markdown_table
-from builders.evaluation import cluster_blocks, score_blocks, search_blocks, table_blocks
-from builders.evaluation.blocks import NOTHING, Block, Plot, Section, Table, table
+from builders.describe import markdown as md
+from builders.evaluation import views
 from builders.evaluation.coverage import record
-from builders.evaluation.figures import ConfigFigures, read_figures
 from builders.evaluation.published import Compared
 from builders.evaluation.results import Result
+from builders.evaluation.statistics import ConfigStatistics
+from builders.evaluation.views import Block
+from builders.printable import NOTHING
 
-__all__ = ["ReportContent", "html", "markdown", "read_figures", "report_paths", "sections", "write_report"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-NAME = "evaluation"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]{0,30}(?: %)?(?: to [0-9][0-9.,]{0,30})?|[<>] [0-9.]{1,8} %")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """What a report is made from; any part may be empty.
-
-    Attributes:
-        results: What was measured.
-        compared: Scores beside published ones.
-        findings: What the checks of the evaluation found.
-        figures: Of the tables, by config.
-    """
+    """What a report is made from; any part may be empty."""
 
     results: tuple[Result, ...] = ()
     compared: tuple[Compared, ...] = ()
     findings: tuple[Finding, ...] = ()
-    figures: tuple[ConfigFigures, ...] = ()
+    statistics: tuple[ConfigStatistics, ...] = ()
 
 
 def report_paths(folder: Path) -> list[Path]:
     """Return the files of a report, Markdown first."""
-    return [folder / f"{NAME}.md", folder / f"{NAME}.html"]
+    return [folder / "evaluation.md", folder / "evaluation.html"]
 
 
 def write_report(content: ReportContent, folder: Path) -> list[Path]:
-    """Write evaluation.md and evaluation.html, over those that are there; see `coverage.require_wider`.
-
-    Args:
-        content: What the report is made from.
-        folder: Where the two files go; it is made.
-
-    Returns:
-        The two paths, Markdown first.
+    """Write evaluation.md and evaluation.html over those that are there, and return their paths.
 
     Raises:
         StorageError: A file cannot be written.
     """
-    told = sections(content)
     paths = report_paths(folder)
-    texts = (f"{markdown(told)}\n{record(content.results)}", html(told))
+    texts = (f"{markdown(content)}\n{record(content.results)}", html(content))
     for path, text in zip(paths, texts, strict=True):
         files.write_bytes(path, text.encode(errors="replace"))
     return paths
 
 
-def sections(content: ReportContent) -> tuple[Section, ...]:
-    """Return the sections of a report that have something to say. Pure."""
-    results, figures = content.results, content.figures
-    found = (
-        table_blocks.evaluated(results, figures),
-        search_blocks.retrieval_scores(results, content.compared),
-        cluster_blocks.clustering_scores(results, content.compared),
-        score_blocks.published(content.compared),
-        cluster_blocks.by_set(results),
-        search_blocks.by_length(results),
-        table_blocks.mining(figures),
-        table_blocks.text_lengths(figures),
-        table_blocks.balance(figures),
-        table_blocks.word_overlap(figures),
-        _findings(content.findings),
-    )
-    return tuple(section for section in found if section.blocks)
-
-
-def markdown(told: Iterable[Section]) -> str:
+def markdown(content: ReportContent) -> str:
     """Return a report as GitHub-flavoured Markdown without pictures; every value is escaped. Pure."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=False,  # the output is Markdown: `finalize` escapes
-        finalize=escape,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.globals["table"] = lambda of: markdown_table(of.header, of.rows)
-    text = environment.from_string(_asset("report.md.j2")).render(sections=list(told))
-    return re.sub(r"\n{3,}", "\n\n", text).rstrip("\n") + "\n"
+    # the output is Markdown: `finalize` escapes
+    environment = _environment(autoescape=False, finalize=md.escape)
+    template = environment.get_template("report.md.j2")
+    text = template.render(blocks=_blocks(content), cells=views.cells, table=md.table)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
-def html(told: Iterable[Section]) -> str:
-    """Return a report as one HTML page; its content-security policy admits its own style alone. Pure."""
-    from jinja2 import Environment, StrictUndefined
+def html(content: ReportContent) -> str:
+    """Return a report as one HTML page; its content-security policy admits its own style and images. Pure."""
     from markupsafe import Markup
 
     style = _asset("report.css")
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.globals |= {"cell": _cell, "numeric": _numeric, "drawn": _drawn}
-    return environment.from_string(_asset("report.html.j2")).render(
-        sections=list(told), style=Markup(style), style_hash=Markup(_csp_hash(style))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        _environment(autoescape=True)
+        .get_template("report.html.j2")
+        .render(
+            blocks=_blocks(content),
+            cells=views.cells,
+            numeric=_numeric,
+            image=_image,
+            style=Markup(style),
+            style_hash=Markup(f"sha256-{digest}"),
+        )
+        .lstrip("\n")
     )
 
 
-def _findings(found: Iterable[Finding]) -> Section:
+def _blocks(content: ReportContent) -> dict[str, list[Block]]:
+    """Return the blocks of every section, by its key in the templates."""
+    results, compared, statistics = content.results, content.compared, content.statistics
+    found = {
+        "what-was-evaluated": views.evaluated(results, statistics),
+        "retrieval-scores": views.retrieval_scores(results, compared),
+        "clustering-scores": views.clustering_scores(results, compared),
+        "beside-published-scores": views.published_scores(compared),
+        "v-measure-against-set-size-and-number-of-labels": views.set_scores(results),
+        "score-against-query-length": views.query_lengths(results),
+        "yield-of-mining": views.mining_yield(statistics),
+        "lengths-of-texts": views.text_lengths(statistics),
+        "balance-of-labels": [*views.positives(statistics), *views.balance(statistics)],
+        "overlap-of-queries-and-corpus": views.word_overlap(statistics),
+        "findings": _findings(content.findings),
+    }
+    return {key: list(blocks) for key, blocks in found.items()}
+
+
+def _findings(found: Sequence[Finding]) -> Iterator[Block]:
     rows = [
         (
-            one.config or NOTHING,
+            one.config or None,
             one.code,
             str(one.severity),
             one.count,
             one.message,
-            one.waived or one.hint or NOTHING,
+            one.waived or one.hint or None,
         )
         for one in found
     ]
-    told = table(("Config", "Finding", "Kind", "Count", "What", "Accepted because, or what to do"), rows)
-    block = Block(table=told) if rows else Block(text="The checks of this evaluation found nothing.")
-    return Section("Findings", "An error or a gate needs an answer, a note does not.", (block,))
+    header = ["Config", "Finding", "Kind", "Count", "What", "Accepted because, or what to do"]
+    frame = pl.DataFrame(rows, schema=header, orient="row") if rows else pl.DataFrame()
+    yield Block(frame, text="" if rows else "The checks of this evaluation found nothing.")
 
 
-def _drawn(plot: Plot) -> str:
+def _image(block: Block) -> str:
     """Return a plot as the address of an image that holds it."""
     from builders.plots.svg import svg
 
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg(plot.draw, title=plot.alt)).decode()}"
+    assert block.draw is not None
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg(block.draw, title=block.alt)).decode()}"
 
 
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _numeric(of: Table) -> list[bool]:
+def _numeric(rows: Sequence[Sequence[str]]) -> list[bool]:
     """Say which columns hold nothing but numbers."""
     return [
-        any(cell != NOTHING for cell in cells)
-        and all(cell == NOTHING or _NUMBER.fullmatch(_cell(cell)) for cell in cells)
-        for cells in zip(*of.rows, strict=True)
+        any(cell != NOTHING for cell in column)
+        and all(cell == NOTHING or _NUMBER.fullmatch(cell) for cell in column)
+        for column in zip(*rows, strict=True)
     ]
 
 
-def _csp_hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+def _environment(*, autoescape: bool, finalize: Callable[[object], str] | None = None) -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(_asset),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=autoescape,
+        finalize=finalize,
+    )
 
 
 def _asset(name: str) -> str:

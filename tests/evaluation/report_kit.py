@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from builders.checks.finding import Finding, Severity
-from builders.evaluation.figures import ConfigFigures, clustering_figures, retrieval_figures
 from builders.evaluation.published import Compared
 from builders.evaluation.report import ReportContent
 from builders.evaluation.results import (
@@ -16,6 +15,11 @@ from builders.evaluation.results import (
     RetrievalResult,
     Score,
     SetScore,
+)
+from builders.evaluation.statistics import (
+    ConfigStatistics,
+    clustering_statistics,
+    retrieval_statistics,
 )
 
 HOSTILE = 'ordner/<script>window.hacked=1</script>|"x" $y^2$ [z](javascript:1)'
@@ -92,11 +96,11 @@ def content() -> ReportContent:
         findings=(
             Finding("eval-bm25-solves", Severity.NOTE, 3, "<img src=x onerror=x()>| `neu`", config="garten"),
         ),
-        figures=(garden(), beds()),
+        statistics=(garden(), beds()),
     )  # fmt: skip
 
 
-def garden() -> ConfigFigures:
+def garden() -> ConfigStatistics:
     queries = pl.DataFrame({
         "_id": ["a", "b", "c"],
         "text": ["Wo wächst die Rose?", "Wann blüht der Flieder", "Und der Kohl?"],
@@ -107,15 +111,15 @@ def garden() -> ConfigFigures:
         "text": ["Die Rose wächst im Beet.", "Flieder blüht im Mai.", "Der Kohl im Feld.", "Nichts davon."],
     })  # fmt: skip
     qrels = pl.DataFrame({"query-id": ["a", "b", "b"], "corpus-id": ["1", "2", "3"]})
-    return retrieval_figures(
+    return retrieval_statistics(
         "garten", {"train": queries.head(2), "test": queries.tail(1)}, qrels, corpus, mined={"0": 2, "5": 1}
     )
 
 
-def beds() -> ConfigFigures:
+def beds() -> ConfigStatistics:
     sets = pl.DataFrame({
         "sentences": [["Tulpe", "Nelke", "Tulpe", "Eiche"], ["Eiche", "Birke"]],
         "labels": [["Blume", "Blume", "Blume", "Baum"], ["Baum", "Strauch"]],
         "level": ["coarse", "within:<b>"],
     })
-    return clustering_figures("beete", {"s2s": sets})
+    return clustering_statistics("beete", {"s2s": sets})

@@ -13,9 +13,9 @@ import pytest
 from markdown_it import MarkdownIt
 from pydantic import TypeAdapter
 
-from builders.evaluation.blocks import names
-from builders.evaluation.report import ReportContent, html, markdown, sections, write_report
+from builders.evaluation.report import ReportContent, html, markdown, write_report
 from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, Result, SetScore
+from builders.evaluation.views import names
 from tests.evaluation.report_kit import (
     BM25,
     E5,
@@ -68,7 +68,7 @@ def drawn(page: str) -> list[str]:
 
 
 def titles(made: ReportContent) -> list[str]:
-    return [section.title for section in sections(made)]
+    return re.findall(r"^## (.+)$", markdown(made), re.M)
 
 
 def rows(text: str, heading: str) -> list[list[str]]:
@@ -83,12 +83,12 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def told() -> str:
-    return markdown(sections(content()))
+    return markdown(content())
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return html(sections(content()))
+    return html(content())
 
 
 def test_everything_that_was_measured_has_its_section() -> None:
@@ -131,7 +131,7 @@ def test_what_explains_a_plot_stands_where_there_are_plots(told: str, page: str)
     for words in ("hollow diamond", "A point is a clustering set.", "dashed line", "equal areas"):
         assert words in page
         assert words not in told
-    assert "hollow diamond" not in html(sections(ReportContent(results=(retrieval(RANDOM, 0.1),))))
+    assert "hollow diamond" not in html(ReportContent(results=(retrieval(RANDOM, 0.1),)))
 
 
 def test_levels_are_told_apart(told: str) -> None:
@@ -160,7 +160,7 @@ def test_a_miner_is_named_with_the_config_that_it_mined(told: str) -> None:
 
 
 def test_what_was_evaluated_has_no_empty_column() -> None:
-    text = markdown(sections(ReportContent(results=(retrieval(BM25, 0.4),), figures=(beds(),))))
+    text = markdown(ReportContent(results=(retrieval(BM25, 0.4),), statistics=(beds(),)))
     assert rows(text, "### Tables") == [["Config", "Sets"], ["beete", "2"]]
     assert rows(text, "### Encoders") == [
         ["Encoder", "Kind", "Model", "Revision"], ["bm25", "lexical", "bm25s", "0.3.16"],
@@ -189,7 +189,7 @@ def test_no_markup_of_others_reaches_the_markdown(told: str) -> None:
 
 def test_a_hostile_config_breaks_no_heading() -> None:
     result = retrieval(E5, 0.5).model_copy(update={"config": f"{HOSTILE}\n# Titel"})
-    told = sections(ReportContent(results=(result,)))
+    told = ReportContent(results=(result,))
     made = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown(told))
     assert "<script" not in made and "href" not in made
     assert made.count("<h1>") == 1
@@ -255,10 +255,10 @@ def test_a_published_score_is_drawn_beside_ours_where_both_may_be_compared() -> 
     near = compared().model_copy(update={"verdict": "not comparable", "why": "another revision"})
     other = ReportContent(results=(retrieval(EVIL, 0.5),), compared=(compared(),))
     pages = [
-        html(sections(ReportContent(results=(retrieval(E5, 0.6123),), compared=told)))
+        html(ReportContent(results=(retrieval(E5, 0.6123),), compared=told))
         for told in ((compared(),), (near,), ())
     ]
-    shown = [">published</text>" in "".join(drawn(page)) for page in (*pages, html(sections(other)))]
+    shown = [">published</text>" in "".join(drawn(page)) for page in (*pages, html(other))]
     assert shown == [True, False, False, False]
     assert "another revision" in pages[1]
 
@@ -271,7 +271,7 @@ def test_results_that_were_kept_give_the_same_report() -> None:
     )
     made = replace(content(), results=(retrieval(E5, 0.5), retrieval(BM25, 0.4), shuffled))
     kept = [kinds.validate_json(json.dumps(r.model_dump(mode="json"), sort_keys=True)) for r in made.results]
-    told, again = sections(made), sections(replace(made, results=tuple(kept)))
+    told, again = made, replace(made, results=tuple(kept))
 
     assert (markdown(again), html(again)) == (markdown(told), html(told))
     assert rows(markdown(told), "## Clustering scores")[0][-2:] == ["coarse sets", "within sets"]
@@ -283,7 +283,7 @@ def test_configs_stand_in_the_order_of_the_results() -> None:
         for name in ("rosen", "beete")
         for variant in ("s2s", "p2p")
     ]
-    text = markdown(sections(ReportContent(results=(*results, *results))))
+    text = markdown(ReportContent(results=(*results, *results)))
     scores = text.split("## Clustering scores")[1].split("\n## ")[0]
     assert [line[4:] for line in scores.splitlines() if line.startswith("### ")] == [
         result.config for result in results
@@ -306,8 +306,8 @@ def test_hydrated_texts_have_scores_without_tables_of_a_release() -> None:
         )
         for variant in ("s2s", "p2p")
     ]
-    told = sections(ReportContent(results=tuple(results)))
-    assert [section.title for section in told] == [TITLES[0], TITLES[2], TITLES[4], "Findings"]
+    told = ReportContent(results=tuple(results))
+    assert titles(told) == [TITLES[0], TITLES[2], TITLES[4], "Findings"]
     for variant in ("s2s", "p2p"):
         assert rows(markdown(told), f"### subreddit-clustering-{variant}")[1] == [
             "e5", "minibatch-kmeans", "0.3000", "0.0000",
@@ -317,14 +317,14 @@ def test_hydrated_texts_have_scores_without_tables_of_a_release() -> None:
 def test_sets_with_one_number_of_labels_are_not_drawn_against_it() -> None:
     sets = tuple(one.model_copy(update={"labels": 9}) for one in clustering(E5).sets)
     alike = clustering(E5).model_copy(update={"sets": sets})
-    pages = [html(sections(ReportContent(results=(made,)))) for made in (alike, clustering(E5))]
+    pages = [html(ReportContent(results=(made,))) for made in (alike, clustering(E5))]
     assert [">labels in the set</text>" in "".join(drawn(page)) for page in pages] == [False, True]
     assert ["Every set has 9 labels." in page for page in pages] == [True, False]
 
 
 def test_the_sets_of_one_encoder_are_told_apart_by_level() -> None:
     one, two = (
-        "".join(drawn(html(sections(ReportContent(results=results)))))
+        "".join(drawn(html(ReportContent(results=results))))
         for results in ((clustering(E5),), (clustering(E5), clustering(EVIL)))
     )
     assert ">within</text>" in one and ">coarse</text>" in one
@@ -332,7 +332,7 @@ def test_the_sets_of_one_encoder_are_told_apart_by_level() -> None:
 
 
 def test_what_was_built_of_stand_ins_is_told(tmp_path: Path) -> None:
-    made = replace(content(), figures=(garden().model_copy(update={"stand_in": True}), beds()))
+    made = replace(content(), statistics=(garden().model_copy(update={"stand_in": True}), beds()))
     text, page = (path.read_text(encoding="utf-8") for path in write_report(made, tmp_path))
     told = "from stand-ins or a part: garten."
     assert told in text and told in page

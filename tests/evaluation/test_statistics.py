@@ -2,18 +2,28 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import registry
-from builders.built import Built
+from builders.built import read_built, read_hydrated
 from builders.errors import StorageError
-from builders.evaluation.figures import clustering_figures, read_figures
+from builders.evaluation import statistics as module
+from builders.evaluation.statistics import (
+    STEP,
+    ConfigStatistics,
+    clustering_statistics,
+    lengths,
+    overlap,
+    read_statistics,
+)
 from builders.tables import Kind, Table, encode, published_path
 from tests.evaluation.built import build_sample
 from tests.evaluation.report_kit import beds, garden
 
 
-def texts_in(folder: Path, *, stand_in: bool = False) -> Built:
-    return Built(registry.load("subreddit"), folder, None, None, {}, {}, stand_in)
+def read(out: Path, config: str) -> ConfigStatistics:
+    return read_statistics(read_built(out, registry.load(config)))
 
 
 def test_queries_passages_positives_and_yield_are_counted() -> None:
@@ -34,7 +44,7 @@ def test_overlap_is_the_share_of_a_querys_words() -> None:
     assert found.queries == found.of == 2
     assert found.positive in {0.625, 0.5}
     assert sum(found.positive_tenths) == 2 and found.positive_tenths[7] == 1
-    assert found.random <= 0.25
+    assert found.random is not None and found.random <= 0.25
 
 
 def test_sets_are_weighed_and_their_texts_counted_once() -> None:
@@ -48,14 +58,13 @@ def test_sets_are_weighed_and_their_texts_counted_once() -> None:
 
 def test_one_label_is_even_and_no_texts_have_no_lengths() -> None:
     one = pl.DataFrame({"sentences": [["a", "b"]], "labels": [["x", "x"]], "level": ["topic"]})
-    assert clustering_figures("a", {"s2s": one}).sets[0].evenness == 1.0
-    assert clustering_figures("a", {}).sets == ()
+    assert clustering_statistics("a", {"s2s": one}).sets[0].evenness == 1.0
+    assert clustering_statistics("a", {}).sets == ()
 
 
 def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     built = build_sample(tmp_path, "germandpr", "blurbs")
-    specs = [registry.load(name) for name in ("blurbs", "germandpr")]
-    blurbs, germandpr = read_figures(tmp_path / "dist", specs)
+    blurbs, germandpr = (read(tmp_path / "dist", name) for name in ("blurbs", "germandpr"))
 
     assert blurbs.stand_in and germandpr.stand_in
     lock = built["blurbs"].lock
@@ -68,14 +77,14 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     }
     assert germandpr.splits == built["germandpr"].lock.splits
     assert sum(germandpr.positives.values()) == sum(germandpr.splits.values())
-    assert germandpr.overlap is not None and germandpr.overlap.positive > germandpr.overlap.random
+    assert germandpr.overlap is not None and germandpr.overlap.positive > (germandpr.overlap.random or 0)
     with pytest.raises(StorageError, match="no lock"):
-        read_figures(tmp_path / "dist", [registry.load("tenkgnad")])
+        read(tmp_path / "dist", "tenkgnad")
 
 
 def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
     lock = build_sample(tmp_path, "subreddit")["subreddit"].lock
-    (found,) = read_figures(tmp_path / "dist", [registry.load("subreddit")])
+    found = read(tmp_path / "dist", "subreddit")
 
     assert lock.clustering is not None
     assert [(one.rows, one.labels) for one in found.sets] == [
@@ -92,7 +101,7 @@ def test_figures_of_another_table_are_refused(tmp_path: Path, config: str, kind:
     path.write_bytes(data)
 
     with pytest.raises(StorageError, match=f"{kind}/test.parquet: not the file that was built") as caught:
-        read_figures(out, [registry.load(config)])
+        read(out, config)
     assert f"mteb-de build {config} --out {out}" in str(caught.value.hint)
 
 
@@ -109,9 +118,7 @@ def hydrated(folder: Path, *sets: list[str]) -> None:
 
 def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
     hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"], [])
-    (found,) = read_figures(
-        tmp_path / "dist", [registry.load("subreddit")], hydrated=texts_in(tmp_path / "texte")
-    )
+    found = read_statistics(read_hydrated(tmp_path / "texte", registry.load("subreddit")))
 
     assert [(one.level, one.rows, one.labels) for one in found.sets] == [("topic", 2, 1), ("topic", 0, 0)]
     assert [(one.what, one.texts, one.longest) for one in found.lengths] == [
@@ -123,17 +130,81 @@ def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
 def test_texts_of_a_stand_in_are_called_so(tmp_path: Path) -> None:
     hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"])
     for made_up in (False, True):
-        texts = texts_in(tmp_path / "texte", stand_in=made_up)
-        (found,) = read_figures(tmp_path / "dist", [registry.load("subreddit")], hydrated=texts)
-        assert found.stand_in is made_up
+        texts = read_hydrated(tmp_path / "texte", registry.load("subreddit"), stand_in=made_up)
+        assert read_statistics(texts).stand_in is made_up
 
 
-def test_hydrated_texts_are_those_of_ids_alone(tmp_path: Path) -> None:
-    lock = build_sample(tmp_path, "subreddit")["subreddit"].lock
-    assert lock.clustering is not None
-    (found,) = read_figures(
-        tmp_path / "dist", [registry.load("subreddit")], hydrated=texts_in(tmp_path / "leer")
+def bands(longest: int) -> list[tuple[int, int, int]]:
+    found = lengths("texte", pl.Series(["x", "x" * longest]))
+    assert found is not None
+    return list(found.bands)
+
+
+@given(st.lists(st.text(max_size=150), min_size=1, max_size=60))
+def test_bands_follow_each_other_and_hold_every_text(texts: list[str]) -> None:
+    found = lengths("texte", pl.Series(texts, dtype=pl.String))
+    assert found is not None
+    assert sum(count for _, _, count in found.bands) == len(texts) == found.texts
+    assert found.bands[0][0] <= found.shortest <= found.median <= found.longest <= found.bands[-1][1]
+    assert all(low <= high for low, high, _ in found.bands)
+    assert [high + 1 for _, high, _ in found.bands[:-1]] == [low for low, _, _ in found.bands[1:]]
+    assert found.bands[0][2] > 0 and found.bands[-1][2] > 0
+
+
+def test_every_band_from_ten_characters_on_is_as_wide_on_an_axis_of_ratios() -> None:
+    for low, high, _ in bands(3_000_000):
+        if low >= 10:
+            assert (high + 1) / low == pytest.approx(STEP, rel=0.04), (low, high)
+    assert sum(10 <= low < 100 for low, _, _ in bands(200)) == 10
+    assert sum(1_000 <= low < 10_000 for low, _, _ in bands(20_000)) == 10
+
+
+def test_no_texts_have_no_lengths() -> None:
+    assert lengths("nichts", pl.Series([], dtype=pl.String)) is None
+    assert lengths("nichts", pl.Series([None], dtype=pl.String)) is None
+
+
+def test_the_ends_hold_the_shortest_and_the_longest() -> None:
+    found = lengths("texte", pl.Series(["", "x" * 9_000_000]))
+    assert found is not None
+    assert found.bands[0] == (0, 0, 1)
+    assert found.bands[-1] == (7_943_282, 9_999_999, 1)
+
+
+def test_words_meet_whatever_their_case_and_punctuation() -> None:
+    found = overlap(
+        pl.DataFrame({"_id": ["q"], "text": ["GRÜNE Äpfel, grüne Birnen!"]}),
+        pl.DataFrame({"_id": ["p"], "text": ["äpfel/birnen (grüne)"]}),
+        pl.DataFrame({"query-id": ["q"], "corpus-id": ["p"]}),
+        seed=1,
     )
-    assert (len(found.sets), found.lengths) == (len(lock.clustering.sets), ())
-    with pytest.raises(StorageError, match="no lock"):
-        read_figures(tmp_path / "dist", [registry.load("blurbs")], hydrated=texts_in(tmp_path / "leer"))
+    assert found is not None
+    assert found.positive == 1.0
+    assert found.positive_tenths == (0,) * 9 + (1,)
+    assert sum(found.random_tenths) == 0, "the only passage is the positive"
+    assert found.random is None
+
+
+def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COMPARED_QUERIES", 20)
+    queries = pl.DataFrame({
+        "_id": [f"q{n:03}" for n in range(90)],
+        "text": [f"wort{n} und" for n in range(90)],
+    })
+    passages = pl.DataFrame({"_id": [f"p{n:03}" for n in range(90)], "text": [f"wort{n}" for n in range(90)]})
+    qrels = pl.DataFrame({"query-id": queries["_id"], "corpus-id": passages["_id"]})
+    found = overlap(queries, passages, qrels, seed=3)
+    shuffled = overlap(
+        queries.sample(fraction=1, shuffle=True, seed=9), passages.reverse(), qrels.reverse(), seed=3
+    )
+
+    assert found is not None
+    assert (found.queries, found.of, found.positive, found.random) == (20, 90, 0.5, 0.0)
+    assert found == shuffled
+
+
+def test_without_pairs_there_is_no_overlap() -> None:
+    empty = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String})
+    texts = pl.DataFrame({"_id": ["a"], "text": ["x"]})
+    assert overlap(texts, texts, empty, seed=1) is None
+    assert overlap(texts, texts.clear(), empty, seed=1) is None

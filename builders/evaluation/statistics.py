@@ -1,0 +1,295 @@
+"""Statistics of the tables themselves: lengths, balance of labels, positives of a query, overlap of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from builders.built import Built
+from builders.lock.lock import Frozen
+from builders.spec import SEED
+from builders.tables import CLUSTERING, SPLITS, Kind
+from builders.text.merge import encoded_text
+
+STEP = 10**0.1
+"""Ratio of the ends of a band of lengths: ten bands lead to ten times the length."""
+COMPARED_QUERIES = 2_000
+"""Most queries of a config whose words are compared with passages."""
+_EDGES = np.unique(np.rint([0, *np.geomspace(1, 1e9, 91)]).astype(np.int64))
+_POSITIVES = {"0": 0, "1": 1, "2": 2, "3–5": 3, "6–10": 6, "11–20": 11, "21+": 21}
+"""Least number of positives of a query by the name of its group."""
+_WORD = r"[\p{L}\p{N}]+"
+_READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *CLUSTERING.values(), Kind.CLUSTERING_IDS)
+
+
+class Lengths(Frozen):
+    """Lengths of texts in characters.
+
+    Attributes:
+        what: The texts: "queries", "sentences of s2s".
+        texts: Number of texts.
+        shortest: Shortest length.
+        median: Median length, the lower one of two.
+        longest: Longest length.
+        bands: First and last length of each band, both included, and the texts in it; no gaps.
+    """
+
+    what: str
+    texts: int
+    shortest: int
+    median: int
+    longest: int
+    bands: tuple[tuple[int, int, int], ...]
+
+
+class Overlap(Frozen):
+    """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
+
+    Attributes:
+        queries: Queries that were compared.
+        of: Queries that could have been.
+        positive: Mean share in the positive.
+        random: Mean share in the other passage; None where each passage that was drawn was a positive.
+        positive_tenths: Queries by tenth of the share, the last with 1.
+        random_tenths: The same for the other passage.
+    """
+
+    queries: int
+    of: int
+    positive: float
+    random: float | None
+    positive_tenths: tuple[int, ...]
+    random_tenths: tuple[int, ...]
+
+
+class SetBalance(Frozen):
+    """Spread of a clustering set over its labels.
+
+    Attributes:
+        level: Level, as published.
+        rows: Number of texts.
+        labels: Number of labels.
+        largest: Share of the most frequent label.
+        rarest: Rows of the rarest label.
+        evenness: Entropy of the labels over that of equal shares, from 0 to 1; 1 with one label.
+    """
+
+    level: str
+    rows: int
+    labels: int
+    largest: float
+    rarest: int
+    evenness: float
+
+
+class ConfigStatistics(Frozen):
+    """Statistics of one built or hydrated config; what its kind does not have is empty.
+
+    Attributes:
+        config: The builder's name.
+        splits: Queries by split.
+        passages: Number of passages.
+        positives: Queries by their number of positives.
+        mined: Queries by their number of hard negatives.
+        lengths: Lengths by table.
+        overlap: Overlap of words; None without pairs to compare.
+        sets: Balance of the sets, in published order.
+        stand_in: Whether something else than all of the real upstreams was built.
+    """
+
+    config: str
+    splits: dict[str, int] = Field(default_factory=dict)
+    passages: int = 0
+    positives: dict[str, int] = Field(default_factory=dict)
+    mined: dict[str, int] = Field(default_factory=dict)
+    lengths: tuple[Lengths, ...] = ()
+    overlap: Overlap | None = None
+    sets: tuple[SetBalance, ...] = ()
+    stand_in: bool = False
+
+
+def read_statistics(built: Built) -> ConfigStatistics:
+    """Return the statistics of a built or hydrated config.
+
+    Raises:
+        StorageError: A table cannot be read, or is not the one that was built.
+    """
+    built.verify(_READ)
+    config, stand_in = built.spec.name, {"stand_in": built.stand_in}
+    if splits := built.splits(Kind.QUERIES):
+        mining = built.lock.mining if built.lock else None
+        return retrieval_statistics(
+            config,
+            {split: built.table(Kind.QUERIES, split) for split in SPLITS if split in splits},
+            built.stacked(Kind.QRELS),
+            built.table(Kind.CORPUS, "corpus"),
+            mined=mining.report["by_count"] if mining else {},
+        ).model_copy(update=stand_in)
+    variants = {name: built.table(kind, "test") for name, kind in CLUSTERING.items() if built.splits(kind)}
+    if variants:
+        return clustering_statistics(config, variants).model_copy(update=stand_in)
+    ids = built.table(Kind.CLUSTERING_IDS, "test").with_columns(level=pl.lit("ids"))
+    return ConfigStatistics(config=config, sets=_balance(ids), stand_in=built.stand_in)
+
+
+def retrieval_statistics(
+    config: str,
+    queries: Mapping[str, pl.DataFrame],
+    qrels: pl.DataFrame,
+    corpus: pl.DataFrame,
+    *,
+    mined: Mapping[str, int],
+) -> ConfigStatistics:
+    """Return the statistics of published retrieval tables. Pure.
+
+    Args:
+        config: The builder's name.
+        queries: ``_id``, ``text`` by split.
+        qrels: ``query-id``, ``corpus-id`` of all splits.
+        corpus: ``_id``, ``title``, ``text``.
+        mined: Queries by their number of hard negatives.
+    """
+    asked = pl.concat(queries.values())
+    passages = corpus.select("_id", text=encoded_text(corpus))
+    found = (lengths("queries", asked["text"]), lengths("passages", passages["text"]))
+    return ConfigStatistics(
+        config=config,
+        splits={split: frame.height for split, frame in queries.items()},
+        passages=corpus.height,
+        positives=_positives(asked, qrels),
+        mined={str(number): int(count) for number, count in mined.items()},
+        lengths=tuple(one for one in found if one),
+        overlap=overlap(asked, passages, qrels),
+    )
+
+
+def clustering_statistics(config: str, variants: Mapping[str, pl.DataFrame]) -> ConfigStatistics:
+    """Return the statistics of sets by variant, with ``sentences``, ``labels`` and ``level``. Pure."""
+    found = [
+        lengths(f"sentences of {variant}", sets["sentences"].explode(empty_as_null=False).unique())
+        for variant, sets in variants.items()
+    ]
+    balance = next((_balance(sets) for sets in variants.values()), ())
+    return ConfigStatistics(config=config, lengths=tuple(one for one in found if one), sets=balance)
+
+
+def lengths(what: str, texts: pl.Series) -> Lengths | None:
+    """Return the lengths of texts, None where there are none. Pure."""
+    sizes = texts.drop_nulls().str.len_chars().cast(pl.Int64).to_numpy()
+    if not len(sizes):
+        return None
+    counts, _ = np.histogram(sizes, _EDGES)
+    held = np.flatnonzero(counts)
+    return Lengths(
+        what=what,
+        texts=len(sizes),
+        shortest=int(sizes.min()),
+        median=int(np.quantile(sizes, 0.5, method="lower")),
+        longest=int(sizes.max()),
+        bands=tuple(
+            (int(_EDGES[place]), int(_EDGES[place + 1]) - 1, int(counts[place]))
+            for place in range(held[0], held[-1] + 1)
+        ),
+    )
+
+
+def overlap(
+    queries: pl.DataFrame, passages: pl.DataFrame, qrels: pl.DataFrame, *, seed: int = SEED
+) -> Overlap | None:
+    """Return how many of a query's words its positive has, and a random other passage. Pure.
+
+    A word is a run of letters and digits in lower case. Each query is compared with one of its positives and
+    with one passage that is none of them, both drawn with the seed; of many queries, `COMPARED_QUERIES` are.
+
+    Args:
+        queries: ``_id``, ``text``.
+        passages: ``_id``, ``text``.
+        qrels: ``query-id``, ``corpus-id``.
+        seed: Seed of the draws.
+    """
+    keys = ["query-id", "corpus-id"]
+    chosen = (
+        qrels
+        .select(keys)
+        .join(queries, left_on="query-id", right_on="_id", how="semi")
+        .sort(keys)
+        .sample(fraction=1.0, shuffle=True, seed=seed)
+        .unique("query-id", keep="first", maintain_order=True)
+    )
+    of, chosen = chosen.height, chosen.head(COMPARED_QUERIES)
+    if not of or passages.is_empty():
+        return None
+    drawn = passages["_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1)
+    others = chosen.select("query-id", pl.Series("corpus-id", drawn)).join(
+        qrels.select(keys), on=keys, how="anti", maintain_order="left"
+    )
+    words, asked = passages.select("_id", words=_words()), queries.select("_id", asked=_words())
+    near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))
+    if near.is_empty():
+        return None
+    return Overlap(
+        queries=len(near),
+        of=of,
+        positive=_mean(near),
+        random=_mean(far) if len(far) else None,
+        positive_tenths=_tenths(near),
+        random_tenths=_tenths(far),
+    )
+
+
+def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
+    counts = qrels.group_by("query-id").agg(positives=pl.len())
+    number = queries.join(counts, left_on="_id", right_on="query-id", how="left")["positives"].fill_null(0)
+    grouped, _ = np.histogram(number.to_numpy(), [*_POSITIVES.values(), np.inf])
+    return {name: int(count) for name, count in zip(_POSITIVES, grouped, strict=True) if count}
+
+
+def _balance(sets: pl.DataFrame) -> tuple[SetBalance, ...]:
+    return tuple(
+        _set_balance(level, labels.value_counts()["count"].sort())
+        for level, labels in zip(sets["level"], sets["labels"], strict=True)
+    )
+
+
+def _set_balance(level: str, counts: pl.Series) -> SetBalance:
+    if counts.is_empty():  # a hydrated set of which no text is left
+        return SetBalance(level=level, rows=0, labels=0, largest=0.0, rarest=0, evenness=1.0)
+    shares = (counts / counts.sum()).to_list()
+    entropy = -sum(share * log(share) for share in shares)
+    return SetBalance(
+        level=level,
+        rows=int(counts.sum()),
+        labels=len(counts),
+        largest=round(shares[-1], 6),
+        rarest=int(counts[0]),
+        evenness=round(entropy / log(len(shares)), 6) if len(shares) > 1 else 1.0,
+    )
+
+
+def _words() -> pl.Expr:
+    return pl.col("text").str.to_lowercase().str.extract_all(_WORD).list.unique()
+
+
+def _shares(pairs: pl.DataFrame, asked: pl.DataFrame, words: pl.DataFrame) -> pl.Series:
+    shared = pl.col("asked").list.set_intersection("words").list.len()
+    return (
+        pairs
+        .join(asked, left_on="query-id", right_on="_id")
+        .join(words, left_on="corpus-id", right_on="_id")
+        .filter(pl.col("asked").list.len() > 0)
+        .sort("query-id")
+        .select(share=shared / pl.col("asked").list.len())["share"]
+    )
+
+
+def _tenths(shares: pl.Series) -> tuple[int, ...]:
+    counts, _ = np.histogram((shares + 1e-10).clip(0, 1).to_numpy(), np.arange(11) / 10)
+    return tuple(map(int, counts))
+
+
+def _mean(shares: pl.Series) -> float:
+    return float(round(sum(shares.to_list()) / len(shares), 6))

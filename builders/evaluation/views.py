@@ -1,0 +1,500 @@
+"""Results and statistics as frames with a column per heading, and as blocks of a report with plots. Pure.
+
+Numbers stay numbers, and a missing value is null: `cells` is how terminal and report print them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from builders.evaluation.published import Compared
+from builders.evaluation.results import (
+    SCORES,
+    ClusteringResult,
+    EncoderFacts,
+    Result,
+    RetrievalResult,
+    SetScore,
+    by_level,
+)
+from builders.evaluation.statistics import STEP, ConfigStatistics, Overlap
+from builders.plots import charts
+from builders.printable import NOTHING, percent, share, span
+from builders.tables import SPLITS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_METRICS = SCORES | {"v_measure": "V-measure"}
+_WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")
+_USUAL = "minibatch-kmeans"
+_NO_CHARACTER = 0.5
+"""Where the band of empty texts begins on a logarithmic axis."""
+_TENTHS = tuple(f"{10 * tenth}–{10 * tenth + 10}" for tenth in range(10))
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a section of a report.
+
+    Attributes:
+        frame: The numbers.
+        heading: Empty where the section has one block only.
+        text: Plain sentences.
+        draw: Makes the plot; None where there is nothing to draw.
+        alt: What the plot shows, for a reader who sees no picture.
+        more: A longer table that is folded away, by its summary.
+    """
+
+    frame: pl.DataFrame
+    heading: str = ""
+    text: str = ""
+    draw: Callable[[], Figure] | None = None
+    alt: str = ""
+    more: Mapping[str, pl.DataFrame] | None = None
+
+
+def cells(frame: pl.DataFrame) -> list[list[str]]:
+    """Return the rows of a frame as they are printed."""
+    return [list(map(_cell, row)) for row in frame.iter_rows()]
+
+
+def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
+    """Return a short name for each encoder: the last part of a path, and ten digits of a revision.
+
+    Where two would have one name, they keep their full ones, numbered where even those are the same.
+    """
+    found = dict.fromkeys(encoders)
+    shorter = Counter(_short(encoder.name) for encoder in found)
+    named: dict[EncoderFacts, str] = {}
+    for encoder in found:
+        name = _short(encoder.name)
+        name = name if shorter[name] == 1 else encoder.name
+        same = sum(other == name or other.startswith(f"{name} (") for other in named.values())
+        named[encoder] = f"{name} ({same + 1})" if same else name
+    return named
+
+
+def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
+    """Return the scores of searches, a row a result."""
+    named, metrics = _named(results), [name for name in SCORES if any(name in r.scores for r in results)]
+    rows = []
+    for result in results:
+        row: list[object] = [result.config, result.split, named[result.encoder]]
+        for name in metrics:
+            score = result.scores.get(name)
+            row.append(score.value if score else None)
+            if name in _WITH_INTERVAL:
+                whole = score and score.low is not None and score.high is not None
+                row.append(f"{score.low:.4f} to {score.high:.4f}" if score and whole else None)
+        rows.append(row)
+    header = ["Config", "Split", "Encoder"]
+    for name in metrics:
+        header += [SCORES[name], *([f"{SCORES[name]}, 95\u00a0%"] if name in _WITH_INTERVAL else [])]
+    return _frame(header, rows)
+
+
+def clustering(results: Sequence[ClusteringResult]) -> pl.DataFrame:
+    """Return the scores of clusterings, a row a result, with a column per level."""
+    named, levels = _named(results), by_level(level for result in results for level in result.levels)
+    rows = [
+        (
+            result.config, named[result.encoder], result.pipeline, result.v_measure, result.spread,
+            *(result.levels[level].mean if level in result.levels else None for level in levels),
+        )
+        for result in results
+    ]  # fmt: skip
+    header = ("Config", "Encoder", "Pipeline", "V-measure", "Spread", *(f"{level} sets" for level in levels))
+    return _frame(header, rows)
+
+
+def published(compared: Sequence[Compared]) -> pl.DataFrame:
+    """Return our scores beside published ones, a row a published score."""
+    header = (
+        "Config", "Encoder", "Pipeline", "Metric", "Ours", "Published", "Difference", "Tolerance", "Verdict",
+        "Note", "Published for", "Source",
+    )  # fmt: skip
+    rows = (
+        (
+            " ".join(filter(None, (one.config, one.split))), one.encoder, one.pipeline or None,
+            _METRICS.get(one.metric, one.metric), one.ours, one.published, f"{one.difference:+.4f}",
+            one.tolerance, one.verdict, one.why or None, one.model, one.source,
+        )
+        for one in compared
+    )  # fmt: skip
+    return _frame(header, rows)
+
+
+def summary(compared: Sequence[Compared]) -> pl.DataFrame:
+    """Return the published score that tells most beside the main score of each result.
+
+    That is one outside its tolerance, else one inside, else one that cannot be compared.
+    """
+    order = ("differs", "agrees", "not comparable")
+    main = [one for one in compared if one.metric in {"ndcg_at_10", "v_measure"}]
+    place = {id(one): number for number, one in enumerate(compared)}
+    first: dict[Hashable, Compared] = {}
+    for one in sorted(main, key=lambda one: order.index(one.verdict)):
+        first.setdefault((one.config, one.split, one.encoder, one.pipeline), one)
+    shown = published(sorted(first.values(), key=lambda one: place[id(one)]))
+    return filled(shown.drop("Published for", "Source"))
+
+
+def filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame without the columns, but the first, in which no row has a value."""
+    return frame.select(
+        column for number, column in enumerate(frame) if not number or column.null_count() < frame.height
+    )
+
+
+def evaluated(results: Sequence[Result], statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return the tables that were evaluated, and the encoders."""
+    tables = [
+        (
+            one.config, sum(one.splits.values()) or None, *(one.splits.get(split) for split in SPLITS),
+            one.passages or None, len(one.sets) or None,
+        )
+        for one in statistics
+    ]  # fmt: skip
+    stand_ins = ", ".join(one.config for one in statistics if one.stand_in)
+    text = f"Not built from all of the real upstreams, but from stand-ins or a part: {stand_ins}."
+    if tables:
+        header = ("Config", "Queries", *SPLITS, "Passages", "Sets")
+        yield Block(filled(_frame(header, tables)), "Tables", text if stand_ins else "")
+    mined: dict[EncoderFacts, list[str]] = {}
+    for result in results:
+        same = {"miner": False} | ({"dimensions": 0} if result.encoder.kind == "rule" else {})
+        configs = mined.setdefault(result.encoder.model_copy(update=same), [])
+        if result.encoder.miner and result.config not in configs:
+            configs.append(result.config)
+    named = names(mined)
+    rows = [
+        (named[facts], facts.kind, facts.model or None, facts.revision or None, facts.dimensions or None,
+         ", ".join(configs) or None)
+        for facts, configs in mined.items()
+    ]  # fmt: skip
+    if rows:
+        columns = ("Encoder", "Kind", "Model", "Revision", "Dimensions", "Mined for")
+        text = (
+            "Dense encoders turn texts into vectors, lexical ones rank by words, and rules know no text. One "
+            "that mined the hard negatives of a config is never to be the only one there."
+        )
+        yield Block(filled(_frame(columns, rows)), "Encoders", text)
+
+
+def retrieval_scores(results: Sequence[Result], compared: Sequence[Compared]) -> Iterator[Block]:
+    """Return the scores of searches, a block a config and split."""
+    for (config, split), group in _searches(results):
+        named, dots = _named(group), []
+        for result in filter(_has_model, group):
+            row = named[result.encoder]
+            for name in _WITH_INTERVAL:
+                if score := result.scores.get(name):
+                    dots.append(charts.Dot(row, SCORES[name], score.value, score.low, score.high))
+            dots += [
+                charts.Dot(row, SCORES[one.metric], one.published, published=True)
+                for one in _comparable(result, compared)
+                if one.metric in _WITH_INTERVAL
+            ]
+        yield Block(
+            retrieval(group).drop("Config", "Split"),
+            f"{config}, split {split}",
+            f"{group[0].queries:,} queries, {group[0].passages:,} passages.",
+            *_dot_plot(dots, f"nDCG@10 and MRR@10 on {config}, split {split}", "score"),
+        )
+
+
+def clustering_scores(results: Sequence[Result], compared: Sequence[Compared]) -> Iterator[Block]:
+    """Return the scores of clusterings, a block a config."""
+    for config, group in _clusterings(results):
+        named, dots = _named(group), []
+        several = len({result.pipeline for result in group if _has_model(result)}) > 1
+        for result in filter(_has_model, group):
+            name, mid, spread = named[result.encoder], result.v_measure, result.spread
+            row, series = (result.pipeline, name) if several else (name, "V-measure")
+            dots.append(charts.Dot(row, series, mid, max(0.0, mid - spread), min(1.0, mid + spread)))
+            dots += [
+                charts.Dot(row, series, one.published, published=True)
+                for one in _comparable(result, compared)
+            ]
+        frame = clustering(group).drop("Config")
+        yield Block(
+            frame if frame.width > 5 else frame[:, :4],  # one level says what the mean says
+            config,
+            f"{len(group[0].sets):,} sets.",
+            *_dot_plot(dots, f"V-measure on {config}", "V-measure"),
+        )
+
+
+def published_scores(compared: Sequence[Compared]) -> Iterator[Block]:
+    """Return every score of ours that has a published one, with the verdict and the source."""
+    frame = published(compared)
+    if frame.height:
+        where = frame.select("Config", "Encoder", "Pipeline", "Metric", "Published for", "Source")
+        yield Block(frame.drop("Published for", "Source"), more={"Where they are published": where})
+
+
+def set_scores(results: Sequence[Result]) -> Iterator[Block]:
+    """Return V-measure against the size of a set and its number of labels, of the usual pipeline."""
+    for config, group in _clusterings(result for result in results if _has_model(result)):
+        usual = any(result.pipeline == _USUAL for result in group)
+        pipeline = _USUAL if usual else group[0].pipeline
+        mine = [result for result in group if result.pipeline == pipeline]
+        named = _named(mine)
+        sets = {named[result.encoder]: result.sets for result in mine}
+        labels = sorted({one.labels for of in sets.values() for one in of})
+        series = sets if len(sets) > 1 else _leveled(mine[0].sets)
+        axes: dict[str, Callable[[SetScore], int]] = {"texts in the set": lambda one: one.rows}
+        if len(labels) > 1:
+            axes["labels in the set"] = lambda one: one.labels
+        panels = [
+            charts.Panel(
+                across,
+                {name: [(place(one), one.v_measure) for one in of] for name, of in series.items()},
+                log=across.startswith("texts"),
+            )
+            for across, place in axes.items()
+        ]
+        rows = []
+        for name, of in sets.items():
+            for level, some in _leveled(of).items():
+                scores = [one.v_measure for one in some]
+                spans = span([one.rows for one in some]), span([one.labels for one in some])
+                rows.append((name, level, len(some), *spans, min(scores), mean(scores), max(scores)))
+        every = [(name, s.level, s.rows, s.labels, s.v_measure) for name, of in sets.items() for s in of]
+        against = " and ".join(across.replace("in the", "in each") for across in axes)
+        yield Block(
+            _frame(("Encoder", "Level", "Sets", "Texts", "Labels", "Lowest", "Mean", "Highest"), rows),
+            config,
+            f"Pipeline {pipeline}." + ("" if len(labels) > 1 else f" Every set has {labels[0]:,} labels."),
+            partial(charts.scatter, panels, up="V-measure"),
+            f"V-measure of each set of {config} against the number of {against}.",
+            {"Every set": _frame(("Encoder", "Level", "Texts", "Labels", "V-measure"), every)},
+        )
+
+
+def query_lengths(results: Sequence[Result]) -> Iterator[Block]:
+    """Return nDCG@10 against the length of the query."""
+    for (config, split), group in _searches(r for r in results if _has_model(r)):
+        mine = [result for result in group if result.lengths]
+        named = _named(mine)
+        by_band: dict[tuple[int, int, int], dict[str, float]] = {}
+        for result in mine:
+            for band in result.lengths:
+                scores = by_band.setdefault((band.low, band.high, band.queries), {})
+                scores[named[result.encoder]] = band.ndcg_at_10
+        points = {
+            named[result.encoder]: [
+                (sqrt(max(1, b.low) * max(1, b.high)), b.ndcg_at_10) for b in result.lengths
+            ]
+            for result in mine
+        }
+        rows = [
+            (f"{low:,} to {high:,}", queries, *(scores.get(name) for name in points))
+            for (low, high, queries), scores in sorted(by_band.items())
+        ]
+        panel = charts.Panel("characters of the query", points, log=True)
+        draw = partial(charts.scatter, (panel,), up="nDCG@10", lines=True)
+        alt = f"nDCG@10 on {config}, split {split}, against the length of the query."
+        if rows:
+            frame = _frame(("Characters", "Queries", *points), rows)
+            yield Block(frame, f"{config}, split {split}", "", draw if len(rows) > 1 else None, alt)
+
+
+def mining_yield(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return how many queries got how many hard negatives."""
+    mined = {one.config: one.mined for one in statistics if one.mined}
+    most = max((int(number) for counts in mined.values() for number in counts), default=0)
+    numbers = [str(number) for number in range(most + 1)]
+    amounts = {config: [counts.get(number, 0) for number in numbers] for config, counts in mined.items()}
+    rows = [
+        (config, sum(counts), *counts, share(sum(counts[1:]), sum(counts)))
+        for config, counts in amounts.items()
+    ]
+    if rows:
+        said = "; ".join(f"{row[0]}: {row[-1]} of {row[1]:,} queries have at least one" for row in rows)
+        yield Block(
+            _frame(("Config", "Queries", *(f"with {number}" for number in numbers), "At least one"), rows),
+            draw=partial(charts.stacked, amounts, numbers, across="queries by number of hard negatives"),
+            alt=f"Share of queries by number of hard negatives. {said}.",
+        )
+
+
+def text_lengths(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return histograms of text lengths."""
+    for config, found in ((one.config, one.lengths) for one in statistics if one.lengths):
+        panels = {
+            f"{of.what} ({of.texts:,})": (
+                [*(max(low, _NO_CHARACTER) for low, _, _ in of.bands), of.bands[-1][1] + 1],
+                [count / of.texts for _, _, count in of.bands],
+            )
+            for of in found
+        }
+        by_band: dict[tuple[int, int], dict[str, int]] = {}
+        for of in found:
+            for low, high, count in of.bands:
+                by_band.setdefault((low, high), {})[of.what] = count
+        bands = [
+            (f"{low:,} to {high:,}", *(counts.get(of.what, 0) for of in found))
+            for (low, high), counts in sorted(by_band.items())
+        ]
+        rows = [(of.what, of.texts, of.shortest, of.median, of.longest) for of in found]
+        said = "; ".join(
+            f"{of.what}: {of.shortest:,} to {of.longest:,}, median {of.median:,}" for of in found
+        )
+        yield Block(
+            _frame(("Texts", "Number", "Shortest", "Median", "Longest"), rows),
+            config,
+            "",
+            partial(charts.histograms, panels, step=STEP, across="characters", up="share"),
+            f"Lengths of texts in {config}. {said}.",
+            {"Every band": _frame(("Characters", *(of.what for of in found)), bands)},
+        )
+
+
+def positives(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return how many positives a query has."""
+    for config, found in ((one.config, one.positives) for one in statistics if one.positives):
+        queries = sum(found.values())
+        rows = [(number, count, share(count, queries)) for number, count in found.items()]
+        shares = {"queries": [count / queries for count in found.values()]}
+        said = "; ".join(f"{number}: {part}" for number, _, part in rows)
+        draw = partial(charts.bars, shares, list(found), across="positives of a query", up="queries")
+        alt = f"Queries of {config} by number of positives. {said}."
+        yield Block(
+            _frame(("Positives", "Queries", "Share"), rows), config, "", draw if len(rows) > 1 else None, alt
+        )
+
+
+def balance(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return how evenly labels are spread in clustering sets."""
+    for config, sets in ((one.config, one.sets) for one in statistics if one.sets):
+        groups = _leveled(sets)
+        most = max(each.labels for each in sets)
+        panel = charts.Panel(
+            "labels in the set",
+            {level: [(each.labels, each.largest) for each in group] for level, group in groups.items()},
+            curve=[(labels, 1 / labels) for labels in range(2, most + 1)],
+        )
+        rows = [
+            (
+                level, len(group), span([each.rows for each in group]), span([each.labels for each in group]),
+                median(each.largest for each in group), span([each.rarest for each in group]),
+                median(each.evenness for each in group),
+            )
+            for level, group in groups.items()
+        ]  # fmt: skip
+        header = ("Level", "Sets", "Texts", "Labels", "Most frequent", "Texts of the rarest", "Evenness")
+        yield Block(
+            _frame(header, rows),
+            config,
+            "Shares of the most frequent label and evenness are medians over the sets; evenness is the "
+            "entropy of the labels over that of equal shares.",
+            partial(charts.scatter, (panel,), up="most frequent label", top=None),
+            f"Share of the most frequent label of each set of {config} against its number of labels.",
+        )
+
+
+def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
+    """Return how many of a query's words stand in its positive, and in a random passage."""
+    for config, found in ((one.config, one.overlap) for one in statistics if one.overlap):
+        sides = {"in a positive": found.positive_tenths, "in a random passage": found.random_tenths}
+        shares = {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()}
+        said = _overlap_said(found)
+        of = "" if found.queries == found.of else f"of {found.of:,} "
+        yield Block(
+            _frame(("Words, %", *sides), zip(_TENTHS, *sides.values(), strict=True)),
+            config,
+            f"Of the words of {found.queries:,} {of}queries, {said}.",
+            partial(charts.bars, shares, _TENTHS, across="words of the query, %", up="queries"),
+            f"Of a query's words in {config}, {said}.",
+        )
+
+
+def _overlap_said(found: Overlap) -> str:
+    other = f"{percent(found.random)} in a random passage"
+    if found.random is None:
+        other = "and no passage that was drawn at random is none"
+    return f"on average {percent(found.positive)} stand in a positive, {other}"
+
+
+def _frame(header: Iterable[str], rows: Iterable[Sequence[object]]) -> pl.DataFrame:
+    names = list(header)
+    data: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pl.DataFrame([pl.Series(name, column) for name, column in zip(names, data, strict=True)])
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return NOTHING
+    return (
+        f"{value + 0.0:.4f}"
+        if isinstance(value, float)
+        else f"{value:,}"
+        if isinstance(value, int)
+        else str(value)
+    )
+
+
+def _short(name: str) -> str:
+    last = name.rstrip("/").rpartition("/")[2] or name
+    return re.sub(r"@([0-9a-f]{10})[0-9a-f]{30}$", r"@\1", last[-200:])
+
+
+def _named(results: Iterable[Result]) -> dict[EncoderFacts, str]:
+    return names(result.encoder for result in results)
+
+
+def _grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Group items, in the order in which the first of each group comes."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def _searches(results: Iterable[Result]) -> Iterable[tuple[tuple[str, str], list[RetrievalResult]]]:
+    found = (result for result in results if isinstance(result, RetrievalResult))
+    return _grouped(found, lambda result: (result.config, result.split)).items()
+
+
+def _clusterings(results: Iterable[Result]) -> Iterable[tuple[str, list[ClusteringResult]]]:
+    found = (result for result in results if isinstance(result, ClusteringResult))
+    return _grouped(found, lambda result: result.config).items()
+
+
+def _leveled(sets: Sequence[Any]) -> dict[str, list[Any]]:
+    """Group sets by their level, from coarse to fine; sets within labels are one level."""
+    groups = _grouped(sets, lambda one: str(one.level).partition(":")[0])
+    return {level: groups[level] for level in by_level(groups)}
+
+
+def _has_model(result: Result) -> bool:
+    return result.encoder.kind != "rule"
+
+
+def _comparable(result: Result, compared: Sequence[Compared]) -> Iterator[Compared]:
+    """Return the published scores beside a result that may be compared with it."""
+    split = result.split if isinstance(result, RetrievalResult) else ""
+    pipeline = "" if isinstance(result, RetrievalResult) else result.pipeline
+    mine = (result.config, result.encoder.name, split, pipeline)
+    for one in compared:
+        if (one.config, one.encoder, one.split, one.pipeline) == mine and one.verdict != "not comparable":
+            yield one
+
+
+def _dot_plot(values: list[charts.Dot], alt: str, across: str) -> tuple[Callable[[], Figure] | None, str]:
+    """Return a plot of scores, and the first of them in words; None without any."""
+    said = "; ".join(f"{dot.row}: {dot.series} {dot.value:.3f}" for dot in values[:12])
+    return partial(charts.dots, values, across=across) if values else None, f"{alt}. {said}."
