@@ -22,7 +22,7 @@ from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import HUB, Target
 from builders.lock.lock import Lock, PublishedFile
-from builders.printable import share
+from builders.printable import one_line, share
 from builders.spec import Release
 from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
@@ -58,8 +58,8 @@ _COSINE = "Cosine of query and passage."
 def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> Json:
     """Return the Croissant document of a release.
 
-    Every file has an absolute address at the release's tag and its sha256; see `builders.describe.records`
-    for the record sets. Sources: the Croissant 1.1 format and its vocabulary for responsible AI.
+    Every file has an absolute address at the release's tag and its sha256. Sources: the Croissant 1.1 format
+    and its vocabulary for responsible AI.
     """
     date = f"{target.date:%Y-%m-%d}"
     organisation = {"@type": "sc:Organization", "name": target.owner, "url": f"{HUB}/{target.owner}"}
@@ -99,7 +99,7 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
             sentences.append(
                 f"Hard negatives are scarce: {found.some} of {found.queries} queries ({part}) have one."
             )
-    return _line(" ".join(sentences))
+    return one_line(" ".join(sentences))
 
 
 def _keywords(datasets: Sequence[Dataset]) -> list[str]:
@@ -109,18 +109,15 @@ def _keywords(datasets: Sequence[Dataset]) -> list[str]:
 
 
 def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
-    def each(field: str) -> list[str]:
-        return [_line(f"{dataset.name}: {getattr(dataset.about, field)}") for dataset in datasets]
-
-    def every(field: str) -> list[str]:
+    def each(field: str, prefix: str = "") -> list[str]:
+        named = ((dataset.name, getattr(dataset.about, field)) for dataset in datasets)
         return [
-            _line(f"{dataset.name}: {item}") for dataset in datasets for item in getattr(dataset.about, field)
+            one_line(f"{name}: {prefix}{item}")
+            for name, value in named
+            for item in ((value,) if isinstance(value, str) else value)
         ]
 
-    notes = [_line(f"{dataset.name}: {note}") for dataset in datasets for note in dataset.spec.notes]
-    not_for = [
-        _line(f"{dataset.name}: not for {item}") for dataset in datasets for item in dataset.about.misuses
-    ]
+    notes = [one_line(f"{dataset.name}: {note}") for dataset in datasets for note in dataset.spec.notes]
     retrieval = [
         "Rows of equal text merged; relevance judgements follow.",
         "Queries dealt to train, dev and test in groups that mean the same.",
@@ -138,9 +135,9 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
             *(ids if any(dataset.ids_only for dataset in datasets) else []),
             *(line for dataset in datasets for line in _recipe(dataset.lock)),
         ],
-        "rai:dataBiases": every("biases"),
-        "rai:dataLimitations": notes + not_for,
-        "rai:dataUseCases": every("uses"),
+        "rai:dataBiases": each("biases"),
+        "rai:dataLimitations": notes + each("misuses", "not for "),
+        "rai:dataUseCases": each("uses"),
         "rai:personalSensitiveInformation": each("personal"),
         "rai:dataSocialImpact": " ".join(each("impact")),
         "rai:dataReleaseMaintenancePlan": (
@@ -152,21 +149,16 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
 
 
 def _derived_from(datasets: Sequence[Dataset]) -> list[Json]:
-    entities = []
-    for dataset in datasets:
-        for source in dataset.lock.sources:
-            known = LICENCES.get(source.licence)
-            entities.append({
-                "@id": source_url(source),
-                "@type": "prov:Entity",
-                "prov:label": _line(source.name),
-                **({"sc:license": known.url} if known else {}),
-            })
-    return entities
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    return [
+        {
+            "@id": source_url(source),
+            "@type": "prov:Entity",
+            "prov:label": one_line(source.name),
+            **({"sc:license": LICENCES[source.licence].url} if source.licence in LICENCES else {}),
+        }
+        for dataset in datasets
+        for source in dataset.lock.sources
+    ]
 
 
 def _recipe(lock: Lock) -> Iterator[str]:

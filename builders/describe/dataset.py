@@ -25,13 +25,9 @@ _PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A published config: a name that `load_dataset` takes.
+    """A published config: a name that `load_dataset` takes, "jobs-qrels", and its files by split.
 
-    Attributes:
-        name: "jobs-qrels".
-        kind: What it holds.
-        files: Its files that have rows, in the order of the splits. A split without rows cannot be loaded,
-            so card and Croissant do not offer it.
+    A split without rows cannot be loaded, so card and Croissant do not offer it.
     """
 
     name: str
@@ -77,14 +73,9 @@ class Dataset:
         """Whether it holds ids of texts that nobody may publish."""
         return isinstance(self.spec, Ids)
 
-    def config(self, kind: Kind) -> Config | None:
-        """Return the config of that kind, or None where it has no rows."""
-        return next((config for config in self.configs if config.kind is kind), None)
-
     def rows(self, kind: Kind, split: str | None = None) -> int:
         """Return the rows of a table, in one split or in all."""
-        config = self.config(kind)
-        files = config.files if config else ()
+        files = (file for config in self.configs if config.kind is kind for file in config.files)
         return sum(file.rows for file in files if split in {None, file.split})
 
 

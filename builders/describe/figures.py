@@ -30,6 +30,14 @@ _DROPS = {
     "margin": "scores too close to the positive",
     "beyond_keep": "enough were kept already",
 }
+_DECISIONS = {
+    "relevant": "Pairs that auditors found relevant",
+    "excluded": "Pairs that auditors excluded: neither positive nor negative",
+    "unmatched": "Of these, pairs that are not in this build",
+    "qrels_added": "Relevant pairs that this added, with all queries and passages that mean the same",
+    "qrels_removed": "Relevant pairs that this removed",
+    "undecided_added": "Pairs that this kept from mining",
+}
 _PUBLISHED = {"queries", "passages", "pairs"}
 """Tables whose funnels end in published rows; others are followed further."""
 _VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
@@ -219,18 +227,15 @@ def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
 
 def negatives_by_query(dataset: Dataset) -> Markdown:
     """Return the table of how many queries got 0, 1, … hard negatives."""
-    mining, found = dataset.lock.mining, yield_of(dataset)
-    assert mining is not None and found is not None
-    counts = sorted((int(count), int(queries)) for count, queries in mining.report["by_count"].items())
-    rows = [(count, queries, share(queries, found.queries)) for count, queries in counts]
+    counts = sorted((int(count), int(queries)) for count, queries in _report(dataset)["by_count"].items())
+    total = sum(queries for _, queries in counts)
+    rows = [(count, queries, share(queries, total)) for count, queries in counts]
     return table(("Hard negatives", "Queries", "Share"), rows)
 
 
 def drops(dataset: Dataset) -> Markdown:
     """Return the table of why passages that were looked at are no hard negatives."""
-    mining = dataset.lock.mining
-    assert mining is not None
-    dropped = {str(rule): int(count) for rule, count in mining.report["dropped"].items()}
+    dropped = {str(rule): int(count) for rule, count in _report(dataset)["dropped"].items()}
     total = sum(dropped.values())
     rows = [(_named("", rule, _DROPS), count, share(count, total)) for rule, count in dropped.items()]
     return table(("Dropped because", "Passages", "Share"), rows)
@@ -238,9 +243,7 @@ def drops(dataset: Dataset) -> Markdown:
 
 def spread(dataset: Dataset) -> Markdown:
     """Return the table of scores: how close they lie together, and how hard the negatives are."""
-    mining = dataset.lock.mining
-    assert mining is not None
-    report = mining.report
+    report = _report(dataset)
     measures = {
         "Score of rank 1 less rank 10": report.get("top_spread"),
         "Score of the guarding positive": report.get("scores", {}).get("guard"),
@@ -258,11 +261,9 @@ def spread(dataset: Dataset) -> Markdown:
 
 def what_if(dataset: Dataset) -> Markdown:
     """Return the table of what other guards, depths and margins would have kept."""
-    mining = dataset.lock.mining
-    assert mining is not None
     rows = [
         (case["guard"], case["depth"], f"{case['margin']:g}", case["any"], case["full"], case["negatives"])
-        for case in mining.report.get("what_if", ())
+        for case in _report(dataset).get("what_if", ())
     ]
     header = ("Guard", "Depth", "Margin", "Queries with one", "Queries with all", "Hard negatives")
     return table(header, rows)
@@ -275,6 +276,11 @@ def findings(dataset: Dataset) -> Markdown:
         for found in dataset.lock.findings
     ]
     return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
+
+
+def _report(dataset: Dataset) -> dict[str, Any]:
+    assert dataset.lock.mining is not None
+    return dataset.lock.mining.report
 
 
 def _column(column: pa.Field[Any]) -> str:
@@ -322,8 +328,8 @@ def _decimal(value: float | None) -> str:
 def sets(dataset: Dataset) -> Markdown:
     """Return the table of sets: each level's number, sizes, labels per set, and texts that repeat."""
     by_level: dict[str, list[SetFigures]] = {}
-    variants = [variant for variant in _VARIANTS if variant in _lock(dataset).texts]
-    for one in _lock(dataset).sets:
+    variants = [variant for variant in _VARIANTS if variant in _sets(dataset).texts]
+    for one in _sets(dataset).sets:
         by_level.setdefault(one.level, []).append(one)
     rows = [
         (
@@ -342,7 +348,7 @@ def sets(dataset: Dataset) -> Markdown:
 def set_texts(dataset: Dataset) -> Markdown:
     """Return the table of distinct texts and their lengths."""
     figures = _lengths(dataset)
-    rows = [(code(variant), _VARIANTS[variant], *_cells(figures[variant])) for variant in _VARIANTS]
+    rows = [(code(name), meaning, *_cells(figures[name])) for name, meaning in _VARIANTS.items()]
     return table(("Variant", "Sentences are", "Distinct texts", "Shortest", "Mean", "Longest"), rows)
 
 
@@ -356,8 +362,10 @@ def compared(dataset: Dataset) -> Markdown | None:
         return None
     rows: list[tuple[object, ...]] = [
         ("Documents to draw from", dataset.lock.facts["documents"], known.documents),
-        *_sizes(dataset, known.sizes),
     ]
+    for level, sizes in known.sizes.items():
+        here = sum(one.rows for one in _sets(dataset).sets if one.level == level)
+        rows.append((Markdown(f"Rows of all sets of {code(level)}"), here, sum(sizes)))
     for variant, there in known.texts.items():
         names = ("distinct texts", "shortest", "mean length", "longest")
         cells = zip(names, _cells(_lengths(dataset)[variant]), _cells(there), strict=True)
@@ -365,13 +373,7 @@ def compared(dataset: Dataset) -> Markdown | None:
     return table(("What", "Here", "Published"), rows)
 
 
-def _sizes(dataset: Dataset, known: Mapping[str, Sequence[int]]) -> Iterator[tuple[object, ...]]:
-    for level, there in known.items():
-        here = [one.rows for one in _lock(dataset).sets if one.level == level]
-        yield Markdown(f"Rows of all sets of {code(level)}"), sum(here), sum(there)
-
-
-def _lock(dataset: Dataset) -> ClusteringFigures:
+def _sets(dataset: Dataset) -> ClusteringFigures:
     assert dataset.lock.clustering is not None
     return dataset.lock.clustering
 
@@ -379,7 +381,7 @@ def _lock(dataset: Dataset) -> ClusteringFigures:
 def _lengths(dataset: Dataset) -> dict[str, TextFigures]:
     return {
         variant: TextFigures(one.unique, one.shortest, one.characters / max(one.unique, 1), one.longest)
-        for variant, one in _lock(dataset).texts.items()
+        for variant, one in _sets(dataset).texts.items()
     }
 
 
@@ -404,13 +406,12 @@ def audit(dataset: Dataset) -> Markdown:
     ]
     who = counted(found.auditors, "auditor")
     kappa = "" if found.kappa is None else f"; Cohen's kappa is {found.kappa:.2f}"
-    head = (
-        f"{who} read a random sample of this very build, last on {found.date}{kappa}. "
-        f"Sample {code(found.sample)}"
-    )
     recipe = f", mined by recipe {code(found.recipe)}" if found.recipe else ""
-    columns = ("What", "Pairs", "Share", "95 % interval")
-    return Markdown(f"{head}{recipe}; shares are weighted back to all pairs.\n\n{table(columns, rows)}")
+    return Markdown(
+        f"{who} read a random sample of this very build, last on {found.date}{kappa}. Sample "
+        f"{code(found.sample)}{recipe}; shares are weighted back to all pairs.\n\n"
+        f"{table(('What', 'Pairs', 'Share', '95 % interval'), rows)}"
+    )
 
 
 def decisions(dataset: Dataset) -> Markdown:
@@ -418,14 +419,6 @@ def decisions(dataset: Dataset) -> Markdown:
     counts = dataset.lock.decisions
     if not counts:
         return Markdown("")
-    names = {
-        "relevant": "Pairs that auditors found relevant",
-        "excluded": "Pairs that auditors excluded: neither positive nor negative",
-        "unmatched": "Of these, pairs that are not in this build",
-        "qrels_added": "Relevant pairs that this added, with all queries and passages that mean the same",
-        "qrels_removed": "Relevant pairs that this removed",
-        "undecided_added": "Pairs that this kept from mining",
-    }
     return table(
-        ("Decisions of auditors", "Count"), [(text, counts.get(key, 0)) for key, text in names.items()]
+        ("Decisions of auditors", "Count"), [(label, counts.get(key, 0)) for key, label in _DECISIONS.items()]
     )

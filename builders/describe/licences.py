@@ -31,23 +31,20 @@ class Licence:
         return f"LICENSE-{self.spdx}.txt"
 
 
-def _creative_commons(name: str, spdx: str, path: str) -> Licence:
+def _creative_commons(hub_id: str, name: str, path: str, version: str) -> Licence:
     url = f"https://creativecommons.org/{path}/"
-    return Licence(f"Creative Commons {name}", spdx, url, f"{url}legalcode")
+    return Licence(f"Creative Commons {name} {version}", hub_id.upper(), url, f"{url}legalcode")
 
 
 LICENCES: dict[str, Licence] = {
-    "cc0-1.0": _creative_commons("Zero 1.0 Universal", "CC0-1.0", "publicdomain/zero/1.0"),
-    "cc-by-4.0": _creative_commons("Attribution 4.0 International", "CC-BY-4.0", "licenses/by/4.0"),
-    "cc-by-sa-4.0": _creative_commons(
-        "Attribution-ShareAlike 4.0 International", "CC-BY-SA-4.0", "licenses/by-sa/4.0"
-    ),
-    "cc-by-nc-4.0": _creative_commons(
-        "Attribution-NonCommercial 4.0 International", "CC-BY-NC-4.0", "licenses/by-nc/4.0"
-    ),
-    "cc-by-nc-sa-4.0": _creative_commons(
-        "Attribution-NonCommercial-ShareAlike 4.0 International", "CC-BY-NC-SA-4.0", "licenses/by-nc-sa/4.0"
-    ),
+    hub_id: _creative_commons(hub_id, name, path, "1.0 Universal" if path[0] == "p" else "4.0 International")
+    for hub_id, name, path in (
+        ("cc0-1.0", "Zero", "publicdomain/zero/1.0"),
+        ("cc-by-4.0", "Attribution", "licenses/by/4.0"),
+        ("cc-by-sa-4.0", "Attribution-ShareAlike", "licenses/by-sa/4.0"),
+        ("cc-by-nc-4.0", "Attribution-NonCommercial", "licenses/by-nc/4.0"),
+        ("cc-by-nc-sa-4.0", "Attribution-NonCommercial-ShareAlike", "licenses/by-nc-sa/4.0"),
+    )
 }
 
 

@@ -25,13 +25,7 @@ _TOLD = 8  # how many rows of a plot are said in words
 
 @dataclass(frozen=True, slots=True)
 class CardPlot:
-    """A plot of a card.
-
-    Attributes:
-        name: Of its file, without ending.
-        alt: What it shows, for a reader who sees no picture.
-        draw: Makes the figure.
-    """
+    """A plot of a card: the name of its file, what it shows for a reader who sees no picture, its figure."""
 
     name: str
     alt: str
@@ -49,11 +43,7 @@ class CardPlot:
 
 
 def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
-    """Return the plots of a release as SVG, by path.
-
-    Args:
-        datasets: Its datasets.
-    """
+    """Return the plots of a release as SVG, by path."""
     return {plot.path: svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
 
 
