@@ -114,20 +114,20 @@ def test_every_colour_has_a_dark_twin(name: str) -> None:
     }
     assert ("fill", style.GROUND) in used
     for key, light in used:
-        assert f'[style*="{key}: {light}"]{{{key}:{style.DARK[str(light)]}!important}}' in rules
+        assert f'[style*="{key}: {light}"]{{{key}:{style._DARK[str(light)]}!important}}' in rules
 
 
 def test_colours_stand_out_in_light_and_dark() -> None:
     for text in (style.INK, style.SOFT):
         assert contrast(text, style.GROUND) >= 4.5
-        assert contrast(style.DARK[text], style.DARK[style.GROUND]) >= 4.5
+        assert contrast(style._DARK[text], style._DARK[style.GROUND]) >= 4.5
     for colour in style.SERIES:
         assert contrast(colour, style.GROUND) >= 3
-        assert contrast(style.DARK[colour], style.DARK[style.GROUND]) >= 3
-    for ramp in (style.RAMP, [style.DARK[colour] for colour in style.RAMP]):
+        assert contrast(style._DARK[colour], style._DARK[style.GROUND]) >= 3
+    for ramp in (style.RAMP, [style._DARK[colour] for colour in style.RAMP]):
         steps = [luminance(colour) for colour in ramp]
         assert steps in (sorted(steps), sorted(steps, reverse=True))
-    assert len(set(style.DARK.values())) == len(style.DARK)
+    assert len(set(style._DARK.values())) == len(style._DARK)
     assert len({tuple(charts._mark(n).values()) for n in range(36)}) == 36
 
 
@@ -141,7 +141,7 @@ def test_colours_stand_out_in_light_and_dark() -> None:
 )
 def test_the_first_series_differ_for_colour_blind_readers(dark: bool, seen: list[list[float]]) -> None:
     """After Viénot, Brettel and Mollon 1999; distances in linear light under a cube root."""
-    colours = [style.DARK[colour] if dark else colour for colour in style.SERIES[:3]]
+    colours = [style._DARK[colour] if dark else colour for colour in style.SERIES[:3]]
     places = [np.cbrt(np.clip(np.array(seen) @ linear(colour), 0, 1)) for colour in colours]
 
     for one, other in itertools.combinations(places, 2):

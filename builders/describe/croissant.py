@@ -26,7 +26,7 @@ from builders.printable import one_line, share
 from builders.spec import Release
 from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 _TYPES: dict[pa.DataType, str] = {pa.string(): "sc:Text", pa.int32(): "cr:Int32", pa.float32(): "cr:Float32"}
 _WHAT = {
@@ -55,7 +55,7 @@ _COLUMNS = {
 _COSINE = "Cosine of query and passage."
 
 
-def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> Json:
+def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> _Json:
     """Return the Croissant document of a release.
 
     Every file has an absolute address at the release's tag and its sha256. Sources: the Croissant 1.1 format
@@ -108,7 +108,7 @@ def _keywords(datasets: Sequence[Dataset]) -> list[str]:
     return ["German", "retrieval", "text embeddings", "hard negatives", "mteb", "benchmark"]
 
 
-def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
+def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
     def each(field: str, prefix: str = "") -> list[str]:
         named = ((dataset.name, getattr(dataset.about, field)) for dataset in datasets)
         return [
@@ -148,7 +148,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> Json:
     }
 
 
-def _derived_from(datasets: Sequence[Dataset]) -> list[Json]:
+def _derived_from(datasets: Sequence[Dataset]) -> list[_Json]:
     return [
         {
             "@id": source_url(source),
@@ -169,12 +169,12 @@ def _recipe(lock: Lock) -> Iterator[str]:
         yield f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."
 
 
-def _context() -> Json:
+def _context() -> _Json:
     path = resources.files("builders.describe") / "croissant_context.json"
-    return cast("Json", json.loads(path.read_bytes()))
+    return cast("_Json", json.loads(path.read_bytes()))
 
 
-def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[Json]:
+def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
     """Return one FileObject per published parquet file; its id is the file's path."""
     return [
         {
@@ -192,7 +192,7 @@ def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[Json]:
     ]
 
 
-def _record_sets(datasets: Sequence[Dataset]) -> list[Json]:
+def _record_sets(datasets: Sequence[Dataset]) -> list[_Json]:
     """Return the record sets: the names of the splits, then each config's by split."""
     splits = sorted({file.split for dataset in datasets for c in dataset.configs for file in c.files})
     sets = [_splits(splits)]
@@ -203,7 +203,7 @@ def _record_sets(datasets: Sequence[Dataset]) -> list[Json]:
     return sets
 
 
-def _splits(names: Sequence[str]) -> Json:
+def _splits(names: Sequence[str]) -> _Json:
     field = {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"}
     return {
         "@type": "cr:RecordSet",
@@ -217,7 +217,7 @@ def _splits(names: Sequence[str]) -> Json:
     }
 
 
-def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[Json]:
+def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[_Json]:
     references = _references(dataset, config, file)
     what = f"{_WHAT[config.kind]} of {dataset.name}, split {file.split}"
     name = f"{config.name}/{file.split}"
@@ -247,7 +247,7 @@ def _references(
     return found
 
 
-def _set(name: str, description: str, kind: Kind, fields: list[Json]) -> Json:
+def _set(name: str, description: str, kind: Kind, fields: list[_Json]) -> _Json:
     key = [{"@id": f"{name}/{column}"} for column in SORT_KEYS[kind]]
     return {
         "@type": "cr:RecordSet",
@@ -261,9 +261,9 @@ def _set(name: str, description: str, kind: Kind, fields: list[Json]) -> Json:
 
 def _fields(
     name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
-) -> Iterator[Json]:
+) -> Iterator[_Json]:
     for column in SCHEMAS[kind]:
-        field: Json = {
+        field: _Json = {
             "@type": "cr:Field",
             "@id": f"{name}/{column.name}",
             "name": column.name,
@@ -282,7 +282,7 @@ def _described(kind: Kind, column: str) -> str:
     return _COLUMNS.get(column, f"Column {column}.")
 
 
-def _joined_field(name: str, column: str, source: str) -> Json:
+def _joined_field(name: str, column: str, source: str) -> _Json:
     return {
         "@type": "cr:Field",
         "@id": f"{name}/{column}",
@@ -293,7 +293,7 @@ def _joined_field(name: str, column: str, source: str) -> Json:
     }
 
 
-def _type(dtype: pa.DataType) -> Json:
+def _type(dtype: pa.DataType) -> _Json:
     if isinstance(dtype, pa.ListType):
         return {"dataType": _TYPES[dtype.value_type], "isArray": True, "arrayShape": "-1"}
     return {"dataType": _TYPES[dtype]}

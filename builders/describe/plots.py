@@ -24,7 +24,7 @@ _TOLD = 8  # how many rows of a plot are said in words
 
 
 @dataclass(frozen=True, slots=True)
-class CardPlot:
+class _CardPlot:
     """A plot of a card: the name of its file, what it shows for a reader who sees no picture, its figure."""
 
     name: str
@@ -47,12 +47,12 @@ def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
     return {plot.path: svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
 
 
-def card_plots(datasets: Sequence[Dataset]) -> tuple[CardPlot, ...]:
+def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
     """Return the plots that a release has something to show in, in the order of the card."""
     return tuple([*_mining(datasets), *_sets(datasets), *_funnels(datasets), *_scores(datasets)])
 
 
-def _mining(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+def _mining(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     mined = {
         dataset.name: {int(number): int(queries) for number, queries in mining.report["by_count"].items()}
         for dataset in datasets
@@ -69,14 +69,14 @@ def _mining(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
         for name, one in found
         if one is not None
     ]
-    yield CardPlot(
+    yield _CardPlot(
         "hard-negatives",
         f"Queries by number of hard negatives. {_words(told)}",
         partial(charts.stacked, rows, [str(n) for n in parts], across="queries by number of hard negatives"),
     )
 
 
-def _sets(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+def _sets(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     sets = {
         dataset.name: clustering.sets
         for dataset in datasets
@@ -87,14 +87,14 @@ def _sets(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
         return
     panel = charts.Panel("documents in the set", points, log=True)
     told = [f"{name}: {_range(of)}" for name, of in sets.items() if of]
-    yield CardPlot(
+    yield _CardPlot(
         "clustering-sets",
         f"Size of each clustering set against its number of labels. {_words(told)}",
         partial(charts.scatter, (panel,), up="labels", top=None),
     )
 
 
-def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+def _funnels(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     funnels = {
         f"{dataset.name}: {funnel.table}": funnel
         for dataset in datasets
@@ -107,7 +107,7 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
         name: (one.out, one.undecided, one.merged, sum(one.dropped.values())) for name, one in funnels.items()
     }
     told = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
-    yield CardPlot(
+    yield _CardPlot(
         "rows",
         f"What became of the rows of each table. {_words(told)}",
         partial(
@@ -120,7 +120,7 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
     )
 
 
-def _scores(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
+def _scores(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     scores = [score for dataset in datasets for score in dataset.cited.scores]
     if not scores:
         return
@@ -128,7 +128,7 @@ def _scores(datasets: Sequence[Dataset]) -> Iterator[CardPlot]:
     dots = [_dot(score, several) for score in scores]
     told = [f"{score.config}, {score.model}: {score.value:.3f}" for score in scores]
     metrics = dict.fromkeys(_METRICS.get(score.metric, score.metric) for score in scores)
-    yield CardPlot(
+    yield _CardPlot(
         "scores",
         f"Reference scores, {', '.join(metrics)}. {_words(told)}",
         partial(charts.dots, dots, across="score" if several else next(iter(metrics))),

@@ -17,7 +17,7 @@ from builders.text.merge import encoded_text
 
 STEP = 10**0.1
 """Ratio of the ends of a band of lengths: ten bands lead to ten times the length."""
-COMPARED_QUERIES = 2_000
+_COMPARED_QUERIES = 2_000
 """Most queries of a config whose words are compared with passages."""
 _EDGES = np.unique(np.rint([0, *np.geomspace(1, 1e9, 91)]).astype(np.int64))
 _POSITIVES = {"0": 0, "1": 1, "2": 2, "3–5": 3, "6–10": 6, "11–20": 11, "21+": 21}
@@ -203,7 +203,7 @@ def overlap(
     """Return how many of a query's words its positive has, and a random other passage. Pure.
 
     A word is a run of letters and digits in lower case. Each query is compared with one of its positives and
-    with one passage that is none of them, both drawn with the seed; of many queries, `COMPARED_QUERIES` are.
+    with one passage that is none of them, both drawn with the seed; of many queries, `_COMPARED_QUERIES` are.
 
     Args:
         queries: ``_id``, ``text``.
@@ -220,7 +220,7 @@ def overlap(
         .sample(fraction=1.0, shuffle=True, seed=seed)
         .unique("query-id", keep="first", maintain_order=True)
     )
-    of, chosen = chosen.height, chosen.head(COMPARED_QUERIES)
+    of, chosen = chosen.height, chosen.head(_COMPARED_QUERIES)
     if not of or passages.is_empty():
         return None
     drawn = passages["_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1)

@@ -24,7 +24,7 @@ SERIES = ("#0072b2", "#c04a00", "#007a5a", "#a5487f", "#8a6500", "#4d5560")
 """Okabe and Ito's colours for colour-blind readers, darkened to a contrast of 3 and more on the ground."""
 RAMP = ("#a9cfe8", "#74b0d9", "#3f8fc4", "#0f6aa5", "#084772")
 """From little to much."""
-DARK: dict[str, str] = {
+_DARK: dict[str, str] = {
     GROUND: "#1d2023",
     INK: "#e9e6df",
     SOFT: "#a9a59c",
@@ -67,7 +67,7 @@ def is_plot(path: str) -> bool:
 def _dark_rules() -> str:
     rules = "".join(
         f'[style*="{what}: {light}"]{{{what}:{dark}!important}}'
-        for light, dark in DARK.items()
+        for light, dark in _DARK.items()
         for what in ("fill", "stroke")
     )
     return f"@media (prefers-color-scheme:dark){{{rules}}}"

@@ -186,7 +186,7 @@ def test_words_meet_whatever_their_case_and_punctuation() -> None:
 
 
 def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "COMPARED_QUERIES", 20)
+    monkeypatch.setattr(module, "_COMPARED_QUERIES", 20)
     queries = pl.DataFrame({
         "_id": [f"q{n:03}" for n in range(90)],
         "text": [f"wort{n} und" for n in range(90)],
