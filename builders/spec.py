@@ -290,12 +290,9 @@ class Audit:
 
     Attributes:
         auditors: How many must agree before a verdict becomes a decision.
-        cross_encoder: The model that gives a second opinion on hard negatives; its prefixes are not used.
-            None for one that needs no model.
     """
 
     auditors: int = 2
-    cross_encoder: EncoderSpec | None = None
 
 
 def identity(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, ValidationError
 
@@ -46,15 +46,12 @@ DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
 
 
 class NoVerdict(StrEnum):
-    """What an auditor did with a pair without judging it.
-
-    Attributes:
-        WITHDRAWN: Took an earlier verdict back; none holds from then on.
-        NOTED: Wrote a note and gave no verdict; an earlier verdict still holds.
-    """
+    """An event on a pair that is no verdict."""
 
     WITHDRAWN = "withdrawn"
+    """An earlier verdict was taken back; none holds from then on."""
     NOTED = "noted"
+    """A note was written; an earlier verdict still holds."""
 
 
 def _event(value: object) -> Verdict | NoVerdict:
@@ -95,12 +92,10 @@ class Stratum(Frozen):
     """A cell of the population that was drawn from.
 
     Attributes:
-        kind: Whether its pairs are hard negatives or labelled positives.
-        split: Of the query.
         gap: Band of the distance below the guard, as "0.0500–0.0523"; empty for positives.
         rank: Band of the rank, as "4–10"; empty for positives.
-        size: Pairs in it.
-        drawn: Pairs of it in the sample.
+        size: Number of pairs in it.
+        drawn: Number of pairs of it in the sample.
     """
 
     kind: PairKind
@@ -116,14 +111,12 @@ class Item(Frozen):
 
     Attributes:
         item: Hash of ids and texts: verdicts hang on what was read.
-        query_id: Of the query.
-        corpus_id: Of the passage.
-        kind: Why it is in the sample; the page does not tell.
-        split: Of the query.
+        kind: Why it is in the sample; the page does not show it.
+        split: Split of the query.
         stratum: Place of its stratum in `Head.strata`; None for controls and suspects.
-        rank: Among all passages; None where it was not mined.
-        gap: How far it scores below the guard, in cosine; None where it was not mined.
-        expected: Of a control: what was confirmed by hand.
+        rank: Rank among all passages; None where it was not mined.
+        gap: Distance below the guard, in cosine; None where it was not mined.
+        expected: The verdict that was confirmed by hand; None of all but controls.
     """
 
     item: ItemId
@@ -138,19 +131,16 @@ class Item(Frozen):
 
 
 class Head(Frozen):
-    """What a sample is of.
+    """The origin of a sample.
 
     Attributes:
-        sample: Its id: a hash of everything else.
-        config: The builder's name.
+        sample: Id of the sample: a hash of everything else.
         build: `Lock.rows_id` of what was sampled.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
-        opinion: Who ranked the suspects; empty for a random sample.
-        recipe: The recipe that mined; empty where nothing was.
+        opinion: Name of the judge that ranked the suspects; empty for a random sample.
+        recipe: The recipe that mined; empty where nothing was mined.
         stand_in: Whether the build was made from stand-ins.
-        seed: Of the draw.
-        asked: Hard negatives asked for.
-        strata: The populations.
+        asked: Number of hard negatives asked for.
     """
 
     schema_version: Literal[1] = 1
@@ -235,9 +225,6 @@ def item_hash(query_id: str, corpus_id: str, query: str, title: str, text: str) 
     return f"i-{digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))}"
 
 
-_Line = TypeVar("_Line", Head, Item)
-
-
 def sample_folder(out: Path, config: str) -> Path:
     """Return where samples of a built config lie until their verdicts are imported."""
     return work_folder(out, config) / "audit"
@@ -249,11 +236,7 @@ def history_folder(notes: Path, config: str) -> Path:
 
 
 def write_sample(folder: Path, sample: Sample) -> Path:
-    """Write a sample, head first and then one item a line; it holds no text.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Write a sample, head first and then one item a line; it holds no text."""
     path = folder / f"{sample.head.sample}{_SAMPLE}"
     files.write_bytes(path, "".join(map(json_line, (sample.head, *sample.items))).encode())
     return path
@@ -264,30 +247,26 @@ def read_sample(path: Path) -> Sample:
 
     Raises:
         StorageError: It cannot be read.
-        UsageError: A line is malformed; it names file and line.
+        UsageError: A line is malformed; the error names file and line.
     """
-    lines = list(numbered_lines(path))
-    if not lines:
+    head: Head | None = None
+    items = []
+    for number, text in numbered_lines(path):
+        try:
+            if head is None:
+                head = Head.model_validate_json(text)
+            else:
+                items.append(Item.model_validate_json(text))
+        except ValidationError as error:
+            hint = "Restore the committed file, or draw the sample again."
+            raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
+    if head is None:
         raise UsageError(f"{path}: empty; this is no sample", hint="Draw the sample again.")
-    (number, first), *others = lines
-    head = _parsed(Head, path, number, first)
-    return Sample(head=head, items=tuple(_parsed(Item, path, number, text) for number, text in others))
-
-
-def _parsed(model: type[_Line], path: Path, number: int, text: str) -> _Line:
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        hint = "Restore the committed file, or draw the sample again."
-        raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
+    return Sample(head=head, items=tuple(items))
 
 
 def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
-    """Find a sample by its id.
-
-    Raises:
-        UsageError: It is in none of the folders.
-    """
+    """Find a sample by its id in one of several folders."""
     for folder in folders:
         if (path := folder / f"{sample}{_SAMPLE}").exists():
             return read_sample(path)
@@ -299,21 +278,13 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
 
 
 def read_history(folder: Path) -> list[Audit]:
-    """Read the samples of a config and what was judged of them, by the time of the first verdict.
-
-    Raises:
-        StorageError: A file cannot be read.
-        UsageError: A line is malformed; it names file and line.
-    """
+    """Read the samples of a config with their verdicts, by the time of the first verdict."""
     audits = []
     for path in sorted(folder.glob(f"*{_SAMPLE}")):
         judged = read_judgements(path.with_name(path.name.replace(_SAMPLE, _VERDICTS)))
         audits.append((read_sample(path), [one for _, one in judged]))
     never = datetime.min.replace(tzinfo=UTC)
-    return sorted(
-        audits,
-        key=lambda audit: (min((one.at for one in audit[1]), default=never), audit[0].head.sample),
-    )
+    return sorted(audits, key=lambda a: (min((one.at for one in a[1]), default=never), a[0].head.sample))
 
 
 def verdicts_path(notes: Path, sample: Sample) -> Path:
@@ -322,23 +293,13 @@ def verdicts_path(notes: Path, sample: Sample) -> Path:
 
 
 def read_judgements(path: Path) -> list[tuple[int, Judgement]]:
-    """Read verdicts with their line numbers.
-
-    Raises:
-        StorageError: The file cannot be read.
-        UsageError: A line is malformed; it names file and line.
-    """
+    """Read verdicts with their line numbers; see `read_lines`."""
     hint = "The file was cut or edited: download it again from the page, and import that."
     return list(read_lines(path, Judgement, hint=hint))
 
 
 def write_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
-    """Write verdicts, one a line, by item, auditor and time: a new one is one line more in a diff.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
-    ordered = sorted(set(map(json_line, judgements)))
-    keyed = {text: Judgement.model_validate_json(text) for text in ordered}
-    ordered.sort(key=lambda text: (keyed[text].item, keyed[text].auditor, keyed[text].at))
+    """Write verdicts, one a line, by item, auditor and time: a new one is one line more in a diff."""
+    lines = {json_line(one): (one.item, one.auditor, one.at) for one in judgements}
+    ordered = sorted(lines, key=lambda line: (lines[line], line))
     files.write_bytes(path, "".join(ordered).encode())

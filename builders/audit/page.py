@@ -83,22 +83,21 @@ def draw(
         notes: The folder of notes: earlier audits and controls.
         seed: Seed of the draw and the order.
         suspects: Whether to take the likeliest false negatives, instead of a random sample.
-        second: The judge that ranks them; None for the config's choice.
+        second: The judge that ranks them; None for "lexical".
         controls: File of pairs confirmed by hand; None for the one among the notes, if there is one.
         page: Where to write the page; the CSV lies beside it. None for the folder of the record.
         home: Folder of the vector cache; None for the default.
 
     Raises:
-        StorageError: The config was not built, or something cannot be written.
         UsageError: There is nothing to judge, a controls file is malformed, or the page would be too large.
     """
     pairs = read_pairs(dist, spec)
     if suspects:
         from builders.audit.suspects import opinion_for, rank_suspects
 
-        opinion = opinion_for(second, pairs, spec, root=home)
-        ranked = rank_suspects(pairs, opinion)
-        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, opinion.name)
+        judge = second or "lexical"
+        ranked = rank_suspects(pairs, opinion_for(judge, pairs, spec, root=home))
+        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, judge)
     elif second is not None:
         raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
     else:
@@ -137,12 +136,8 @@ def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
 def render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
     """Return the page of a sample, in UTF-8.
 
-    Passages beyond 20,000 characters are cut, and the page says by how much.
-
-    Args:
-        sample: What is to be judged.
-        pairs: The pairs of the build that it was drawn from.
-        spec: Its title and notes are shown to the auditor.
+    Passages beyond 20,000 characters are cut, and the page shows by how much. Title and notes of the config
+    are shown to the auditor.
 
     Raises:
         UsageError: The page would be larger than 10 MB.

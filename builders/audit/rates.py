@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,9 +93,7 @@ class Scores:
 def wilson(value: float, pairs: float) -> tuple[float, float]:
     """Return the 95 % score interval of a share (Wilson 1927).
 
-    Args:
-        value: The share, in [0, 1].
-        pairs: How many it was found on, above 0; may be a fraction.
+    The number of pairs is above 0, and may be a fraction.
     """
     square = _Z * _Z / pairs
     middle = (value + square / 2) / (1 + square)
@@ -141,20 +138,29 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
 
 
 def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
-    """Work out the rates of a random sample.
+    """Compute the rates of a random sample.
 
     Only *not relevant* and *also relevant* count; a pair that several judged counts with the share of them
     who found it relevant. A pair stands for as many pairs as its stratum holds for each one that counts; see
     `poststratified`.
-
-    Args:
-        sample: A random sample.
-        judgements: Verdicts on its items.
     """
     judged = list(judgements)
     votes = counting(judged)
     mined, labelled = sample.of_kind("negative"), sample.of_kind("positive")
     negatives, positives = _decided(mined, votes), _decided(labelled, votes)
+    # controls are no part of any rate of pairs
+    of_pairs = [votes[item.item] for item in (*mined, *labelled) if item.item in votes]
+    verdicts = Counter(verdict for by_auditor in of_pairs for verdict in by_auditor.values())
+    undecided = {item.item: 1.0 for item in mined if item.stratum is not None and item.item in votes}
+    relevant = undecided | {item.item: value for item, value in negatives}
+    all_relevant = [(item, relevant[item.item]) for item in mined if item.item in relevant]
+
+    def gap(item: Item) -> str:
+        return "" if item.stratum is None else sample.head.strata[item.stratum].gap
+
+    def split(item: Item) -> str:
+        return item.split
+
     controls = [
         float(verdict is item.expected)
         for item in sample.of_kind("control")
@@ -163,36 +169,33 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     ]
     return Scores(
         false_negatives=_rate_of(sample, negatives, mined),
-        by_gap=_groups(sample, negatives, mined, lambda item: _stratum_gap(sample, item), _lower_end),
-        by_rank=_groups(sample, negatives, mined, rank_band, _RANK_ORDER.__getitem__),
-        by_split=_groups(sample, negatives, mined, lambda item: item.split, _SPLIT_ORDER.__getitem__),
+        by_gap=_groups(sample, negatives, mined, gap, _lower_end),
+        by_rank=_groups(sample, negatives, mined, _rank_band, _RANK_ORDER.__getitem__),
+        by_split=_groups(sample, negatives, mined, split, _SPLIT_ORDER.__getitem__),
         precision=_rate_of(sample, positives, labelled),
-        precision_by_split=_groups(
-            sample, positives, labelled, lambda item: item.split, _SPLIT_ORDER.__getitem__
-        ),
+        precision_by_split=_groups(sample, positives, labelled, split, _SPLIT_ORDER.__getitem__),
         controls=rate(controls, [1.0] * len(controls)),
-        undecided=_undecided(sample, votes),
-        disputed=sum(set(DECIDED) <= set(said.values()) for said in _of_rates(sample, votes)),
-        at_most=_at_most(sample, votes),
-        agreement=agreements(judged),
+        undecided={verdict: verdicts[verdict] for verdict in Verdict if verdict not in DECIDED},
+        disputed=sum(set(DECIDED) <= set(by_auditor.values()) for by_auditor in of_pairs),
+        at_most=_rate_of(sample, all_relevant, mined).value,
+        agreement=_agreements(judged),
     )
 
 
-def agreements(judgements: Iterable[Judgement]) -> tuple[Agreement, ...]:
+def _agreements(judgements: Sequence[Judgement]) -> tuple[Agreement, ...]:
     """Return Cohen's kappa over all four verdicts for every two auditors who judged the same items."""
-    judged = list(judgements)
-    names = {one.who: one.auditor for one, _ in standing(judged)}
-    votes = counting(judged).values()
+    names = {one.who: one.auditor for one, _ in standing(judgements)}
+    votes = counting(judgements).values()
     found = []
     for first, second in combinations(sorted(names), 2):
-        pairs = [(said[first], said[second]) for said in votes if first in said and second in said]
+        pairs = [(by[first], by[second]) for by in votes if first in by and second in by]
         if pairs:
             same = sum(one is other for one, other in pairs)
             found.append(Agreement((names[first], names[second]), len(pairs), same, _kappa(pairs)))
     return tuple(found)
 
 
-def rank_band(item: Item) -> str:
+def _rank_band(item: Item) -> str:
     """Return the band of a negative's rank; empty where it was not mined."""
     if item.rank is None:
         return ""
@@ -205,10 +208,7 @@ def _kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float | None:
     if len({verdict for pair in pairs for verdict in pair}) < 2:
         return None  # both said one and the same of everything: chance alone would agree as well
     first, second = zip(*pairs, strict=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        kappa = float(cohen_kappa_score(list(map(str, first)), list(map(str, second))))
-    return None if math.isnan(kappa) else kappa
+    return float(cohen_kappa_score(list(map(str, first)), list(map(str, second))))
 
 
 def poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> dict[int, float]:
@@ -221,9 +221,6 @@ def poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> 
     Args:
         strata: Those of a population, by place.
         judged: How many pairs of each were judged so that it counts.
-
-    Returns:
-        Strata with a judged pair only.
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
@@ -259,13 +256,7 @@ def _decided(items: Sequence[Item], votes: Votes) -> _Values:
 
 
 def _rate_of(sample: Sample, values: _Values, part: Sequence[Item]) -> Rate:
-    """Return the rate of a part of the pairs of a kind.
-
-    Args:
-        sample: Its strata.
-        values: Of all pairs of the kind that count.
-        part: The items of the part, whether they count or not.
-    """
+    """Return the rate of a part of a kind of pairs; `values` holds all pairs of the kind that count."""
     strata = sample.head.strata
     places = {item.stratum for item in part if item.stratum is not None}
     judged = Counter(item.stratum for item, _ in values if item.stratum is not None)
@@ -292,27 +283,5 @@ def _groups(
 
 
 def _lower_end(band: str) -> float:
-    """Where a band of gaps begins: 0.05 of "0.0500–0.0523"."""
+    """Return where a band of gaps begins: 0.05 of "0.0500–0.0523"."""
     return float(band.split("–")[0]) if band else 0.0
-
-
-def _stratum_gap(sample: Sample, item: Item) -> str:
-    return "" if item.stratum is None else sample.head.strata[item.stratum].gap
-
-
-def _of_rates(sample: Sample, votes: Votes) -> list[Mapping[str, Verdict]]:
-    """Return what was said of negatives and positives; controls are no part of any rate of pairs."""
-    return [votes[item.item] for item in sample.items if item.kind != "control" and item.item in votes]
-
-
-def _undecided(sample: Sample, votes: Votes) -> dict[Verdict, int]:
-    said = [verdict for by_auditor in _of_rates(sample, votes) for verdict in by_auditor.values()]
-    return {verdict: said.count(verdict) for verdict in Verdict if verdict not in DECIDED}
-
-
-def _at_most(sample: Sample, votes: Votes) -> float | None:
-    """The false-negative rate if every pair without a verdict that counts were relevant."""
-    mined = sample.of_kind("negative")
-    decided = {item.item: value for item, value in _decided(mined, votes)}
-    judged = [item for item in mined if item.stratum is not None and item.item in votes]
-    return _rate_of(sample, [(item, decided.get(item.item, 1.0)) for item in judged], mined).value

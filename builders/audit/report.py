@@ -68,7 +68,7 @@ class _Audit:
 
     @property
     def auditors(self) -> tuple[str, ...]:
-        """Who judged, sorted; names that differ in case are one."""
+        """Names of the auditors, sorted; names that differ in case are one."""
         return tuple(sorted({one.who: one.auditor for one in self.judgements}.values()))
 
     @classmethod
@@ -92,10 +92,6 @@ def write_report(
 
     Returns:
         What the card of each config would cite, by name, and remarks.
-
-    Raises:
-        StorageError: A file cannot be read or written.
-        UsageError: A line of the history or of the decisions is malformed.
     """
     sections, cited, remarks = [], {}, []
     for spec in specs:
@@ -323,7 +319,7 @@ def _decisions(decisions: Sequence[Decision], trial: Sequence[Decision]) -> list
 
 
 def _by_reason(decisions: Sequence[Decision]) -> str:
-    """Say how many decisions there are of each reason."""
+    """Return how many decisions there are of each reason."""
     reasons = {
         "false_negative": ("hard negative becomes a positive", "hard negatives become positives"),
         "disputed": (

@@ -96,11 +96,7 @@ class Pairs:
 
 
 def read_pairs(out: Path, spec: Retrieval) -> Pairs:
-    """Read the pairs of a built config.
-
-    Raises:
-        StorageError: It was not built under `out`, or a table cannot be read.
-    """
+    """Read the pairs of a built config."""
     built = read_built(out, spec)
     missing = [kind for kind in (Kind.CORPUS, Kind.QUERIES, Kind.QRELS) if not built.splits(kind)]
     if missing:
@@ -136,9 +132,7 @@ def read_controls(path: Path) -> list[Control]:
     """Read controls, one JSON object a line: ``query-id``, ``corpus-id``, ``verdict`` and maybe ``note``.
 
     Raises:
-        StorageError: The file cannot be read.
-        UsageError: A line is malformed, its verdict is neither relevant nor not relevant, or its pair stands
-            there twice; the error names file and line.
+        UsageError: A verdict is neither relevant nor not relevant, or a pair stands there twice.
     """
     controls: dict[tuple[str, str], Control] = {}
     for number, control in read_lines(path, Control, hint="Correct the line."):
@@ -209,9 +203,6 @@ def suspect_sample(
         negatives: Number of hard negatives.
         positives: Number of positives.
         opinion: Name of the second judge that ranked them.
-
-    Returns:
-        The sample, and remarks on what was asked for and is not there.
     """
     mined = ranked.head(negatives).join(pairs.negatives, on=PAIR, how="inner", maintain_order="left")
     doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
@@ -261,9 +252,6 @@ def allocate(sizes: Sequence[int], wanted: int) -> list[int]:
     Args:
         sizes: Pairs by stratum, each at least 1.
         wanted: Pairs to draw; at least one for each stratum.
-
-    Returns:
-        Pairs to draw by stratum; their sum is `wanted`, or all there are.
 
     Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
     """

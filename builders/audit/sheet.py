@@ -64,17 +64,16 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
 
     Args:
         path: The file, comma- or semicolon-separated.
-        sample: What it was made from.
-        auditor: Whose verdicts they are.
-        at: When they were given; a spreadsheet does not tell.
+        sample: The sample that it was made from.
+        auditor: Name of the auditor.
+        at: Time of the verdicts; a spreadsheet does not tell.
 
     Returns:
         Line numbers and verdicts.
 
     Raises:
-        StorageError: The file cannot be read.
-        UsageError: It is no such CSV, a verdict is none of the known ones, or a row belongs to no item; it
-            names file and line.
+        UsageError: It is no such CSV, a verdict is none of the known ones, or a row belongs to no item; the
+            error names file and line.
     """
     by_id = {item.item: item for item in sample.items}
     by_pair = {(item.query_id, item.corpus_id): item for item in sample.items}
@@ -107,12 +106,7 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
 
 
 def sample_of(path: Path) -> str:
-    """Return the id of the sample that a CSV was made from.
-
-    Raises:
-        StorageError: The file cannot be read.
-        UsageError: It is no such CSV, or has no row.
-    """
+    """Return the id of the sample that a CSV was made from."""
     for number, row in _rows(path):
         name = _unguarded(row["sample"])
         if not _SAMPLE.fullmatch(name):

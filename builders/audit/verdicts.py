@@ -107,7 +107,6 @@ def import_verdicts(
         specs: Configs by name; None for those of the registry that were built under `dist`.
 
     Raises:
-        StorageError: A file cannot be read or written.
         UsageError: A line is malformed, or its item is not in the sample or has other ids; it names the line.
         Refused: Verdicts are of another build, or those of one auditor bear the times of another's.
     """
@@ -302,16 +301,8 @@ def of_real_builds(audits: Iterable[Audit]) -> list[Audit]:
     return [audit for audit in audits if not audit[0].head.stand_in]
 
 
-class _Vote(NamedTuple):
-    """A verdict on a pair, when it was given, and in which sample."""
-
-    at: datetime
-    verdict: Verdict
-    sample: str
-
-
-_Votes = dict[str, _Vote]
-"""The last verdict on a pair, by auditor."""
+_Votes = dict[str, tuple[datetime, Verdict, str]]
+"""The last verdict on a pair by auditor: when it was given, and in which sample."""
 
 
 def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
@@ -326,21 +317,16 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds
     nothing, so that a confirmation never takes a decision away.
 
-    Args:
-        audits: Samples and verdicts, random ones and suspects.
-        needed: How many auditors must agree.
+    As many auditors as `needed` must agree.
     """
     kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
     holding = [entry for _, judgements in audits for entry in standing(judgements)]
-    said: defaultdict[tuple[str, str], defaultdict[PairKind, _Votes]]
-    said = defaultdict(lambda: defaultdict(dict))
+    votes: defaultdict[tuple[str, str], dict[PairKind, _Votes]]
+    votes = defaultdict(lambda: {"negative": {}, "positive": {}, "control": {}})
     for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
         kind = kinds.get((one.sample, one.item), "control")
-        if kind != "control":
-            said[one.query_id, one.corpus_id][kind][one.who] = _Vote(one.at, verdict, one.sample)
-    found = (
-        _decision(pair, votes["negative"], votes["positive"], needed) for pair, votes in sorted(said.items())
-    )
+        votes[one.query_id, one.corpus_id][kind][one.who] = one.at, verdict, one.sample
+    found = (_decision(pair, by["negative"], by["positive"], needed) for pair, by in sorted(votes.items()))
     return [decision for decision in found if decision is not None]
 
 
@@ -350,7 +336,7 @@ def _decision(
     doubts = {
         who: vote
         for who, vote in as_positive.items()
-        if vote.verdict is Verdict.NOT_RELEVANT and (who not in as_negative or as_negative[who].at < vote.at)
+        if vote[1] is Verdict.NOT_RELEVANT and (who not in as_negative or as_negative[who][0] < vote[0])
     }
     confirmed, wrong = _counted(as_positive)
     if wrong >= needed and not confirmed:
@@ -365,8 +351,8 @@ def _decision(
 
 
 def _counted(votes: _Votes) -> tuple[int, int]:
-    """How many auditors found a pair relevant, and how many not."""
-    verdicts = [vote.verdict for vote in votes.values()]
+    """Count the auditors who found a pair relevant, and those who did not."""
+    verdicts = [verdict for _, verdict, _ in votes.values()]
     return verdicts.count(Verdict.ALSO_RELEVANT), verdicts.count(Verdict.NOT_RELEVANT)
 
 
@@ -379,7 +365,7 @@ def _of(
         "decision": decision,
         "reason": reason,
         "auditors": sum(_counted(votes)),
-        "sample": max(votes.values()).sample,
+        "sample": max(votes.values())[2],
     })
 
 

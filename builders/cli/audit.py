@@ -62,8 +62,8 @@ def command() -> None:
 )
 @click.option(
     "--second",
-    type=click.Choice(["lexical", "offline", "e5", "cross-encoder"]),
-    help="Who ranks suspects against the miner.  [default: the config's cross-encoder, else lexical]",
+    type=click.Choice(["lexical", "offline", "e5"]),
+    help="Who ranks suspects against the miner.  [default: lexical]",
 )
 @click.option(
     "--controls",
@@ -84,7 +84,7 @@ def sample(
     positives: int | None,
     seed: int,
     suspects: bool,
-    second: Literal["lexical", "offline", "e5", "cross-encoder"] | None,
+    second: Literal["lexical", "offline", "e5"] | None,
     controls: Path | None,
     dist: Path,
     out: Path | None,

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from builders.audit.sample import Pairs, read_pairs
-from builders.audit.suspects import Float64s, opinion_for, rank_suspects
-from builders.errors import EncoderError, UsageError
-from builders.spec import Audit, EncoderSpec
+from builders.audit.suspects import Float64s, Opinion, opinion_for, rank_suspects
+from builders.errors import UsageError
 from builders.tables import PAIR
 from tests.audit.kit import build, jobs
 
@@ -21,25 +19,18 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Pairs:
     return read_pairs(build(tmp_path_factory.mktemp("built")), jobs())
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """An opinion that likes passages by a word in them."""
+def fixed(likes: str) -> Opinion:
+    """An opinion that likes passages by a word in them, and else only those that are a positive's twins."""
 
-    likes: str
-    compares: bool = True
-    name: str = "fixed"
+    def scores(role: str, texts: pl.Series, passages: pl.Series) -> Float64s:
+        found = passages.str.contains(likes, literal=True) if role == "query" else texts == passages
+        return found.cast(pl.Float64).to_numpy()
 
-    def to_query(self, queries: pl.Series, passages: pl.Series) -> Float64s:
-        return passages.str.contains(self.likes, literal=True).cast(pl.Float64).to_numpy()
-
-    def to_passage(self, passages: pl.Series, others: pl.Series) -> Float64s | None:
-        return (passages == others).cast(pl.Float64).to_numpy() if self.compares else None
+    return scores
 
 
 def test_what_the_second_judge_finds_close_comes_first(tree: Pairs) -> None:
-    ranked = rank_suspects(tree, Fixed("Tomate", compares=False)).join(
-        tree.corpus, on="corpus-id", maintain_order="left"
-    )
+    ranked = rank_suspects(tree, fixed("Tomate")).join(tree.corpus, on="corpus-id", maintain_order="left")
     liked = ranked["text"].str.contains("Tomate").to_list()
     assert 0 < sum(liked) < len(liked)
     assert liked == sorted(liked, reverse=True)
@@ -47,7 +38,7 @@ def test_what_the_second_judge_finds_close_comes_first(tree: Pairs) -> None:
 
 
 def test_ties_go_by_gap_and_then_by_id(tree: Pairs) -> None:
-    ranked = rank_suspects(tree, Fixed("kommt nicht vor"))
+    ranked = rank_suspects(tree, fixed("kommt nicht vor"))
     expected = tree.negatives.sort("gap", *PAIR).select(PAIR)
     assert ranked.select(PAIR).equals(expected)
 
@@ -64,7 +55,7 @@ def test_a_passage_that_says_what_a_positive_says_leads(tree: Pairs) -> None:
     text = tree.corpus.filter(pl.col("corpus-id") == positive)["text"][0]
     twin = pl.when(pl.col("corpus-id") == victim["corpus-id"]).then(pl.lit(text)).otherwise(pl.col("text"))
     planted = replace(tree, corpus=tree.corpus.with_columns(text=twin))
-    for opinion in (Fixed("kommt nicht vor"), opinion_for("lexical", planted, jobs())):
+    for opinion in (fixed("kommt nicht vor"), opinion_for("lexical", planted, jobs())):
         first = rank_suspects(planted, opinion).head(3)
         assert (victim["query-id"], victim["corpus-id"]) in set(first.select(PAIR).iter_rows())
 
@@ -86,8 +77,7 @@ def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(tree: Pairs, tm
     assert ranked.height == 4
     assert ranked["suspicion"].is_between(0, 1).all()
     assert list(tmp_path.rglob("*.npy"))
-    assert opinion.name == "offline"
-    same = opinion.to_passage(few.corpus["text"].head(2), few.corpus["text"].head(2))
+    same = opinion("passage", few.corpus["text"].head(2), few.corpus["text"].head(2))
     assert same == pytest.approx(np.ones(2), abs=1e-6)
 
 
@@ -96,54 +86,3 @@ def test_the_miner_cannot_give_a_second_opinion(tree: Pairs) -> None:
         opinion_for("offline", tree, jobs())
     with pytest.raises(UsageError, match="the encoder that mined"):
         opinion_for("e5", replace(tree, miner="sentence-transformers"), jobs())
-
-
-def test_a_cross_encoder_must_be_configured_and_is_then_the_default(tree: Pairs, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="names no cross-encoder"):
-        opinion_for("cross-encoder", tree, jobs())
-    assert opinion_for(None, tree, jobs()).name == "lexical"
-    model = EncoderSpec(str(tmp_path / "fort"), "", 128, "", "")
-    opinion = opinion_for(None, tree, replace(jobs(), audit=Audit(cross_encoder=model)))
-    assert opinion.name == "cross-encoder"
-    with pytest.raises(EncoderError, match="cannot be loaded"):
-        rank_suspects(tree, opinion)
-
-
-def test_a_cross_encoder_ranks_pairs(tree: Pairs, tmp_path: Path) -> None:
-    few = replace(tree, negatives=tree.negatives.head(6))
-    model = EncoderSpec(_tiny_cross_encoder(tmp_path / "klein"), "", 64, "", "")
-    spec = replace(jobs(), audit=Audit(cross_encoder=model))
-    ranked = rank_suspects(few, opinion_for(None, few, spec))
-    assert ranked.height == 6
-    assert ranked["suspicion"].n_unique() > 1
-
-
-def _tiny_cross_encoder(folder: Path) -> str:
-    """Save a cross-encoder of a few random weights."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
-
-    letters = "abcdefghijklmnopqrstuvwxyzäöüß0123456789"
-    words = {
-        piece: n
-        for n, piece in enumerate([
-            "[PAD]",
-            "[UNK]",
-            "[CLS]",
-            "[SEP]",
-            *letters,
-            *(f"##{x}" for x in letters),
-        ])
-    }
-    tokenizer = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    wrapper: Any = PreTrainedTokenizerFast
-    wrapper(tokenizer_object=tokenizer, **names).save_pretrained(str(folder))
-    torch.manual_seed(3)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config: Any = BertConfig
-    small = config(vocab_size=len(words), num_labels=1, **sizes)
-    BertForSequenceClassification(small).save_pretrained(str(folder))
-    return str(folder)

@@ -68,7 +68,7 @@ def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: in
         negatives=pl.concat([tree.negatives, wrong]),
     )
     opinion = opinion_for("lexical", spoilt, jobs())
-    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, opinion.name)[0]
+    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, "lexical")[0]
     found = {(item.query_id, item.corpus_id) for item in drawn.items}
     assert set(planted.select(PAIR).iter_rows()) <= found
 
