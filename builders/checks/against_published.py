@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.finding import Finding, gate
-from builders.checks.subject import Rule, Sets
+from builders.checks.subject import Sets
 from builders.spec import PublishedSets, Sampled, TextFigures
-from builders.tables import CLUSTERING, Kind
+from builders.tables import CLUSTERING
 
 _TOLERANCE = 0.02
 """Share by which lengths may differ: texts are normalised here, and rows were drawn without a seed there."""
@@ -23,12 +23,18 @@ LABELS = gate("published-labels", "labels that are not published, or are missing
 LENGTHS = gate("published-lengths", "lengths and numbers of texts far from the published ones", _COMPARE)
 
 
-def sizes(subject: Sets) -> Iterator[Finding]:
+def check(subject: Sets) -> Iterator[Finding]:
+    """Compare a build of all of the real upstream with published sets; a stand-in has other documents."""
+    known = subject.spec.published
+    if subject.upstream and known is not None:
+        tables = {variant: subject.tables[kind]["test"] for variant, kind in CLUSTERING.items()}
+        yield from _sizes(subject, tables["s2s"], known)
+        yield from _labels(subject, tables["s2s"], known)
+        yield from _lengths(tables, known)
+
+
+def _sizes(subject: Sets, sets: pl.DataFrame, known: PublishedSets) -> Iterator[Finding]:
     """Sets of random size have the published sizes, in order."""
-    known = _known(subject)
-    if known is None:
-        return
-    sets = _table(subject, Kind.CLUSTERING_S2S)
     counted = sets.group_by("level", maintain_order=True).agg(pl.col("labels").list.len().alias("rows"))
     found = {str(level): tuple(rows) for level, rows in counted.iter_rows()}
     (documents,) = [funnel.out for funnel in subject.funnels if funnel.table == "documents"] or [0]
@@ -42,15 +48,11 @@ def sizes(subject: Sets) -> Iterator[Finding]:
     yield from SIZES.lines(wrong, message=message)
 
 
-def labels(subject: Sets) -> Iterator[Finding]:
+def _labels(subject: Sets, sets: pl.DataFrame, known: PublishedSets) -> Iterator[Finding]:
     """The sets of random size have exactly the published labels."""
-    known = _known(subject)
-    if known is None:
-        return
     wrong: list[str] = []
     for rule in subject.spec.sets:
         if isinstance(rule, Sampled) and rule.label in known.labels:
-            sets = _table(subject, Kind.CLUSTERING_S2S)
             # All documents are in the sets within genres; the largest random set may lack a rare label.
             column = sets.filter(_has_labels_of(subject, rule)).select(pl.col("labels").explode().unique())
             found, published = set(column["labels"].to_list()), known.labels[rule.label]
@@ -59,30 +61,14 @@ def labels(subject: Sets) -> Iterator[Finding]:
     yield from LABELS.lines(sorted(wrong))
 
 
-def lengths(subject: Sets) -> Iterator[Finding]:
+def _lengths(tables: dict[str, pl.DataFrame], known: PublishedSets) -> Iterator[Finding]:
     """Numbers and lengths of distinct texts lie close to the published ones."""
-    known = _known(subject)
-    if known is None:
-        return
-    wrong = [
+    yield from LENGTHS.lines([
         fault
-        for variant, kind in CLUSTERING.items()
+        for variant, sets in tables.items()
         if variant in known.texts
-        for fault in _far(variant, _figures(_table(subject, kind)), known.texts[variant])
-    ]
-    yield from LENGTHS.lines(wrong)
-
-
-RULES: tuple[Rule, ...] = (sizes, labels, lengths)
-
-
-def _known(subject: Sets) -> PublishedSets | None:
-    """Return what is known, if all of the real upstream was built: a stand-in has other documents."""
-    return subject.spec.published if subject.upstream else None
-
-
-def _table(subject: Sets, kind: Kind) -> pl.DataFrame:
-    return subject.tables[kind]["test"]
+        for fault in _far(variant, _figures(sets), known.texts[variant])
+    ])
 
 
 def _has_labels_of(subject: Sets, rule: Sampled) -> pl.Expr:

@@ -55,29 +55,31 @@ MALFORMED = gate(
 
 def shape(subject: Sets) -> Iterator[Finding]:
     """A set has as many labels as sentences, and none of them is null."""
-    frames = [
-        numbered(subject, kind).select(
-            pl.lit(str(kind)).alias("kind"),
-            "set",
-            "level",
-            sentences=pl.col("sentences").list.len(),
-            labels=pl.col("labels").list.len(),
-            null=pl.col("sentences").list.eval(pl.element().is_null()).list.any()
-            | pl.col("labels").list.eval(pl.element().is_null()).list.any(),
-        )
-        for kind in CLUSTERING.values()
-    ]
-    sets = pl.concat(frames)
-    where = ("kind", "set", "level")
-    uneven = sets.filter(pl.col("sentences") != pl.col("labels"))
-    sizes = line("{} set {} ({}): {} sentences, {} labels", *where, "sentences", "labels")
-    yield from UNEVEN.rows(uneven, sizes)
-    empty = sets.filter((pl.col("sentences") == 0) & (pl.col("labels") == 0))
-    yield from EMPTY.rows(empty, line("{} set {} ({})", *where))
-    yield from NULL.rows(sets.filter("null"), line("{} set {} ({})", *where))
+    sets = pl.concat(
+        numbered(subject, kind).with_columns(kind=pl.lit(str(kind))) for kind in CLUSTERING.values()
+    )
+    yield from shape_faults(sets, "sentences", "{} set {} ({})", "kind", "set", "level")
 
 
-def labels(subject: Sets) -> Iterator[Finding]:
+def shape_faults(sets: pl.DataFrame, items: str, place: str, *where: str) -> Iterator[Finding]:
+    """Find the sets that have more items than labels or fewer, none of either, or a null.
+
+    Args:
+        sets: One row per set: a list of items, ``labels``, and the columns of `where`.
+        items: The column of items.
+        place: A template that names a set by the columns of `where`.
+        *where: Those columns.
+    """
+    nulls = (pl.col(name).list.eval(pl.element().is_null()).list.any() for name in (items, "labels"))
+    counted = sets.select(*where, pl.col(items, "labels").list.len(), null=pl.any_horizontal(nulls))
+    uneven = counted.filter(pl.col(items) != pl.col("labels"))
+    yield from UNEVEN.rows(uneven, line(f"{place}: {{}} {items}, {{}} labels", *where, items, "labels"))
+    empty = counted.filter((pl.col(items) == 0) & (pl.col("labels") == 0))
+    yield from EMPTY.rows(empty, line(place, *where))
+    yield from NULL.rows(counted.filter("null"), line(place, *where))
+
+
+def _labels(subject: Sets) -> Iterator[Finding]:
     """A set has two labels or more, of its own level's kind; levels have as many sets as the config says."""
     sets = numbered(subject, Kind.CLUSTERING_S2S).with_columns(
         kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
@@ -120,9 +122,9 @@ def _wrong_levels(subject: Sets, levels: list[str]) -> Iterator[str]:
         yield f"{_WITHIN}…: no set"
 
 
-def sizes(subject: Sets) -> Iterator[Finding]:
+def _sizes(subject: Sets) -> Iterator[Finding]:
     """No set has more rows than there are documents, and the sets within values divide them."""
-    (documents,) = [one.out for one in subject.funnels if one.table == "documents"] or [0]
+    (documents,) = [funnel.out for funnel in subject.funnels if funnel.table == "documents"] or [0]
     sets = numbered(subject, Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
     large = sets.filter(pl.col("rows") > documents)
     wrong = [
@@ -135,7 +137,7 @@ def sizes(subject: Sets) -> Iterator[Finding]:
     yield from TOO_MANY.lines(wrong)
 
 
-def agreement(subject: Sets) -> Iterator[Finding]:
+def _agreement(subject: Sets) -> Iterator[Finding]:
     """Row by row, s2s and p2p are the same documents."""
     s2s, p2p = (rows(subject, kind) for kind in CLUSTERING.values())
     both = s2s.join(p2p, on=["set", "row"], how="full", coalesce=True, suffix="_p2p")
@@ -147,7 +149,7 @@ def agreement(subject: Sets) -> Iterator[Finding]:
     )
 
 
-def repetitions(subject: Sets) -> Iterator[Finding]:
+def _repetitions(subject: Sets) -> Iterator[Finding]:
     """Count the texts that stand in their set more than once."""
     repeated = {name: _repeated(rows(subject, kind)) for name, kind in CLUSTERING.items()}
     total = sum(frame.height for frame in repeated.values())
@@ -170,7 +172,7 @@ def texts(subject: Sets) -> Iterator[Finding]:
     yield from text.unscrubbed(each.filter(pl.col("field") != "label"), subject.spec.personal)
 
 
-def recounted(subject: Sets) -> Iterator[Finding]:
+def _recounted(subject: Sets) -> Iterator[Finding]:
     """The lock's figures are those of the tables."""
     if subject.clustering is None:
         yield from FIGURES.lines(["the lock has none"])
@@ -185,12 +187,12 @@ def recounted(subject: Sets) -> Iterator[Finding]:
     )
 
 
-def malformed(subject: Sets) -> Iterator[Finding]:
+def _malformed(subject: Sets) -> Iterator[Finding]:
     """Count what could not be read; the build went on only because a waiver says so."""
-    yield from MALFORMED.counted(sum(one.dropped.get("malformed", 0) for one in subject.funnels))
+    yield from MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
 
 
-RULES: tuple[Rule, ...] = (labels, sizes, agreement, repetitions, texts, recounted, malformed)
+RULES: tuple[Rule, ...] = (_labels, _sizes, _agreement, _repetitions, texts, _recounted, _malformed)
 
 
 def rows(subject: Sets, kind: Kind) -> pl.DataFrame:

@@ -38,8 +38,8 @@ _REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
 
 
-def tables(subject: Pairs) -> Iterator[Finding]:
-    """There is one funnel each for queries, passages and pairs, and one for rows where a row is all three."""
+def _tables(subject: Pairs) -> Iterator[Finding]:
+    """Queries, passages and pairs have a funnel each, and rows where a row is all three."""
     expected = {*_PUBLISHED, "pairs", *(["rows"] if subject.spec.rows == "pair" else [])}
     found = [funnel.table for funnel in subject.funnels]
     wrong = sorted(name for name in {*expected, *found} if found.count(name) != (name in expected))
@@ -59,7 +59,7 @@ def _accounted(funnel: Funnel) -> int:
     return funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
 
 
-def ends(subject: Pairs) -> Iterator[Finding]:
+def _ends(subject: Pairs) -> Iterator[Finding]:
     """Funnels end in the published rows, and begin where the funnel before them ends."""
     ends_in = {**_PUBLISHED, **({"pairs": Kind.QRELS} if subject.spec.relate is observed else {})}
     published = {name: stacked(subject, kind).height for name, kind in ends_in.items()}
@@ -71,7 +71,7 @@ def ends(subject: Pairs) -> Iterator[Finding]:
     yield from CHAIN.lines([f"{f.table}: {f.read} read, {left} rows left" for f in broken])
 
 
-def followed(subject: Pairs) -> Iterator[Finding]:
+def _followed(subject: Pairs) -> Iterator[Finding]:
     """Where a row is query and passage, its pair is found again from the provenance and the tables.
 
     The provenance knows no decisions of auditors: the counts may differ by their number.
@@ -90,33 +90,32 @@ def followed(subject: Pairs) -> Iterator[Finding]:
         "undecided": pairs.join(undecided, on=PAIR, how="semi").height,
         "no_positive": pairs.join(queries, left_on="query-id", right_on="_id", how="anti").height,
     }
-    for funnel in (one for one in subject.funnels if one.table == "pairs"):
+    for funnel in (each for each in subject.funnels if each.table == "pairs"):
         excluded, relevant = funnel.dropped.get("excluded", 0), subject.decisions.get("relevant", 0)
         counted = {
-            "published": range(found["published"], found["published"] + relevant + 1),
-            "undecided": range(found["undecided"] - excluded, found["undecided"] + 1),
-            "no_positive": range(found["no_positive"] - excluded, found["no_positive"] + 1),
+            "published": (funnel.out, 0, relevant),
+            "undecided": (funnel.undecided, -excluded, 0),
+            "no_positive": (funnel.dropped.get("no_positive", 0), -excluded, 0),
         }
-        said = {
-            "published": funnel.out,
-            "undecided": funnel.undecided,
-            "no_positive": funnel.dropped.get("no_positive", 0),
-        }
-        wrong = [name for name in said if said[name] not in counted[name]]
-        yield from FOLLOWED.lines([f"pairs: {said[n]} {n}, {found[n]} found again" for n in wrong])
+        yield from FOLLOWED.lines([
+            f"pairs: {count} {name}, {found[name]} found again"
+            for name, (count, least, most) in counted.items()
+            if not least <= count - found[name] <= most
+        ])
 
 
-def losses(subject: Pairs) -> Iterator[Finding]:
-    """A part of the upstream that is not there is told, and much of it is a gate."""
+def _losses(subject: Pairs) -> Iterator[Finding]:
+    """A part of the upstream that is not there is noted, and much of it is a gate."""
     for reason, few, many in (("dangling", DANGLING, MANY_DANGLING), ("no_id", NAMELESS, MANY_NAMELESS)):
-        # Where a row is query, passage and pair, its loss is told by the rows.
-        tables = [one for one in subject.funnels if subject.spec.rows == "table" or one.table == "rows"]
-        hit = [one for one in tables if one.dropped.get(reason, 0) > 0]
-        beyond = any(one.dropped[reason] > _TOLERATED * one.read for one in hit)
-        lost = [f"{one.dropped[reason]:,} of {one.read:,} {one.table}" for one in hit]
+        # Where a row is query, passage and pair, the funnel of rows counts its loss.
+        every = subject.spec.rows == "table"
+        tables = [funnel for funnel in subject.funnels if every or funnel.table == "rows"]
+        hit = [funnel for funnel in tables if funnel.dropped.get(reason, 0) > 0]
+        beyond = any(funnel.dropped[reason] > _TOLERATED * funnel.read for funnel in hit)
+        lost = [f"{funnel.dropped[reason]:,} of {funnel.read:,} {funnel.table}" for funnel in hit]
         code = many if beyond else few
         message = f"{code.meaning}: {', '.join(lost)}"
-        yield from code.counted(sum(one.dropped[reason] for one in hit), lost, message=message)
+        yield from code.counted(sum(funnel.dropped[reason] for funnel in hit), lost, message=message)
 
 
 def reasons(subject: AnySubject) -> Iterator[Finding]:
@@ -137,4 +136,4 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
     yield from REASON.lines(wrong)
 
 
-RULES: tuple[Rule, ...] = (tables, sums, ends, followed, losses, reasons)
+RULES: tuple[Rule, ...] = (_tables, sums, _ends, _followed, _losses, reasons)

@@ -42,7 +42,7 @@ def _ids(subject: Pairs) -> pl.DataFrame:
     )
 
 
-def form(subject: Pairs) -> Iterator[Finding]:
+def _form(subject: Pairs) -> Iterator[Finding]:
     """Ids are words: neither empty nor broken by white space."""
     ids = _ids(subject)
     yield from EMPTY.rows(ids.filter(pl.col("id") == ""), line("{}/{}", "table", "split"))
@@ -50,7 +50,7 @@ def form(subject: Pairs) -> Iterator[Finding]:
     yield from MALFORMED.rows(malformed, line("{}/{} {}", "table", "split", "id"))
 
 
-def uniqueness(subject: Pairs) -> Iterator[Finding]:
+def _uniqueness(subject: Pairs) -> Iterator[Finding]:
     """An id names one row of one table of one split."""
     ids = _ids(subject)
     repeated = ids.group_by("table", "split", "id").len("times").filter(pl.col("times") > 1)
@@ -64,7 +64,7 @@ def uniqueness(subject: Pairs) -> Iterator[Finding]:
     yield from SHARED.rows(shared, line("{}", "id"))
 
 
-def content(subject: Pairs) -> Iterator[Finding]:
+def _content(subject: Pairs) -> Iterator[Finding]:
     """Derived ids are the first 16 hex digits of blake2b of what they stand for.
 
     Computed here from the published text, not by the code that made the ids.
@@ -93,4 +93,4 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode()).hexdigest()[:16]
 
 
-RULES: tuple[Rule, ...] = (form, uniqueness, content)
+RULES: tuple[Rule, ...] = (_form, _uniqueness, _content)

@@ -10,7 +10,8 @@ import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import Pairs, dangling_pairs, repeated_pairs, stacked
+from builders.checks.qrels import pair_faults
+from builders.checks.subject import Pairs, Rule, stacked
 from builders.spec import RECIPES, Recipe
 from builders.tables import PAIR, Kind
 
@@ -83,17 +84,13 @@ def _recipe_of(subject: Pairs) -> Recipe:
         return subject.spec.mining.recipe
 
 
-def ends(subject: Pairs) -> Iterator[Finding]:
+def _ends(subject: Pairs) -> Iterator[Finding]:
     """Both ends of a negative are published, the query in the same split; a pair occurs once."""
-    lost = dangling_pairs(subject, Kind.HARD_NEGATIVES)
-    yield from DANGLING_QUERY.rows(lost.unknown, _ROW)
-    yield from WRONG_SPLIT.rows(lost.elsewhere, _ROW)
-    yield from DANGLING_CORPUS.rows(lost.dangling, _ROW)
-    repeated = repeated_pairs(stacked(subject, Kind.HARD_NEGATIVES))
-    yield from DUPLICATE.rows(repeated, line("{} → {}: {} times", *PAIR, "times"))
+    codes = (DANGLING_QUERY, WRONG_SPLIT, DANGLING_CORPUS, DUPLICATE)
+    yield from pair_faults(subject, Kind.HARD_NEGATIVES, *codes)
 
 
-def relevance(subject: Pairs) -> Iterator[Finding]:
+def _relevance(subject: Pairs) -> Iterator[Finding]:
     """A negative is neither a positive of its query in any split, nor undecided, nor a twin of either."""
     negatives, qrels = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QRELS)
     yield from POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
@@ -114,7 +111,7 @@ def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     return negatives.join(texts, on="corpus-id").join(relevant, on=["query-id", "text"], how="semi")
 
 
-def margin(subject: Pairs) -> Iterator[Finding]:
+def _margin(subject: Pairs) -> Iterator[Finding]:
     """A negative's score is not above its guard's minus the margin, beyond the rounding to float32."""
     recipe = _recipe_of(subject)
     guard = pl.col("positive_score").cast(pl.Float64)
@@ -129,7 +126,7 @@ def margin(subject: Pairs) -> Iterator[Finding]:
     yield from MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
 
 
-def scores(subject: Pairs) -> Iterator[Finding]:
+def _scores(subject: Pairs) -> Iterator[Finding]:
     """Scores are cosines (NaN compares greater than any), and one positive guards a query."""
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     cosines = pl.col("score", "positive_score")
@@ -139,7 +136,7 @@ def scores(subject: Pairs) -> Iterator[Finding]:
     yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query-id", "guards"))
 
 
-def ranking(subject: Pairs) -> Iterator[Finding]:
+def _ranking(subject: Pairs) -> Iterator[Finding]:
     """Ranks count all passages: they rise while scores fall, within depth and keep."""
     recipe, qrels = _recipe_of(subject), stacked(subject, Kind.QRELS)
     negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query-id", "rank")
@@ -161,7 +158,7 @@ def ranking(subject: Pairs) -> Iterator[Finding]:
     yield from KEEP.rows(over, line("{}: {} negatives", "query-id", "negatives"))
 
 
-def record(subject: Pairs) -> Iterator[Finding]:
+def _record(subject: Pairs) -> Iterator[Finding]:
     """The lock's recipe is the config's, or another by name, and its report counts what is published."""
     assert subject.spec.mining is not None
     if subject.mining is None:
@@ -207,7 +204,7 @@ def _reported(report: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def mining_yield(subject: Pairs) -> Iterator[Finding]:
+def _mining_yield(subject: Pairs) -> Iterator[Finding]:
     """At least half of the queries have a hard negative."""
     negatives, queries = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QUERIES)
     without = queries.join(negatives, left_on="_id", right_on="query-id", how="anti")
@@ -219,7 +216,7 @@ def mining_yield(subject: Pairs) -> Iterator[Finding]:
         )
 
 
-def known(subject: Pairs) -> Iterator[Finding]:
+def _known(subject: Pairs) -> Iterator[Finding]:
     """What the recipe's rules need is there."""
     recipe = _recipe_of(subject)
     needs_scale = recipe.floor is not None or recipe.margin_kind == "deviations"
@@ -234,7 +231,7 @@ def known(subject: Pairs) -> Iterator[Finding]:
     yield from SCALE_UNKNOWN.lines(names)
 
 
-def floor(subject: Pairs) -> Iterator[Finding]:
+def _floor(subject: Pairs) -> Iterator[Finding]:
     """With a floor no negative scores lower, and none is given to a query whose best positive is suspicious.
 
     Which positive is the best is only published where the highest-scoring one guards.
@@ -258,7 +255,7 @@ def floor(subject: Pairs) -> Iterator[Finding]:
         yield from SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
 
 
-def equivalence(subject: Pairs) -> Iterator[Finding]:
+def _equivalence(subject: Pairs) -> Iterator[Finding]:
     """A negative shares no class with a positive of its query in any split."""
     if not _recipe_of(subject).equivalence or subject.classes is None:
         return
@@ -273,6 +270,11 @@ def equivalence(subject: Pairs) -> Iterator[Finding]:
 def check(subject: Pairs) -> Iterator[Finding]:
     """Apply all rules on hard negatives, where the config mines."""
     if subject.spec.mining:
-        rules = (ends, relevance, margin, scores, ranking, record, mining_yield, known, floor, equivalence)
-        for rule in rules:
+        for rule in _RULES:
             yield from rule(subject)
+
+
+_RULES: tuple[Rule, ...] = (
+    *(_ends, _relevance, _margin, _scores, _ranking, _record, _mining_yield),
+    *(_known, _floor, _equivalence),
+)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, line, note
-from builders.checks.subject import Pairs, Rule, dangling_pairs, repeated_pairs, stacked
+from builders.checks.finding import Code, Finding, error, line, note
+from builders.checks.subject import Pairs, Rule, stacked
 from builders.tables import PAIR, Kind
 
 _REMAP = "Remap the qrels by the ids that survive merging, and drop pairs whose end was dropped."
@@ -35,18 +35,37 @@ NEVER = note(
     "Nothing to do where the upstream has such passages; else look for lost qrels.",
 )
 
-_ROW = line("qrels/{} {} → {}", "split", *PAIR)
+
+def pair_faults(
+    subject: Pairs, kind: Kind, unknown: Code, elsewhere: Code, dangling: Code, repeated: Code
+) -> Iterator[Finding]:
+    """Find the pairs of a table that an end is missing of, or that stand there more than once.
+
+    Args:
+        subject: The built config.
+        kind: The table: qrels or hard negatives.
+        unknown: Counts pairs whose query is in no split.
+        elsewhere: Counts pairs whose query is in another split.
+        dangling: Counts pairs whose passage is not in the corpus.
+        repeated: Counts pairs that occur more than once.
+    """
+    pairs, queries, corpus = (stacked(subject, each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
+    row = line(f"{kind}/{{}} {{}} → {{}}", "split", *PAIR)
+    absent = pairs.join(queries, left_on=["query-id", "split"], right_on=["_id", "split"], how="anti")
+    yield from unknown.rows(absent.join(queries, left_on="query-id", right_on="_id", how="anti"), row)
+    yield from elsewhere.rows(absent.join(queries, left_on="query-id", right_on="_id", how="semi"), row)
+    yield from dangling.rows(pairs.join(corpus, left_on="corpus-id", right_on="_id", how="anti"), row)
+    several = pairs.group_by(PAIR).len("times").filter(pl.col("times") > 1)
+    yield from repeated.rows(several, line("{} → {}: {} times", *PAIR, "times"))
 
 
-def ends(subject: Pairs) -> Iterator[Finding]:
-    """Both ends of a pair are published, the query in the same split."""
-    lost = dangling_pairs(subject, Kind.QRELS)
-    yield from DANGLING_QUERY.rows(lost.unknown, _ROW)
-    yield from WRONG_SPLIT.rows(lost.elsewhere, _ROW)
-    yield from DANGLING_CORPUS.rows(lost.dangling, _ROW)
+def _ends(subject: Pairs) -> Iterator[Finding]:
+    """Both ends of a pair are published, the query in the same split; a pair occurs once."""
+    codes = (DANGLING_QUERY, WRONG_SPLIT, DANGLING_CORPUS, DUPLICATE)
+    yield from pair_faults(subject, Kind.QRELS, *codes)
 
 
-def coverage(subject: Pairs) -> Iterator[Finding]:
+def _coverage(subject: Pairs) -> Iterator[Finding]:
     """Every query has a positive; passages without one are counted."""
     qrels, queries = stacked(subject, Kind.QRELS), stacked(subject, Kind.QUERIES)
     unjudged = queries.join(qrels, left_on=["_id", "split"], right_on=["query-id", "split"], how="anti")
@@ -57,16 +76,13 @@ def coverage(subject: Pairs) -> Iterator[Finding]:
     yield from NEVER.rows(never, line("{}: {}", "_id", "text"), message=share)
 
 
-def rows(subject: Pairs) -> Iterator[Finding]:
-    """A pair occurs once, with score 1."""
-    qrels = stacked(subject, Kind.QRELS)
-    yield from DUPLICATE.rows(repeated_pairs(qrels), line("{} → {}: {} times", *PAIR, "times"))
-    yield from SCORE.rows(
-        qrels.filter(pl.col("score") != 1), line("qrels/{} {} → {}: {}", "split", *PAIR, "score")
-    )
+def _scores(subject: Pairs) -> Iterator[Finding]:
+    """A pair has score 1."""
+    wrong = stacked(subject, Kind.QRELS).filter(pl.col("score") != 1)
+    yield from SCORE.rows(wrong, line("qrels/{} {} → {}: {}", "split", *PAIR, "score"))
 
 
-def overlap(subject: Pairs) -> Iterator[Finding]:
+def _overlap(subject: Pairs) -> Iterator[Finding]:
     """Count the test queries that have a positive in common with a train query."""
     tables = subject.tables[Kind.QRELS]
     test, train = tables["test"], tables["train"]
@@ -76,4 +92,4 @@ def overlap(subject: Pairs) -> Iterator[Finding]:
     yield from SHARED.rows(shared, line("{}", "query-id"), message=f"{share} share a positive with train")
 
 
-RULES: tuple[Rule, ...] = (ends, coverage, rows, overlap)
+RULES: tuple[Rule, ...] = (_ends, _coverage, _scores, _overlap)

@@ -55,21 +55,11 @@ LOST = gate(
 
 def shape(subject: IdSets) -> Iterator[Finding]:
     """A set has as many labels as ids, at least one, and none of them is null."""
-    columns = ("submission_ids", "labels")
-    sets = numbered(subject, Kind.CLUSTERING_IDS).select(
-        "set",
-        ids=pl.col("submission_ids").list.len(),
-        labels=pl.col("labels").list.len(),
-        null=pl.any_horizontal(pl.col(name).list.eval(pl.element().is_null()).list.any() for name in columns),
-    )
-    uneven = sets.filter(pl.col("ids") != pl.col("labels"))
-    yield from clustering.UNEVEN.rows(uneven, line("set {}: {} ids, {} labels", "set", "ids", "labels"))
-    empty = sets.filter((pl.col("ids") == 0) & (pl.col("labels") == 0))
-    yield from clustering.EMPTY.rows(empty, line("set {}", "set"))
-    yield from clustering.NULL.rows(sets.filter("null"), line("set {}", "set"))
+    sets = numbered(subject, Kind.CLUSTERING_IDS).rename({"submission_ids": "ids"})
+    yield from clustering.shape_faults(sets, "ids", "set {}", "set")
 
 
-def values(subject: IdSets) -> Iterator[Finding]:
+def _values(subject: IdSets) -> Iterator[Finding]:
     """Ids and labels are what they are called, so that neither text nor a user's name can hide in them."""
     each = rows(subject)
     ids = each.select("id").unique()
@@ -85,7 +75,7 @@ def values(subject: IdSets) -> Iterator[Finding]:
     yield from TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
 
 
-def known(subject: IdSets) -> Iterator[Finding]:
+def _known(subject: IdSets) -> Iterator[Finding]:
     """Every id is there by the ledger, under its label; and a set holds all that its labels have."""
     if subject.statuses is None:
         yield from UNKNOWN.lines(["there is no ledger beside the lock"])
@@ -102,7 +92,7 @@ def known(subject: IdSets) -> Iterator[Finding]:
     yield from PARTIAL.rows(partial, told)
 
 
-def lost(subject: IdSets) -> Iterator[Finding]:
+def _lost(subject: IdSets) -> Iterator[Finding]:
     """Hardly more ids are missing than time explains."""
     if subject.statuses is None:
         return
@@ -111,7 +101,7 @@ def lost(subject: IdSets) -> Iterator[Finding]:
         yield from LOST.counted(missing, [f"{missing:,} of {subject.statuses.height:,}"])
 
 
-def drawn(subject: IdSets) -> Iterator[Finding]:
+def _drawn(subject: IdSets) -> Iterator[Finding]:
     """Sets have two labels or more, no more than may be drawn, and there are as many as the config draws."""
     sets = numbered(subject, Kind.CLUSTERING_IDS).select(
         "set", kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
@@ -126,7 +116,7 @@ def drawn(subject: IdSets) -> Iterator[Finding]:
     yield from SETS.lines(wrong)
 
 
-def recounted(subject: IdSets) -> Iterator[Finding]:
+def _recounted(subject: IdSets) -> Iterator[Finding]:
     """The lock's figures are those of the table."""
     if subject.clustering is None:
         yield from clustering.FIGURES.lines(["the lock has none"])
@@ -138,14 +128,14 @@ def recounted(subject: IdSets) -> Iterator[Finding]:
     yield from clustering.FIGURES.lines(wrong)
 
 
-def small(subject: IdSets) -> Iterator[Finding]:
+def _small(subject: IdSets) -> Iterator[Finding]:
     """Few subreddits have lost most of their submissions."""
     counts = rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
     few = counts.filter(pl.col("submissions") < SMALL)
     yield from FEW.rows(few, line("{}: {}", "label", "submissions"))
 
 
-RULES: tuple[Rule, ...] = (values, known, lost, drawn, recounted, small)
+RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, _recounted, _small)
 
 
 def rows(subject: IdSets) -> pl.DataFrame:

@@ -45,7 +45,7 @@ RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Clustering: (
         (schema.structure,),
         (schema.nulls, clustering.shape),
-        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES, *against_published.RULES),
+        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES, against_published.check),
     ),
     Ids: (
         (schema.structure,),

@@ -79,7 +79,7 @@ def nulls(subject: AnySubject) -> Iterator[Finding]:
     yield from NULL.counted(sum(found.values()), (f"{where}: {count} null" for where, count in found.items()))
 
 
-def empty_splits(subject: AnySubject) -> Iterator[Finding]:
+def _empty_splits(subject: AnySubject) -> Iterator[Finding]:
     """A split without rows cannot be loaded; `datasets` raises."""
     empty = [(kind, split) for kind, split, frame in _tables(subject) if frame.is_empty()]
     negatives = [f"{kind}/{split}" for kind, split in empty if kind is Kind.HARD_NEGATIVES]
@@ -88,10 +88,10 @@ def empty_splits(subject: AnySubject) -> Iterator[Finding]:
     yield from EMPTY_NEGATIVES.lines(negatives)
 
 
-def config_name(subject: AnySubject) -> Iterator[Finding]:
+def _config_name(subject: AnySubject) -> Iterator[Finding]:
     """A hyphen in the name could make a config that ends in a kind mteb gives a meaning of its own."""
     if not _NAME.fullmatch(subject.spec.name):
         yield from CONFIG_NAME.lines([ascii(subject.spec.name)])
 
 
-RULES: tuple[Rule, ...] = (nulls, empty_splits, config_name)
+RULES: tuple[Rule, ...] = (nulls, _empty_splits, _config_name)

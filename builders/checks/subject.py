@@ -127,37 +127,6 @@ def numbered(subject: AnySubject, kind: Kind) -> pl.DataFrame:
     return subject.tables[kind]["test"].with_row_index("set", offset=1)
 
 
-@dataclass(frozen=True, slots=True)
-class DanglingPairs:
-    """Rows of a table of pairs whose ends are not where they must be.
-
-    Attributes:
-        unknown: The query is in no split.
-        elsewhere: The query is in another split.
-        dangling: The passage is not in the corpus.
-    """
-
-    unknown: pl.DataFrame
-    elsewhere: pl.DataFrame
-    dangling: pl.DataFrame
-
-
-def dangling_pairs(subject: Pairs, kind: Kind) -> DanglingPairs:
-    """Follow both ends of every pair in the qrels or the hard negatives."""
-    pairs, queries, corpus = (stacked(subject, each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
-    absent = pairs.join(queries, left_on=["query-id", "split"], right_on=["_id", "split"], how="anti")
-    return DanglingPairs(
-        unknown=absent.join(queries, left_on="query-id", right_on="_id", how="anti"),
-        elsewhere=absent.join(queries, left_on="query-id", right_on="_id", how="semi"),
-        dangling=pairs.join(corpus, left_on="corpus-id", right_on="_id", how="anti"),
-    )
-
-
-def repeated_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs that occur more than once, with ``times``."""
-    return pairs.group_by(PAIR).len("times").filter(pl.col("times") > 1)
-
-
 def keyed(texts: pl.Series, key: Callable[[str], str]) -> pl.Series:
     """Apply a config's key function to texts; a null stays null."""
     values = [None if text is None else key(text) for text in texts.to_list()]

@@ -88,7 +88,7 @@ def _queries(subject: Pairs) -> pl.DataFrame:
     return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
 
 
-def empty(subject: Pairs) -> Iterator[Finding]:
+def _empty(subject: Pairs) -> Iterator[Finding]:
     """Every query and passage has text, and every query a key; a title may be empty."""
     texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
     keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
@@ -98,7 +98,7 @@ def empty(subject: Pairs) -> Iterator[Finding]:
     yield from EMPTY.rows(pl.concat([texts, keyless]), _WHERE)
 
 
-def form(subject: Pairs) -> Iterator[Finding]:
+def _form(subject: Pairs) -> Iterator[Finding]:
     """Texts are normalised, without entities, and not very long."""
     yield from malformed(_texts(subject))
 
@@ -119,7 +119,7 @@ def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
     )
 
 
-def duplicates(subject: Pairs) -> Iterator[Finding]:
+def _duplicates(subject: Pairs) -> Iterator[Finding]:
     """A text is one passage, a key is one query, whatever the split."""
     corpus = stacked(subject, Kind.CORPUS)
     corpus = corpus.with_columns(encoded=encoded_text(corpus))
@@ -133,7 +133,7 @@ def duplicates(subject: Pairs) -> Iterator[Finding]:
     yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "_id", "text"))
 
 
-def personal(subject: Pairs) -> Iterator[Finding]:
+def _personal(subject: Pairs) -> Iterator[Finding]:
     """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
     titles = (pl.col("table") == "queries") & subject.spec.titles
     yield from unscrubbed(_texts(subject), subject.spec.personal, titles)
@@ -151,23 +151,19 @@ def unscrubbed(
     """
     if not kinds:
         return
-    titles = pl.lit(value=False) if titles is None else titles
-    texts = texts.drop_nulls("text")
-    parts = (_unscrubbed(texts.filter(titles == flag), kinds, titles=flag) for flag in (True, False))
-    where = ("table", "split", "id", "field", "kind", "start", "end", "rule")
-    yield from PERSONAL.rows(pl.concat(parts), line("{}/{} {} {}: {} at {}-{} ({})", *where))
-
-
-def _unscrubbed(texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], *, titles: bool) -> pl.DataFrame:
     from builders.personal import scrub
 
-    texts = texts.with_row_index("row")
-    spans = scrub(texts["text"], kinds, titles=titles).spans
-    places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule")
-    return places.join(texts, on="row", maintain_order="left")
+    titles, found = pl.lit(value=False) if titles is None else titles, []
+    for flag in (True, False):
+        rows = texts.drop_nulls("text").filter(titles == flag).with_row_index("row")
+        spans = scrub(rows["text"], kinds, titles=flag).spans
+        places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule")
+        found.append(places.join(rows, on="row", maintain_order="left"))
+    where = ("table", "split", "id", "field", "kind", "start", "end", "rule")
+    yield from PERSONAL.rows(pl.concat(found), line("{}/{} {} {}: {} at {}-{} ({})", *where))
 
 
-def merged(subject: Pairs) -> Iterator[Finding]:
+def _merged(subject: Pairs) -> Iterator[Finding]:
     """Scrubbing makes titles one query only where they differed in a contact; others are few."""
     if subject.scrub_merges is None:
         return
@@ -184,4 +180,4 @@ def merged(subject: Pairs) -> Iterator[Finding]:
     yield from MERGED.rows(noted, example, message=told)
 
 
-RULES: tuple[Rule, ...] = (empty, form, duplicates, personal, merged)
+RULES: tuple[Rule, ...] = (_empty, _form, _duplicates, _personal, _merged)

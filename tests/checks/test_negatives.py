@@ -242,7 +242,7 @@ def test_the_margin_forgives_rounding_and_nothing_more(positive: float, gap: flo
         row = append(TRAIN, ("q08", "d01", 2, score, positive))
         subject = chain(clear, row, recipe(margin=margin))(healthy())
         return "negative-above-margin" in {
-            finding.code for finding in negatives.margin(subject) if finding.count
+            finding.code for finding in negatives._margin(subject) if finding.count
         }
 
     limit = positive - margin
