@@ -197,17 +197,9 @@ async def _unknown(_: Request) -> Response:
 async def _whoami(request: Request) -> Response:
     """GET /api/whoami-v2."""
     account = _logged_in(request)
-    return JSONResponse({
-        "type": "user",
-        "id": "0",
-        "name": account.name,
-        "fullname": account.name,
-        "orgs": [{"type": "org", "id": "0", "name": org, "roleInOrg": "write"} for org in account.orgs],
-        "auth": {
-            "type": "access_token",
-            "accessToken": {"displayName": "loopback", "role": account.role},
-        },
-    })
+    orgs = [{"name": org, "roleInOrg": "write"} for org in account.orgs]
+    token = {"displayName": "loopback", "role": account.role}
+    return JSONResponse({"name": account.name, "orgs": orgs, "auth": {"accessToken": token}})
 
 
 async def _info(request: Request) -> Response:
@@ -215,18 +207,11 @@ async def _info(request: Request) -> Response:
     repo = _readable(request)
     commit = repo.resolve(_revision(request), short=True)
     return JSONResponse({
-        "_id": "0",
         "id": repo.id,
-        "author": repo.owner,
         "sha": commit.oid,
         "private": repo.private,
         "gated": "manual" if repo.gated else False,
-        "disabled": False,
         "lastModified": commit.date,
-        "createdAt": commit.date,
-        "tags": [],
-        "downloads": 0,
-        "likes": 0,
         "siblings": [{"rfilename": path} for path in sorted(commit.tree)],
     })
 
@@ -291,12 +276,8 @@ async def _refs(request: Request) -> Response:
     def listed(prefix: str, names: Mapping[str, str]) -> list[dict[str, str]]:
         return [{"name": name, "ref": f"{prefix}/{name}", "targetCommit": oid} for name, oid in names.items()]
 
-    return JSONResponse({
-        "branches": listed("refs/heads", repo.branches),
-        "converts": [],
-        "tags": listed("refs/tags", repo.tags),
-        "pullRequests": [],
-    })
+    branches, tags = listed("refs/heads", repo.branches), listed("refs/tags", repo.tags)
+    return JSONResponse({"branches": branches, "tags": tags, "converts": []})
 
 
 async def _resolve(request: Request) -> Response:
@@ -426,7 +407,7 @@ async def _commit(request: Request) -> Response:
         raise HubError(400, f"Malformed commit: {error!r}") from error
     made = _store(request).commit(repo, _revision(request), operations, title=title, parent=parent)
     url = f"{request.base_url}{'datasets/' if repo.type == 'dataset' else ''}{repo.id}/commit/{made.oid}"
-    return JSONResponse({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
+    return JSONResponse({"commitOid": made.oid, "commitUrl": url})
 
 
 def _operation(key: str, value: dict[str, Any]) -> Operation:
