@@ -50,7 +50,7 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
         Busy: Another run holds the folder or the ledger.
         StorageError: Something cannot be read or written.
     """
-    from builders.reddit import client
+    from builders.reddit import api
     from builders.reddit.hydrate import recheck as ask_again
 
     refuse_release(options.out)
@@ -67,7 +67,7 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
             raise nothing
         found, failure = None, None
         try:
-            with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
+            with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
                 found = ask_again(ids, ledger, reddit, progress=ticking(progress), today=options.today)
         except BaseException as error:
             failure = error  # an interrupt too: what was found gone until then must go from the texts

@@ -295,10 +295,10 @@ def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
 
 
 def _ask(ledger: Ledger, ids: Sequence[str], options: Options, progress: Progress) -> None:
-    from builders.reddit import client
+    from builders.reddit import api
     from builders.reddit.hydrate import hydrate as ask
 
-    with client.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
+    with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
         ask(ids, ledger, reddit, again=True, progress=ticking(progress), today=options.today)
 
 
