@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError
 
 HUB = "https://huggingface.co"
-SETTING = "MTEB_DE_HUB_TIMEOUT"
+_SETTING = "MTEB_DE_HUB_TIMEOUT"
 """The environment variable that sets the seconds without a byte that end a request."""
-SILENCES = 3
+_SILENCES = 3
 """Requests without an answer, one after the other, that end a verb: the client repeats some of them."""
 LONGEST_WAIT = 300
 """Seconds that a rate limit may ask for before we give up; the Hub's window is five minutes."""
@@ -398,12 +398,12 @@ def answer_seconds() -> float:
     Raises:
         UsageError: The setting is no number of seconds.
     """
-    text = os.environ.get(SETTING, "")
+    text = os.environ.get(_SETTING, "")
     if not text:
         return _ANSWER
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) or float(text) == 0:
         raise UsageError(
-            f"{SETTING}={text[:40]!a} is no number of seconds", hint="Write a number such as 60."
+            f"{_SETTING}={text[:40]!a} is no number of seconds", hint="Write a number such as 60."
         )
     return float(text)
 
@@ -458,7 +458,7 @@ def _not_a_hub(doing: str, detail: str) -> RemoteError:
 
 def _silent(doing: str) -> RemoteError:
     waited = f"{connect_seconds():g} s for a connection, {answer_seconds():g} s for an answer"
-    hint = f"Try again later; {SETTING} gives it more seconds."
+    hint = f"Try again later; {_SETTING} gives it more seconds."
     return RemoteError(f"{doing}: the Hub did not answer in time ({waited})", hint=hint)
 
 
@@ -492,7 +492,7 @@ def _bounded_client() -> httpx2.Client:
                 response = super().send(request, **options)
             except httpx2.TimeoutException as error:
                 silences.count = getattr(silences, "count", 0) + 1
-                if silences.count < SILENCES and not given_up.is_set():
+                if silences.count < _SILENCES and not given_up.is_set():
                     raise  # the client may try again
                 given_up.set()
                 silences.count = 0

@@ -20,7 +20,8 @@ from builders.describe.card import citation
 from builders.describe.dataset import Config, Dataset
 from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
-from builders.describe.target import HUB, Target
+from builders.describe.target import Target
+from builders.hub import HUB
 from builders.lock.lock import Lock, PublishedFile
 from builders.printable import one_line, share
 from builders.spec import Release

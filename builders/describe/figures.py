@@ -12,7 +12,7 @@ from builders.checks.negatives import LEAST_YIELD
 from builders.describe.dataset import HUB_TYPES, Dataset
 from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
-from builders.describe.target import HUB
+from builders.hub import HUB
 from builders.lock import committed
 from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures
 from builders.prepare.funnels import ROWS

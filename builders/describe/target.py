@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from builders.errors import UsageError
+from builders.hub import HUB
 
-HUB = "https://huggingface.co"
 _REPO_LENGTH = 96
 _NUMBER = r"(?:0|[1-9][0-9]{0,5})"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")

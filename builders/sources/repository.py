@@ -54,15 +54,13 @@ def in_folder(source: HubSource, folder: Path) -> Selection:
     """
     readme = folder / _README
     try:
-        size = readme.stat().st_size
-        data = readme.read_bytes() if size <= _LARGEST else b""
+        with readme.open("rb") as file:
+            data = file.read(_LARGEST + 1)
     except OSError as error:
         raise SourceMissing(
             f"{readme}: cannot be read ({error.strerror or error})",
             hint="The folder needs the dataset's README: its `configs` say which files are which.",
         ) from error
-    if size > _LARGEST:
-        raise SourceError(f"{readme} has more than {_LARGEST} bytes")
     paths = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
     selected = _select(source.repo, source.parts, data, paths)
     return {part: {path: stored_at(folder / path) for path in paths} for part, paths in selected.items()}
@@ -98,9 +96,9 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
         )
     listed = _listing(api, repo, commit, cache, offline=offline)
     if _README not in listed:
-        raise SourceMissing(f"{repo}@{commit[:12]}: no {_README}", hint="Check the pin of this source.")
+        raise SourceMissing(f"{repo}@{commit[:12]}: no {_README}", hint=_ADVICE.check)
     if listed[_README].size > _LARGEST:
-        raise SourceError(f"{repo}: {_README} has {listed[_README].size} bytes, more than {_LARGEST}")
+        raise SourceError(f"{repo}: {_README} has more than {_LARGEST} bytes", hint=_LOOK)
 
     def files(wanted: Mapping[str, RemoteFile]) -> dict[str, Stored]:
         return _files(api, repo, commit, wanted, cache, offline=offline, say=say)
@@ -261,7 +259,7 @@ def _header(where: str, readme: bytes) -> Mapping[str, Any]:
     import yaml
 
     if len(readme) > _LARGEST:
-        raise SourceError(f"{where} has {len(readme)} bytes, more than {_LARGEST}", hint=_LOOK)
+        raise SourceError(f"{where} has more than {_LARGEST} bytes", hint=_LOOK)
     try:
         lines = readme.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from builders.describe.target import HUB
+from builders.hub import HUB
 from builders.rehearsal import Hub
 from builders.rehearsal.store import AddFile
 from tests.release.kit import RELEASE, REPO, publish, repo_of

@@ -76,7 +76,7 @@ def environment(endpoint: str, home: Path) -> dict[str, str]:
         "HF_TOKEN": WRITE_TOKEN,
         "MTEB_DE_HOME": str(home / "mteb-de"),
         "MTEB_DE_SOURCES": "",
-        the_hub.SETTING: LIMIT,
+        the_hub._SETTING: LIMIT,
     }
 
 
@@ -169,7 +169,7 @@ def test_what_did_not_arrive_is_told_and_the_next_run_publishes(
     waited = [request for request in writes(hub) if "/preupload/" in request]
     hush.set()
     hub.faults.clear()
-    assert len(waited) <= 1 + the_hub.SILENCES
+    assert len(waited) <= 1 + the_hub._SILENCES
     code, _, err = run_apply(hub, rehearsed, tmp_path)
     assert code == 0, err
 
@@ -221,14 +221,14 @@ def test_a_rate_limit_beyond_our_patience_is_not_slept_through(
 
 
 def test_the_limits_and_their_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(the_hub.SETTING, raising=False)
+    monkeypatch.delenv(the_hub._SETTING, raising=False)
     assert (the_hub.connect_seconds(), the_hub.answer_seconds()) == (10.0, 60.0)
     for text, connect, answer in (("", 10.0, 60.0), ("2.5", 2.5, 2.5), ("300", 10.0, 300.0)):
-        monkeypatch.setenv(the_hub.SETTING, text)
+        monkeypatch.setenv(the_hub._SETTING, text)
         assert (the_hub.connect_seconds(), the_hub.answer_seconds()) == (connect, answer)
     for text in ("0", "0.0", "-1", "inf", "nan", "1e9", "bald", "٣"):
-        monkeypatch.setenv(the_hub.SETTING, text)
-        with pytest.raises(UsageError, match=the_hub.SETTING):
+        monkeypatch.setenv(the_hub._SETTING, text)
+        with pytest.raises(UsageError, match=the_hub._SETTING):
             the_hub.answer_seconds()
 
 
@@ -252,7 +252,7 @@ for given in ({}, {"timeout": None}, {"timeout": 100.0}, {"timeout": 3.0}):
         pass
 sys.stdout.write(repr(seen))
 """
-    kept = {name: value for name, value in os.environ.items() if name != the_hub.SETTING}
+    kept = {name: value for name, value in os.environ.items() if name != the_hub._SETTING}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=kept)
     full = {"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}
     assert run.stdout == repr([full, full, full, dict.fromkeys(full, 3.0)])
