@@ -82,9 +82,9 @@ def test_a_tag_on_the_hub_is_read_and_hydrated(world: World, monkeypatch: pytest
         record = hydrate(CONFIG, world.options(origin=f"{REPO}@v1.0.0", offline=False), QUIET)
         commit = api_of(hub).repo_info(REPO, repo_type="dataset").sha
         assert record.origin == f"{REPO}@v1.0.0 ({commit})" and record.sets == before.sets
-        with pytest.raises(SourceMissing, match="no revision v2"):
+        with pytest.raises(SourceMissing, match="no such revision"):
             hydrate(CONFIG, world.options(origin=f"{REPO}@v2.0.0", offline=False), QUIET)
-        with pytest.raises(SourceMissing, match="no such dataset"):
+        with pytest.raises(SourceMissing, match="no such repository"):
             hydrate(CONFIG, world.options(origin="verein/anderes@v1.0.0", offline=False), QUIET)
 
 
