@@ -96,7 +96,8 @@ def find_address(scan: Scan) -> Iterator[Span]:
     for number in _NUMBER.finditer(text):
         start, end = number.span()
         place = _PLACE.match(text, end)
-        if not place and (_is_year(number.group()) or UNIT.match(text, end)):
+        counts = _is_year(number.group()) or UNIT.match(text, end) is not None
+        if counts and not place:
             continue
         first = start - 1 if text[start - 1] in _BLANK else start
         window = scan.before(first, _WIDTH)
@@ -104,7 +105,7 @@ def find_address(scan: Scan) -> Iterator[Span]:
         if before[-1:].isupper() or before[-2:-1].isupper():
             before = _in_small_letters(before)
         street = _street_with_place(before, place) if place else ""
-        alone = "" if street or (place and UNIT.match(text, end)) else _street_alone(before, number.group())
+        alone = "" if street or counts else _street_alone(before, number.group())
         if alone and (counted_noun(after := scan.after(end, 48)) or _is_road(alone, after)):
             alone = ""
         if street or alone:
@@ -151,8 +152,6 @@ def _is_year(number: str) -> bool:
 
 def _street_alone(before: str, number: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
-    if _is_year(number):
-        return ""
     folded = before.casefold()
     if folded.endswith(_ENDS):
         street = _with_adjective(before)

@@ -24,9 +24,6 @@ def pension_insurance(number: str) -> bool:
 
     The letter counts as its place in the alphabet with two digits; each digit is weighted, the sums of the
     products' digits are added, and the last digit is that sum modulo 10.
-
-    Args:
-        number: Twelve characters, separators allowed: "15 070649 C 103".
     """
     number = number.translate(_SEPARATORS)
     day, month = int(number[2:4]), int(number[4:6])
@@ -37,11 +34,7 @@ def pension_insurance(number: str) -> bool:
 
 
 def health_insurance(number: str) -> bool:
-    """Check a number of the statutory health insurance (Krankenversichertennummer, § 290 SGB V).
-
-    Args:
-        number: A capital letter and nine digits: "A000500015".
-    """
+    """Check a number of the statutory health insurance (Krankenversichertennummer, § 290 SGB V)."""
     number = number.translate(_SEPARATORS)
     digits = f"{_place(number[0]):02d}{number[1:9]}"
     return _weighted_digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
@@ -52,9 +45,6 @@ def id_document(number: str) -> bool:
 
     The nine characters that are printed carry no check digit; it is the tenth of the machine-readable line,
     after which the letter D may stand.
-
-    Args:
-        number: Nine or ten characters, D allowed behind: "L01X00T471", "T22000129", "1220000016D".
     """
     number = number.removesuffix("D") if len(number) > 9 else number
     if not any(character.isdigit() for character in number):

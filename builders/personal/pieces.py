@@ -308,11 +308,9 @@ def _quoted(value: str) -> str:
     return json.dumps(value, ensure_ascii=whole(value) != value)
 
 
-_Array: TypeAlias = Any
-"""An array of any type: the stubs know no type that nested ones share."""
+_Array: TypeAlias = Any  # the stubs know no type that nested arrays share
 _Type: TypeAlias = Any
-_MAKE: Any = pa
-"""Makes nested types and arrays, for the same reason."""
+_MAKE: Any = pa  # makes nested types and arrays
 _STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (
     pa.types.is_binary,
@@ -340,13 +338,7 @@ def is_unread(kind: pa.DataType) -> bool:
 
 
 def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
-    """Scrub the text columns of a batch.
-
-    Args:
-        batch: The rows.
-        schema: Its schema, with clean names.
-        task: What is done.
-    """
+    """Scrub the text columns of a batch, whose schema is given with clean names."""
     reports: list[PersonalReport] = []
     arrays = []
     for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
