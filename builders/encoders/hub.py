@@ -50,7 +50,7 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
         )
     try:
         commit = hub.resolve(
-            hub.client(), model, revision, "model", advice=_ADVICE, cache=models_cache(), offline=offline
+            hub.client(), model, revision, "model", advice=_ADVICE, cache=_models_cache(), offline=offline
         )
     except SourceMissing as error:
         raise _not_cached("config.json", model, revision) from error
@@ -62,7 +62,7 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
     return commit
 
 
-def models_cache() -> Path:
+def _models_cache() -> Path:
     """Return the folder of fetched models: that of the Hub's client, or the one of a stand-in for the Hub."""
     from huggingface_hub import constants
 
@@ -144,7 +144,7 @@ def _snapshot(model: str, revision: str, *, local: bool) -> Path:
         snapshot_download(
             model,
             revision=revision,
-            cache_dir=models_cache(),
+            cache_dir=_models_cache(),
             allow_patterns=_WANTED,
             ignore_patterns=_UNWANTED,
             local_files_only=local,
@@ -165,4 +165,4 @@ def _not_cached(name: str, model: str, revision: str) -> SourceMissing:
 
 
 def _errors(model: str, revision: str) -> AbstractContextManager[None]:
-    return hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, models_cache())
+    return hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, _models_cache())

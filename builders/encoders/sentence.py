@@ -175,7 +175,7 @@ class E5:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class _Prompts:
     """What is put before a text."""
 
     query: str
@@ -183,7 +183,7 @@ class Prompts:
     clustering: str
 
 
-def prompts_of(model: str, settings: dict[str, Any]) -> Prompts:
+def prompts_of(model: str, settings: dict[str, Any]) -> _Prompts:
     """Return the prompts that mteb 2.26 gives a model.
 
     A name of its `prompts` is looked for as mteb does: task type and role ("Retrieval-query"), task type,
@@ -202,7 +202,7 @@ def prompts_of(model: str, settings: dict[str, Any]) -> Prompts:
         return next((prompts[name] for name in names if name in prompts), "")
 
     default = stated.get(settings.get("default_prompt_name") or "", "")
-    return Prompts(
+    return _Prompts(
         query=first("Retrieval-query", "Retrieval", "query"),
         passage=first("Retrieval-document", "Retrieval", "document"),
         clustering=prompts.get("Clustering", default),
@@ -228,9 +228,9 @@ class SentenceModel:
         self._device = device
         self._offline = offline
 
-    def encoder(self, use: Use) -> SentenceEncoder:
+    def encoder(self, use: Use) -> _SentenceEncoder:
         """Return the encoder with the prompts of a use; all of them share the weights."""
-        return SentenceEncoder(self, use)
+        return _SentenceEncoder(self, use)
 
     @cached_property
     def place(self) -> tuple[Path, str, str]:
@@ -246,7 +246,7 @@ class SentenceModel:
         return folder, model, revision
 
     @cached_property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> _Prompts:
         """What is put before texts; see `prompts_of`."""
         return prompts_of(self.place[1], self._settings("config_sentence_transformers.json"))
 
@@ -329,7 +329,7 @@ class SentenceModel:
             raise EncoderError(f"{path}: not JSON that can be read ({error})") from error
 
 
-class SentenceEncoder:
+class _SentenceEncoder:
     """An `Encoder` of a model for one use. Its vectors have norm 1 only where the model normalises them.
 
     For clustering both roles take the clustering prompt.

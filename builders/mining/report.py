@@ -11,9 +11,9 @@ import polars as pl
 from builders.mining.recipe import Chosen, judge, other_guard
 from builders.spec import Recipe
 
-DEPTHS = (10, 20, 50, 100)
+_DEPTHS = (10, 20, 50, 100)
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1)
-LOOK = max(DEPTHS)
+LOOK = max(_DEPTHS)
 """The deepest rank that the report looks at."""
 _SPREAD_RANK = 10
 _DIGITS = 6  # far coarser than float64's error, so that threads and kernels leave the bytes alone
@@ -219,7 +219,7 @@ def _what_if(evidence: Evidence) -> list[Report]:
     variants = [
         replace(base, depth=depth, margin=margin)
         for base, depths, margins in (
-            (recipe, {recipe.depth, *DEPTHS}, {recipe.margin, *MARGINS}),
+            (recipe, {recipe.depth, *_DEPTHS}, {recipe.margin, *MARGINS}),
             (other_guard(recipe), {recipe.depth, LOOK}, {recipe.margin}),
         )
         for depth in sorted(depths)

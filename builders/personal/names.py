@@ -151,7 +151,7 @@ _FULL = re.compile(
 )
 
 
-class Need(IntEnum):
+class _Need(IntEnum):
     """What a name must show behind a cue; each level asks for more than the one before.
 
     Attributes:
@@ -202,7 +202,7 @@ def find_full(scan: Scan) -> Iterator[Span]:
         if scan.titles and not listed:
             continue
         if start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "_-.@/"):
-            name = _name_at(scan, start, Need.FULL)
+            name = _name_at(scan, start, _Need.FULL)
             if name and not is_brand(text[slice(*name)]):
                 yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'likely'}")
 
@@ -227,12 +227,12 @@ def _role_before(scan: Scan, position: int) -> bool:
     return scan.before(position - 1, _LONGEST_ROLE).endswith(_ROLE_ENDS)
 
 
-def _name_at(scan: Scan, position: int, need: Need) -> Range | None:
+def _name_at(scan: Scan, position: int, need: _Need) -> Range | None:
     """Return the name that begins at `position` and shows what is needed."""
     run = NAME.match(scan.text, position)
     if not run:
         return None
-    name, words = person_in(run.group(), sure=need is Need.ANY)
+    name, words = person_in(run.group(), sure=need is _Need.ANY)
     if not name:
         return None
     end = position + len(name)
@@ -244,22 +244,22 @@ def _name_at(scan: Scan, position: int, need: Need) -> Range | None:
     return position + particle, initial.end() if initial else end
 
 
-def _shows(name: str, words: list[str], need: Need, *, initial: bool) -> bool:
+def _shows(name: str, words: list[str], need: _Need, *, initial: bool) -> bool:
     """Say whether a name, perhaps with an initial behind it, shows what is needed."""
-    if need <= Need.WORD or _FIRST_INITIAL.match(name):
+    if need <= _Need.WORD or _FIRST_INITIAL.match(name):
         return True
     several = initial or len(words) > 1
-    if need is Need.LISTED:
+    if need is _Need.LISTED:
         return several and is_given_name(words[0])
     full = several and (is_first_name(words[0]) or is_surname_like(words[-1]))
-    if need is Need.FULL or full:
+    if need is _Need.FULL or full:
         return full
     alone = (
         is_given_name(words[0])
         or is_foreign(words[0])
         or (is_surname(words[0]) and name.startswith(words[0]))
     )
-    return alone or (several and need is Need.SHAPE)
+    return alone or (several and need is _Need.SHAPE)
 
 
 def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
@@ -268,24 +268,24 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
         return
     if cue.group() == "Fr.":
         if not _WEEKDAY_BEFORE.search(scan.before(cue.start(), 8)):
-            yield from _at(scan, gap, Need.WORD)
+            yield from _at(scan, gap, _Need.WORD)
         return
     noun = cue.group() == "Frau" and _NOUN_BEFORE.search(scan.before(cue.start(), 10)) is not None
     kind_of_things = cue.group() == "Familie" and scan.text[gap.end() : gap.end() + 1].islower()
     weak = (noun or kind_of_things) and "." not in gap.group()
-    yield from _at(scan, gap, Need.EVIDENT if weak else Need.ANY, titled=Need.ANY)
+    yield from _at(scan, gap, _Need.EVIDENT if weak else _Need.ANY, titled=_Need.ANY)
 
 
 def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), Need.WORD, titled=Need.EVIDENT)
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), _Need.WORD, titled=_Need.EVIDENT)
 
 
 def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), Need.EVIDENT)
+    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), _Need.EVIDENT)
 
 
 def _at(
-    scan: Scan, gap: re.Match[str] | None, need: Need, *, titled: Need = Need.LISTED, alone: bool = True
+    scan: Scan, gap: re.Match[str] | None, need: _Need, *, titled: _Need = _Need.LISTED, alone: bool = True
 ) -> Iterator[Range]:
     """Yield the name behind a gap.
 
@@ -306,68 +306,68 @@ def _is_more_than_a_surname(name: str) -> bool:
 
 
 def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _behind_label(scan, cue, Need.ANY)
+    yield from _behind_label(scan, cue, _Need.ANY)
 
 
 def _role(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _behind_label(scan, cue, Need.SHAPE)
+    yield from _behind_label(scan, cue, _Need.SHAPE)
 
 
-def _behind_label(scan: Scan, cue: re.Match[str], need: Need) -> Iterator[Range]:
+def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range]:
     """Yield the names behind a noun: after its colon, "ist" or "an", in the next line, or at once."""
     colon = _COLON.match(scan.text, cue.end())
     if colon:
         between = colon["between"].strip() and not colon["titles"]
-        yield from _listed(scan, colon, max(need, Need.SHAPE) if between else need)
+        yield from _listed(scan, colon, max(need, _Need.SHAPE) if between else need)
         return
     gap = _NEXT.match(scan.text, cue.end())
     if gap and gap["line"]:
-        names = list(_listed(scan, gap, Need.SHAPE))
+        names = list(_listed(scan, gap, _Need.SHAPE))
         fills = names and _LINE_END.match(scan.text, names[0][1])
-        yield from names if fills else _listed(scan, gap, Need.EVIDENT)
+        yield from names if fills else _listed(scan, gap, _Need.EVIDENT)
     else:
         link = (gap["link"] or "") if gap else ""
         strong = bool(link) and not link.endswith("von")
         if strong and cue.group() == "Name" and _MINE.search(scan.before(cue.start(), 5)):
-            yield from _listed(scan, gap, Need.WORD)
+            yield from _listed(scan, gap, _Need.WORD)
             return
-        for name in _listed(scan, gap, Need.SHAPE if strong else Need.EVIDENT):
+        for name in _listed(scan, gap, _Need.SHAPE if strong else _Need.EVIDENT):
             if strong or not is_brand(scan.text[slice(*name)]):
                 yield name
 
 
 def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), Need.WORD)
+    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), _Need.WORD)
 
 
 def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _NEXT.match(scan.text, cue.end())
     name = next(
-        _at(scan, gap, Need.SHAPE if _ADDRESSED.search(cue.group()) else Need.EVIDENT, alone=False), None
+        _at(scan, gap, _Need.SHAPE if _ADDRESSED.search(cue.group()) else _Need.EVIDENT, alone=False), None
     )
     if name and gap:
-        yield from _listed(scan, gap, Need.SHAPE)
+        yield from _listed(scan, gap, _Need.SHAPE)
 
 
 def _sent(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _SENT_TO.match(scan.text, cue.end()), Need.SHAPE, alone=False)
+    yield from _at(scan, _SENT_TO.match(scan.text, cue.end()), _Need.SHAPE, alone=False)
 
 
 def _byline(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_BYLINE.match(scan.text, cue.end()), Need.FULL)
+    yield from _at(scan, _AFTER_BYLINE.match(scan.text, cue.end()), _Need.FULL)
 
 
 def _self(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    for name in _at(scan, _AFTER_SELF.match(scan.text, cue.end()), Need.EVIDENT, alone=False):
+    for name in _at(scan, _AFTER_SELF.match(scan.text, cue.end()), _Need.EVIDENT, alone=False):
         if _ALONE.match(scan.text, name[1]):
             yield name
 
 
 def _kin(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_NOUN.match(scan.text, cue.end()), Need.EVIDENT, alone=False)
+    yield from _at(scan, _AFTER_NOUN.match(scan.text, cue.end()), _Need.EVIDENT, alone=False)
 
 
-def _listed(scan: Scan, gap: re.Match[str] | None, need: Need) -> Iterator[Range]:
+def _listed(scan: Scan, gap: re.Match[str] | None, need: _Need) -> Iterator[Range]:
     """Yield the name after a gap ("Sommer, Ida" as well), and evident names after commas."""
     text = scan.text
     name = next(_at(scan, gap, need), None)
@@ -377,7 +377,7 @@ def _listed(scan: Scan, gap: re.Match[str] | None, need: Need) -> Iterator[Range
             name = name[0], given.end()
         yield name
         following = _MORE.match(text, name[1])
-        name = next(_at(scan, following, Need.EVIDENT, alone=False), None)
+        name = next(_at(scan, following, _Need.EVIDENT, alone=False), None)
 
 
 def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
@@ -385,14 +385,14 @@ def _closing(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     if not gap or gap.end() == cue.end():
         return
     apart = "\n" in gap.group() or "," in gap.group()
-    for name in _at(scan, gap, Need.WORD):
-        if (apart and _SIGNED.match(scan.text, name[1])) or _name_at(scan, gap.end(), Need.EVIDENT):
+    for name in _at(scan, gap, _Need.WORD):
+        if (apart and _SIGNED.match(scan.text, name[1])) or _name_at(scan, gap.end(), _Need.EVIDENT):
             yield name
 
 
 def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     if _OPENING.search(scan.before(cue.start(), 8)):
-        yield from _at(scan, _GREETED.match(scan.text, cue.end()), Need.EVIDENT)
+        yield from _at(scan, _GREETED.match(scan.text, cue.end()), _Need.EVIDENT)
 
 
 _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {

@@ -17,7 +17,7 @@ _EXAMPLES = 3
 _LONGEST = 60
 PEOPLE = Path(__file__).parent / "people.json"
 """What is found of invented people; `scripts/bench/people.py` writes it, and a test measures it anew."""
-PEOPLE_FIGURES = tuple(
+_PEOPLE_FIGURES = tuple(
     f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found")
 )
 """Full names and first names behind a cue, full names without one: how many there are and were found."""
@@ -88,4 +88,4 @@ def _sorted(counter: Counter[str]) -> dict[str, int]:
 def people_facts() -> dict[str, int]:
     """Return what a lock and a card state of the scrubber: its figures on the held-out invented people."""
     measured = json.loads(PEOPLE.read_text("utf-8"))["heldout"]
-    return {f"personal_{figure}": measured[figure] for figure in PEOPLE_FIGURES}
+    return {f"personal_{figure}": measured[figure] for figure in _PEOPLE_FIGURES}

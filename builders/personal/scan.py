@@ -124,7 +124,7 @@ class Scan:
         return position - match.end() if match else position
 
 
-Edit = tuple[int, int, str]
+_Edit = tuple[int, int, str]
 """Start and end (exclusive) of what is replaced, and what stands there instead."""
 
 PLACEHOLDER = re.compile("|".join(sorted({kind.placeholder for kind in PersonalKind})))
@@ -200,7 +200,7 @@ class View:
             if not any(changed) or "&" not in self.text:  # what is left has no entity: a pass is enough
                 return
 
-    def _apply(self, edits: Iterator[Edit]) -> bool:
+    def _apply(self, edits: Iterator[_Edit]) -> bool:
         made = list(edits)
         if made:
             layer = _Layer(self.text, made)
@@ -212,7 +212,7 @@ class View:
 class _Layer:
     """A text after edits, and where each of its characters stood before them."""
 
-    def __init__(self, before: str, edits: Sequence[Edit]) -> None:
+    def __init__(self, before: str, edits: Sequence[_Edit]) -> None:
         self._edits = edits
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -239,7 +239,7 @@ class _Layer:
         return start, start + 1
 
 
-def _cut(row: str, cuts: Sequence[tuple[int, int]]) -> Iterator[Edit]:
+def _cut(row: str, cuts: Sequence[tuple[int, int]]) -> Iterator[_Edit]:
     """Yield the cuts, and between them the characters that serve as marks in a working text."""
     position = 0
     for start, end in (*cuts, (len(row), len(row))):
@@ -249,19 +249,19 @@ def _cut(row: str, cuts: Sequence[tuple[int, int]]) -> Iterator[Edit]:
         position = end
 
 
-def _entities(text: str) -> Iterator[Edit]:
+def _entities(text: str) -> Iterator[_Edit]:
     if "&" in text:
         for match in ENTITY.finditer(text):
             if (plain := character(match)) != match[0]:
                 yield *match.span(), plain
 
 
-def _invisible(text: str) -> Iterator[Edit]:
+def _invisible(text: str) -> Iterator[_Edit]:
     if _may_hide(text):
         yield from ((*match.span(), "") for match in INVISIBLE.finditer(text) if match[0] != OPAQUE)
 
 
-def _joiners(text: str) -> Iterator[Edit]:
+def _joiners(text: str) -> Iterator[_Edit]:
     if "\u200d" in text:
         yield from ((*match.span(), "") for match in JOINER.finditer(text))
 
@@ -275,27 +275,27 @@ def _seems_printable(text: str) -> bool:
     return text.replace(OPAQUE, "").isprintable()
 
 
-def _decomposed(text: str) -> Iterator[Edit]:
+def _decomposed(text: str) -> Iterator[_Edit]:
     if not unicodedata.is_normalized("NFC", text):
         for match in _COMPOSED.finditer(text):
             if (composed := unicodedata.normalize("NFC", match[0])) != match[0]:
                 yield *match.span(), composed
 
 
-def _blanks(text: str) -> Iterator[Edit]:
+def _blanks(text: str) -> Iterator[_Edit]:
     spaced = _seems_printable(text) and not text.startswith(" ") and not text.endswith(" ")
     for match in (_SPACES if spaced else _BLANKS).finditer(text):
         inside = match.start() > 0 and match.end() < len(text)
         yield *match.span(), " " if inside else ""
 
 
-def _wide(text: str) -> Iterator[Edit]:
+def _wide(text: str) -> Iterator[_Edit]:
     if not text.isascii() and _has_wide_or_decomposed(text):
         for match in _WIDE.finditer(text):
             yield *match.span(), chr(ord(match[0]) - _TO_ASCII)
 
 
-_STEPS: tuple[Callable[[str], Iterator[Edit]], ...] = (
+_STEPS: tuple[Callable[[str], Iterator[_Edit]], ...] = (
     _entities,
     _invisible,
     _joiners,
