@@ -24,9 +24,10 @@ Find = Callable[[list[str]], list[Spans]]
 def ours(kinds: str) -> Find:
     """The project's scrubber, with "ALL_KINDS" or "CONTACT"."""
     polars, personal = import_module("polars"), import_module("builders.personal")
+    wanted = getattr(import_module("builders.spec"), kinds)
 
     def find(texts: list[str]) -> list[Spans]:
-        spans = personal.scrub(polars.Series(texts), getattr(personal, kinds)).spans
+        spans = personal.scrub(polars.Series(texts), wanted).spans
         found: list[Spans] = [[] for _ in texts]
         for row, start, end in spans.select("row", "start", "end").iter_rows():
             found[row].append([start, end])
@@ -108,9 +109,9 @@ def measure(tool: str, texts: dict[str, list[str]]) -> dict[str, Any]:
 
 def clean_file(path: Path, workers: int) -> dict[str, Any]:
     """Scrub a file of contact data; return CPU seconds of all processes, and peak memory in MB by process."""
-    personal = import_module("builders.personal")
+    contact = import_module("builders.spec").CONTACT
     scrub_file = import_module("builders.personal.tables").scrub_file
-    scrub_file(path, path.with_suffix(".out.jsonl"), kinds=personal.CONTACT, workers=workers)
+    scrub_file(path, path.with_suffix(".out.jsonl"), kinds=contact, workers=workers)
     path.with_suffix(".out.jsonl").unlink()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return {
