@@ -13,8 +13,8 @@ from builders.checks import CODES, run, schema
 from builders.checks.finding import Code, line, shown
 from builders.checks.run import MODULES
 from tests.checks import (
+    test_card_and_croissant,
     test_clustering,
-    test_described,
     test_funnel,
     test_ids,
     test_negatives,
@@ -49,7 +49,7 @@ def plants() -> list[Plant]:
 def test_every_code_has_a_planted_fault() -> None:
     planted = {plant.code for plant in plants()} | {plant.code for plant in test_clustering.PLANTS}
     planted |= {plant.code for plant in (*test_reddit_ids.PLANTS, *test_reddit_ids.SEVERAL)}
-    for others in (test_release.PLANTS, test_described.PLANTS, test_clustering.PUBLISHED):
+    for others in (test_release.PLANTS, test_card_and_croissant.PLANTS, test_clustering.PUBLISHED):
         planted |= {plant[0] for plant in others}
     assert planted | ALONE == set(CODES)
     assert not planted & ALONE
