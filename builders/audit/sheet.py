@@ -20,7 +20,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock.beside import first_fault
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA = re.compile(r"[\s\u200b\ufeff]*[-=+@＝＋－＠]|[ \u00a0\u200b\ufeff]*[\t\r\n]")
 _SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
 _SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
 _LARGEST_CELL = 1 << 20
@@ -49,7 +49,7 @@ def to_csv(sample: Sample, pairs: Pairs) -> bytes:
 
 def neutral(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.lstrip(" \u00a0\u200b\ufeff").startswith(_FORMULA) else cell
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def _guarded(name: str) -> str:
