@@ -41,10 +41,7 @@ positives and pairs that were confirmed by hand, and weighted back. Intervals ar
 number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count, and
 take nothing from the weight of their stratum; a pair on which auditors differ counts in part.
 """
-_WRONG: Mapping[PairKind, Verdict] = {
-    "negative": Verdict.ALSO_RELEVANT,
-    "positive": Verdict.NOT_RELEVANT,
-}
+_WRONG: Mapping[PairKind, Verdict] = {"negative": Verdict.ALSO_RELEVANT, "positive": Verdict.NOT_RELEVANT}
 """The verdict that proves a pair of a kind to be wrong."""
 _SUSPECTS = (
     "Pairs that a second opinion ranked as the likeliest false negatives, and positives that the miner "

@@ -21,8 +21,8 @@ from builders.errors import UsageError
 from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen
 from builders.spec import Relations
+from builders.tables import PAIR
 
-PAIR = ["query-id", "corpus-id"]
 Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]
 
 
@@ -60,8 +60,7 @@ def read_decisions(path: Path) -> list[Decision]:
     """Read decisions; none where there is no file.
 
     Raises:
-        StorageError: The file cannot be read.
-        UsageError: A line is malformed, or its pair stands there twice; it names file and line.
+        UsageError: A line is malformed, or its pair stands there twice; the error names file and line.
     """
     if not path.exists():
         return []
@@ -77,11 +76,7 @@ def read_decisions(path: Path) -> list[Decision]:
 
 
 def write_decisions(path: Path, decisions: Iterable[Decision]) -> None:
-    """Write decisions, sorted by pair; equal decisions are equal bytes.
-
-    Raises:
-        StorageError: The file cannot be written.
-    """
+    """Write decisions, sorted by pair; equal decisions are equal bytes."""
     ordered = sorted(decisions, key=lambda decision: decision.pair)
     files.write_bytes(path, "".join(map(json_line, ordered)).encode())
 
