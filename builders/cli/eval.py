@@ -187,7 +187,7 @@ def _show(
 ) -> None:
     from builders.describe.markdown import escape, table
     from builders.evaluation import views
-    from builders.evaluation.published import closing
+    from builders.evaluation.published import summary_line
     from builders.printable import label
 
     tables = {
@@ -216,7 +216,7 @@ def _show(
     for one in compared:
         if one.verdict == "differs":
             say(f"- {escape(_outside(one))}" if as_markdown else _outside(one))
-    last = f"{closing(compared)}; {len(findings)} findings"
+    last = f"{summary_line(compared)}; {len(findings)} findings"
     say(f"\n{escape(last)}" if as_markdown else last)
 
 

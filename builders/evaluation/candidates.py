@@ -1,4 +1,4 @@
-"""What can be evaluated, by the name that a user gives it."""
+"""Find what is evaluated by the name that a user gives it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ RANDOM = "random"
 NAMES = ("offline", "e5", "hashing", BM25, *RULES)
 _HINT = f"Name one of {', '.join(NAMES)}, a folder of a sentence-transformers model, or OWNER/NAME@COMMIT."
 _LONGEST_NAME = 60
+_IN_THE_PACKAGE = frozenset(NAMES) - {"e5"}
+"""Names that need nothing from the Hub."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that is evaluated. Nothing is loaded or fetched before it is used.
+    """An encoder, BM25 or a rule to evaluate. Nothing is loaded or fetched before it is used.
 
     Attributes:
-        name: As the user gave it.
-        kind: As in `EncoderFacts`.
-        searching: Gives the encoder that searches, by the encoder that a config pins; None unless dense.
-        clustering: Gives the encoder whose vectors are clustered; None unless dense.
-        role: Of texts that are clustered.
-        cached: Whether its vectors are kept: not where making one is quicker than reading it.
+        name: Name that the user gave.
+        kind: Kind as in `EncoderFacts`.
+        searching: Returns the encoder that searches, by the encoder that a config pins; None unless dense.
+        clustering: Returns the encoder whose vectors are clustered; None unless dense.
+        role: Role of texts that are clustered.
+        cached: Whether vectors are kept: not where making one is quicker than reading it.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Candidate:
 def candidate(
     name: str, *, offline: bool = False, workers: int | None = None, root: Path | None = None
 ) -> Candidate:
-    """Return what a name stands for.
+    """Return the candidate of a name.
 
     Args:
         name: One of `NAMES`; a folder that holds a sentence-transformers model; or "owner/name@revision".
@@ -81,13 +83,10 @@ def candidate(
 
 
 def default_names(locks: Iterable[Lock]) -> tuple[str, ...]:
-    """Return what is evaluated unless asked otherwise: the miner, and two that mined nothing.
+    """Return the names of the miner of all builds in a folder, and of two that mined nothing.
 
     The miner is the offline encoder where that mined in all builds that mined, else E5. Where none mined, it
     is the offline encoder if that is installed: nothing is fetched that nobody asked for.
-
-    Args:
-        locks: Of all builds in the folder, also of those that are not evaluated.
     """
     backends = {lock.mining.encoder.backend for lock in locks if lock.mining is not None}
     if backends:
@@ -98,13 +97,7 @@ def default_names(locks: Iterable[Lock]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def naming(one: Candidate) -> Iterator[None]:
-    """Put a candidate's name in front of every error of its encoder, so that it is told among several.
-
-    Raises:
-        EncoderError: As raised inside; so are the others.
-        RemoteError: A model cannot be fetched.
-        SourceMissing: Offline, and a model is not cached.
-    """
+    """Put a candidate's name in front of every error of its encoder."""
     shown = printable(one.name)
     if len(shown) > _LONGEST_NAME:
         shown = f"…{shown[1 - _LONGEST_NAME :]}"
@@ -117,33 +110,23 @@ def naming(one: Candidate) -> Iterator[None]:
 
 
 def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock | None) -> EncoderFacts:
-    """Return what a result says of a candidate.
-
-    Args:
-        candidate: The candidate.
-        identity: Of its encoder; None unless dense.
-        lock: Of the config, which tells who mined.
-    """
+    """Return the facts of a candidate with the identity of its encoder; the config's lock names the miner."""
     if identity is None:
         return EncoderFacts(name=candidate.name, kind=candidate.kind)
+    mining = lock.mining if lock else None
     return EncoderFacts(
         name=candidate.name,
         kind=candidate.kind,
         model=identity.model,
         revision=identity.revision,
         dimensions=identity.dimensions,
-        miner=lock is not None
-        and lock.mining is not None
-        and (lock.mining.encoder.model, lock.mining.encoder.revision) == (identity.model, identity.revision),
+        miner=mining is not None
+        and (mining.encoder.model, mining.encoder.revision) == (identity.model, identity.revision),
     )
 
 
 def pinned_encoder(specs: Sequence[ConfigSpec]) -> EncoderSpec:
-    """Return the encoder that a config pins: the first of these, else the first of all.
-
-    Raises:
-        UsageError: None does.
-    """
+    """Return the encoder that a config pins: the first of these, else the first of all."""
     every = (*specs, *map(registry.load, registry.names()))
     pinned = (spec.mining.encoder for spec in every if isinstance(spec, Retrieval) and spec.mining)
     if found := next(pinned, None):
@@ -186,15 +169,8 @@ def _sentence(name: str, workers: int | None, *, offline: bool) -> Candidate:
     return Candidate(name, "dense", lambda _: searching, lambda: clustering)
 
 
-_IN_THE_PACKAGE = frozenset(NAMES) - {"e5"}
-"""What is evaluated without anything from the Hub."""
-
-
 def require_citable(names: Iterable[str]) -> None:
     """Refuse encoders that a reader of the card could not get.
-
-    Args:
-        names: Of candidates, as they were asked for.
 
     Raises:
         UsageError: One is a folder of this machine, or would come from a stand-in for the Hub.

@@ -84,9 +84,8 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
     """Measure every query of a run.
 
     Args:
-        judged: The queries that are measured; the run may hold others, as one of all splits does.
-        run: ``query-id``, ``corpus-id``, ``score`` float32, in any order. Passages are ranked by score, then
-            by id, both descending, as mteb does.
+        judged: The queries that are measured; the run may hold others.
+        run: ``query-id``, ``corpus-id``, ``score`` float32, in any order.
 
     Returns:
         ``query-id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,

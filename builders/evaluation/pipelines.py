@@ -100,15 +100,9 @@ def check_rows(pipelines: Sequence[Pipeline], rows: int, place: str) -> None:
 
 
 def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
-    """Return the vectors of a set in fewer dimensions.
+    """Return the vectors of a set in two dimensions, or fewer where there are fewer rows or dimensions.
 
-    Args:
-        vectors: float32 of shape (rows, dimensions), in the order of the set.
-        reduction: "none" returns them as they are.
-        seed: Seed of the solver of PCA and of UMAP.
-
-    Returns:
-        float32 of shape (rows, 2), or less where there are fewer rows or dimensions.
+    The seed is that of the solver of PCA and of UMAP; "none" returns the vectors as they are.
     """
     match reduction:
         case "none":

@@ -1,4 +1,4 @@
-"""Our scores beside published ones: the difference, and whether other rows, seed and version explain it."""
+"""Compare our scores with published ones: whether other rows, seed and version explain a difference."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ TASKS = {
     "subreddit-clustering-s2s": "RedditClusteringS2S(de)",
     "subreddit-clustering-p2p": "RedditClusteringP2P(de)",
 }
-"""Under which name the rows of a config were scored by others."""
+"""Names under which others scored the rows of a config."""
 GERMANDPR_ROWS = (1_025, 2_876)
 """Questions and passages of mteb's GermanDPR, by mteb's own statistics of it."""
 RETRIEVAL_TOLERANCE = 0.005
 """Nothing published tells how far two runs of one model lie apart: none was scored twice. An exact search
 has no seed; what is left is rounding (1e-5), the arithmetic of another batch, version or precision, and texts
 that normalising and scrubbing changed. It lets 5 of 1,025 questions be lost, or 14 fall from rank 1 to 2."""
-TWO_DRAWS = {"Blurbs": 0.022, "Reddit": 0.041, "TenKGnad": 0.066}
+REDRAW_TOLERANCE = {"Blurbs": 0.022, "Reddit": 0.041, "TenKGnad": 0.066}
 """By how much the mean V-measure of a config may differ between sets of the same sizes with other rows, that
 are clustered with another seed: 3 · √2 times its standard deviation, by the beginning of a task's name. The
 published sets were drawn without a seed. Measured by `scripts/bench/tolerance.py` on invented points."""
@@ -52,13 +52,8 @@ class Published(Frozen):
 
     Attributes:
         task: Name in mteb; "RedditClusteringS2S(de)" is the paper's.
-        model: "owner/name".
-        model_revision: A commit, or empty where none was told.
-        dataset_revision: A commit, or empty.
-        mteb_version: As told.
-        pipeline: As in `ClusteringResult`; empty for retrieval.
-        metric: What `value` is.
-        value: Unrounded where it was published so.
+        model: Name of the model, "owner/name"; its revision is empty where none was published.
+        pipeline: Name as in `ClusteringResult`; empty for retrieval.
         source: File in embeddings-benchmark/results, or the paper's repository.
     """
 
@@ -77,20 +72,15 @@ class Compared(Frozen):
     """One of our scores beside a published one.
 
     Attributes:
-        config: As in the result.
-        split: As in the result; empty for clustering.
-        encoder: Its name, as asked for.
-        pipeline: As in the result; empty for retrieval.
-        metric: What is compared.
-        ours: Our score.
-        published: Theirs.
-        difference: Ours minus theirs.
-        tolerance: How far they may lie apart; None where nothing tells.
+        split: Split of the queries; empty for clustering.
+        pipeline: Name as in `ClusteringResult`; empty for retrieval.
+        difference: Our score minus the published one.
+        tolerance: Largest difference of scores that agree; None where it was not measured.
         verdict: "agrees" or "differs" where model and procedure are the same, and rows are, or are drawn
             alike from the same documents.
-        why: What forbids a comparison, or else what one should know about it; may be empty.
-        model: Their model, with its revision where it is known.
-        source: Where theirs stands.
+        why: What forbids a comparison, or else limits it; may be empty.
+        model: The published model, with its revision where it is known.
+        source: File that holds the published score.
     """
 
     config: str
@@ -146,27 +136,22 @@ def prompted_alike() -> frozenset[str]:
 def tolerance(task: str, pipeline: str, published: Iterable[Published]) -> float | None:
     """Return how far two runs of one model on one task may lie apart.
 
-    For clustering by mteb's k-means it is `TWO_DRAWS`, since our rows are not theirs; or, where that is
-    wider, the largest difference, over both variants of a dataset, between the paper's run (mteb 1.0, no
+    For clustering by mteb's k-means it is `REDRAW_TOLERANCE`, since our rows are not theirs; or, where wider,
+    the largest difference, over both variants of a dataset, between the paper's run (mteb 1.0, no
     seed) and that of mteb's results repository (seeded, 1.18) of the same model, rounded up to three digits.
     For the other pipelines and datasets it was not measured: None.
-
-    Args:
-        task: As in `Published`.
-        pipeline: As in `Published`.
-        published: All published scores.
     """
     if task == "GermanDPR":
         return RETRIEVAL_TOLERANCE
     dataset = task.partition("Clustering")[0]
-    if pipeline != MTEB or dataset not in TWO_DRAWS:
+    if pipeline != MTEB or dataset not in REDRAW_TOLERANCE:
         return None
     runs: dict[tuple[str, str], list[float]] = {}
     for one in published:
         if one.pipeline == MTEB and one.task.startswith(dataset):
             runs.setdefault((one.task, one.model), []).append(one.value)
     widest = max((max(values) - min(values) for values in runs.values() if len(values) > 1), default=0.0)
-    return max(TWO_DRAWS[dataset], math.ceil(round(widest / _STEP, 6)) * _STEP)
+    return max(REDRAW_TOLERANCE[dataset], math.ceil(round(widest / _STEP, 6)) * _STEP)
 
 
 def compare(
@@ -179,21 +164,16 @@ def compare(
     model's name at a commit, and `why` says so: otherwise the paper's table would be no check at all, and
     where such a model was scored again at a told revision, the scores lie within the tolerance.
 
-    Args:
-        results: Ours.
-        configs: Their configs by name.
-        published: By default `published_scores`.
-
     Returns:
         A line per result and published score. Where the model or the procedure is not the same, both are
-        shown all the same, and `why` says what keeps them apart.
+        shown all the same, and `why` gives the reason.
     """
     known = published_scores() if published is None else published
     return [line for result in results for line in _lines(result, configs, known)]
 
 
-def closing(compared: Sequence[Compared]) -> str:
-    """Return in one line how many scores were comparable and, where none was, why."""
+def summary_line(compared: Sequence[Compared]) -> str:
+    """Return a line on how many scores were comparable and, where none was, why."""
     comparable = [one for one in compared if one.verdict != "not comparable"]
     outside = sum(one.verdict == "differs" for one in comparable)
     why = ""
@@ -247,7 +227,7 @@ def _lines(
 
 
 def _obstacle(result: Result, one: Published, built: Built) -> str:
-    """Return what keeps two scores from being compared, or nothing."""
+    """Return the reason why two scores cannot be compared; empty for none."""
     encoder = result.encoder
     if built.not_comparable:
         return built.not_comparable
@@ -274,7 +254,7 @@ def _obstacle(result: Result, one: Published, built: Built) -> str:
 
 
 def _reservations(result: Result, one: Published) -> str:
-    """Return what one should know about two scores that are compared."""
+    """Return what limits the comparison of two scores."""
     rows = _OTHER_SUBREDDITS if result.config.startswith("subreddit") else _OTHER_ROWS
     if isinstance(result, RetrievalResult):
         rows = ""

@@ -14,14 +14,14 @@ from builders.encoders.sentence import prompts_of
 from builders.evaluation.pipelines import PIPELINES
 from builders.evaluation.published import (
     GERMANDPR_ROWS,
+    REDRAW_TOLERANCE,
     RETRIEVAL_TOLERANCE,
     TASKS,
-    TWO_DRAWS,
     Published,
-    closing,
     compare,
     prompted_alike,
     published_scores,
+    summary_line,
     tolerance,
 )
 from builders.evaluation.results import (
@@ -145,7 +145,7 @@ def test_the_tolerance_of_clustering_covers_other_rows_and_every_published_gap()
     for (task, _), values in runs.items():
         allowed = tolerance(task, "minibatch-kmeans", FACTS)
         assert allowed is not None
-        assert allowed >= TWO_DRAWS[task.partition("Clustering")[0]]
+        assert allowed >= REDRAW_TOLERANCE[task.partition("Clustering")[0]]
         assert allowed >= max(values) - min(values)
     assert {len(values) for values in runs.values()} == {1, 2}
     assert tolerance("BlurbsClusteringS2S", "umap+hdbscan", FACTS) is None
@@ -153,11 +153,11 @@ def test_the_tolerance_of_clustering_covers_other_rows_and_every_published_gap()
 
 def test_a_gap_between_two_runs_that_is_wider_than_two_draws_is_the_tolerance() -> None:
     fact = FACTS[0].model_copy(update={"task": "BlurbsClusteringS2S", "pipeline": "minibatch-kmeans"})
-    wide = math.floor(1000 * TWO_DRAWS["Blurbs"]) / 1000 + 0.0101
+    wide = math.floor(1000 * REDRAW_TOLERANCE["Blurbs"]) / 1000 + 0.0101
     apart = (fact.model_copy(update={"value": 0.2}), fact.model_copy(update={"value": 0.2 + wide}))
     assert tolerance("BlurbsClusteringP2P", "minibatch-kmeans", apart) == pytest.approx(wide + 0.0009)
     near = (apart[0], apart[0].model_copy(update={"value": 0.2001}))
-    assert tolerance("BlurbsClusteringP2P", "minibatch-kmeans", near) == TWO_DRAWS["Blurbs"]
+    assert tolerance("BlurbsClusteringP2P", "minibatch-kmeans", near) == REDRAW_TOLERANCE["Blurbs"]
 
 
 def test_no_search_was_published_twice_so_its_tolerance_comes_from_elsewhere() -> None:
@@ -210,7 +210,7 @@ def test_a_search_is_held_against_its_tolerance(shift: float, verdict: str) -> N
         ),
     ],
 )
-def test_what_is_not_the_same_is_shown_and_never_differs(result: Result, held: Lock, why: str) -> None:
+def test_what_is_not_the_same_is_shown_and_never_differs(result: Result, held: Built, why: str) -> None:
     lines = compare([result], {"germandpr": held})
     assert [(line.verdict, line.why) for line in lines] == [("not comparable", why)]
     assert lines[0].difference < -0.1
@@ -273,7 +273,7 @@ def test_hydrated_sets_are_compared_with_the_papers(config: str) -> None:
     theirs = value_of(TASKS[config], PAPERS, "v_measure")
     held = replace(built("subreddit"), lock=None)
     (line,) = compare([clustered(theirs, config=config)], {"subreddit": held})
-    assert (line.verdict, line.tolerance) == ("agrees", TWO_DRAWS["Reddit"])
+    assert (line.verdict, line.tolerance) == ("agrees", REDRAW_TOLERANCE["Reddit"])
     assert line.why.startswith("sets of other subreddits, as many")
 
 
@@ -312,13 +312,13 @@ def test_some_published_scores_of_each_kind_are_comparable() -> None:
 def test_the_closing_line_says_why_nothing_is_comparable() -> None:
     other = compare([searched(0.1, revision="a" * 40)], {"germandpr": built("germandpr")})
     part = compare([searched(0.1, split="test")], {"germandpr": built("germandpr")})
-    assert closing([*other, *part, *part]) == (
+    assert summary_line([*other, *part, *part]) == (
         "3 published scores beside ours, 0 comparable (2: theirs is of all questions: pass --split all; "
         "1: another revision of the model), 0 outside the tolerance"
     )
-    assert "(none is published of these encoders on these configs)" in closing([])
+    assert "(none is published of these encoders on these configs)" in summary_line([])
     outside = compare([searched(0.1)], {"germandpr": built("germandpr")})
-    assert closing([*outside, *part]) == (
+    assert summary_line([*outside, *part]) == (
         "2 published scores beside ours, 1 comparable, 1 outside the tolerance"
     )
 
