@@ -87,6 +87,7 @@ def exact_topk(
     *,
     block: int = 2048,
     tile: int = 2048,
+    first: int = 0,
     progress: Progress | None = None,
 ) -> TopK:
     """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
@@ -102,6 +103,8 @@ def exact_topk(
         k: At least 1; or integers (q,), one per query. Never more than n are returned.
         block: Passages per product.
         tile: Queries per product.
+        first: Index of the first passage, where `passages` is a shard: an engine gives each shard one call,
+            and joins the results by `merge_topk`.
         progress: Called with products done and products in all.
 
     Returns:
@@ -113,7 +116,31 @@ def exact_topk(
     """
     wanted = np.minimum(_per_query(k, len(queries)), len(passages))
     edge = np.full(len(queries), np.inf)
-    return _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
+    found = _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
+    return TopK(np.where(found.indices == _NONE, _NONE, found.indices + first), found.scores)
+
+
+def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
+    """Join the top-k of shards of the passages: associative, and independent of the order of `parts`.
+
+    Args:
+        parts: One result per shard, for the same queries in the same order; at least one. Each passage
+            belongs to one shard.
+        k: As for `exact_topk`.
+
+    Returns:
+        What `exact_topk` finds in all passages together.
+
+    Raises:
+        UsageError: There are no parts, they have different numbers of queries, or k is smaller than 1.
+    """
+    if len({len(part.indices) for part in parts}) != 1:
+        raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
+    flat = [part.flat() for part in parts]
+    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
+    queries = len(parts[0].indices)
+    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
+    return _table(hits.best(wanted), wanted)
 
 
 def exact_window(

@@ -29,7 +29,7 @@ from scripts.bench.gold_set import Marked, compare
 SetName = Literal["development", "heldout"]
 GROUPS = {"full": "full", "list": "full", "plain": "plain", "first": "first"}
 """By place holder of a template, what is counted: full names and first names behind a cue, others without."""
-_DATA = Path(__file__).with_name("people")
+_DATA = Path(__file__).with_name("people_texts")
 _PLACE = re.compile(r"\{(full|list|plain|first)\}")
 _SEEDS = {"development": 20_261, "heldout": 77_003}
 _PARTICLES = frozenset({"De", "Di"})
