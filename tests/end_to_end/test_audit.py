@@ -14,7 +14,7 @@ from builders.audit.suspects import opinion_for, rank_suspects
 from builders.rehearsal import Hub
 from tests.audit.kit import jobs
 from tests.end_to_end.kit import ROWS, build, run
-from tests.end_to_end.kit import Pairs as Folder
+from tests.end_to_end.kit import Tree as Folder
 
 pytestmark = pytest.mark.upstream
 PAIR = ["query-id", "corpus-id"]
