@@ -15,7 +15,7 @@ from builders.errors import SourceChanged, UsageError
 from builders.files import sha256
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
 from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
-from builders.personal.report import people_facts
+from builders.personal.replacements import people_facts
 from builders.prepare.decisions import decisions_path, read_decisions
 from builders.prepare.documents import limit_documents, prepare_documents
 from builders.prepare.retrieval import Prepared, limit, prepare, retrieval_facts

@@ -1,6 +1,6 @@
 """Hard negatives: the exact scan, the recipe, the report."""
 
 from builders.mining.mine import Mined, mine
-from builders.mining.report import summary_lines
+from builders.mining.yields import summary_lines
 
 __all__ = ["Mined", "mine", "summary_lines"]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from builders.errors import EncoderError, UsageError
 from builders.mining import recipe as rules
 from builders.mining.moments import score_moments
-from builders.mining.report import LOOK, Evidence, build_report
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
 from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_pairs
+from builders.mining.yields import LOOK, Evidence, build_report
 from builders.spec import RECIPES, Recipe
 
 _LENGTH_TOLERANCE = 1e-3
@@ -28,7 +28,7 @@ class Mined:
         negatives: ``query-id`` str, ``corpus-id`` str, ``rank`` int32 (1-based, among all passages),
             ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
             and rank.
-        report: What `builders.mining.report.build_report` makes of them: plain values, ready for JSON.
+        report: What `builders.mining.yields.build_report` makes of them: plain values, ready for JSON.
         scale: ``query-id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
             every query with a positive; sorted by query.
         suspicious: ``query-id`` str, ``corpus-id`` str, ``score`` float32, ``deviations`` float32 (above the

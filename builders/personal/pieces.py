@@ -22,7 +22,7 @@ import pyarrow as pa
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import PersonalReport
 from builders.personal.engine import scrub_rows
-from builders.personal.report import report, together
+from builders.personal.replacements import report, together
 from builders.spec import PersonalKind
 from builders.text_files import BOM, whole
 

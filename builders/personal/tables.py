@@ -20,7 +20,7 @@ from builders.errors import UsageError
 from builders.lock.lock import Frozen, PersonalReport
 from builders.personal import pieces
 from builders.personal.pieces import Done, Task
-from builders.personal.report import together
+from builders.personal.replacements import together
 from builders.spec import ALL_KINDS, PersonalKind
 
 _ALONE_BELOW = 16 << 20

@@ -10,7 +10,7 @@ import polars as pl
 from builders.errors import SourceSchema
 from builders.lock.lock import Funnel, PersonalReport
 from builders.personal import scrub
-from builders.personal.report import report, together
+from builders.personal.replacements import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
 from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges

@@ -22,7 +22,7 @@ import polars as pl
 
 from builders.files import write_json
 from builders.personal import scrub
-from builders.personal.report import PEOPLE
+from builders.personal.replacements import PEOPLE
 from builders.spec import PersonalKind
 from scripts.bench.gold_set import Marked, compare
 

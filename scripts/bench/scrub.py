@@ -28,7 +28,7 @@ import polars as pl
 
 from builders.files import write_json
 from builders.personal import scrub
-from builders.personal.report import masked
+from builders.personal.replacements import masked
 from builders.spec import ALL_KINDS
 from scripts.bench import scrub_note, scrub_texts
 from scripts.bench.gold_set import compare, read_set

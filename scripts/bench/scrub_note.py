@@ -10,7 +10,7 @@ import jinja2
 import polars as pl
 
 from builders.files import write_bytes
-from builders.personal.report import PEOPLE
+from builders.personal.replacements import PEOPLE
 from builders.spec import ALL_KINDS, CONTACT
 from scripts.bench.gold_set import read_set, score
 from scripts.bench.scrub_worker import TOOLS

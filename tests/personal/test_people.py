@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from builders.personal.report import PEOPLE, people_facts
+from builders.personal.replacements import PEOPLE, people_facts
 from scripts.bench import people
 
 

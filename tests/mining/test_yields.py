@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from builders.mining import mine, summary_lines
-from builders.mining.report import Report
+from builders.mining.yields import Report
 from builders.spec import Recipe
 from tests.mining.samples import corpus, pairs, queries, unit, vectors
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 
 from builders.personal import scrub
-from builders.personal.report import masked, report, together
+from builders.personal.replacements import masked, report, together
 
 
 def test_figures_and_masked_examples() -> None:
