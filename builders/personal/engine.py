@@ -130,7 +130,7 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
     for span in sorted(spans):
         free_from = kept[-1].end if kept else 0
         if span.end > free_from:
-            kept.append(span._replace(start=max(span.start, free_from)))
+            kept.append(span if span.start >= free_from else span._replace(start=free_from))
     return kept
 
 

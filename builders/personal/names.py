@@ -196,7 +196,7 @@ def find_full(scan: Scan) -> Iterator[Span]:
     for match in _FULL.finditer(text):
         word, start = match[0], match.start()
         given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
-        if not given and not (text[start - 5 : start] in _ROLE_TAILS and _role_before(scan, start)):
+        if not given and (text[start - 5 : start] not in _ROLE_TAILS or not _role_before(scan, start)):
             continue
         listed = given and is_first_name(word)
         if scan.titles and not listed:

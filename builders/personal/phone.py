@@ -131,7 +131,10 @@ _SHAPE = re.compile(
     r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-])))"
     rf"(?:{_GAP}[0-9]){{4,}}+"
 )
-_PLAIN = re.compile(rf"[1-9](?<![0-9].)(?:{NOT_INSIDE}|{_LABEL})(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])")
+_PLAIN = re.compile(
+    rf"[1-9](?<![0-9].)(?<![0-9,;/-][ \u00a0].)(?:{NOT_INSIDE}|{_LABEL})(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])"
+)
+"""Behind a digit, a comma or a slash with a space stands no cue, which is quickly seen."""
 _END = re.compile(r"(?!\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
 _EXTENSIONS = {
     label: re.compile(rf"{re.escape(label)}(?:[ ]?[:(]{{0,2}}[ ]?)(-?[ ]?[0-9]{{1,5}})(?![\w]|[.,/-][0-9])")
@@ -234,8 +237,9 @@ def _plain(scan: Scan) -> Iterator[Span]:
 
 def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
     """Yield what follows in a list: extensions, and numbers that begin alike, without area code."""
-    digits = _MARKS.sub("", number)
+    digits = ""
     while match := _MORE.match(scan.text, end):
+        digits = digits or _MARKS.sub("", number)
         name = match.lastgroup or ""
         again = _MARKS.sub("", match[name])
         if name == "again" and digits[-len(again) :][:2] != again[:2]:

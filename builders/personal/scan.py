@@ -162,7 +162,10 @@ def _has_wide_or_decomposed(text: str) -> bool:
 
 
 def _has_fillers(text: str) -> bool:
-    return any(filler in text for filler in _FILLERS)
+    for filler in _FILLERS:  # a generator would take longer than the searches
+        if filler in text:
+            return True
+    return False
 
 
 class View:
@@ -242,8 +245,10 @@ class _Layer:
 def _cut(row: str, cuts: Sequence[tuple[int, int]]) -> Iterator[_Edit]:
     """Yield the cuts, and between them the characters that serve as marks in a working text."""
     position = 0
+    reserved = ROW_END in row or OPAQUE in row
     for start, end in (*cuts, (len(row), len(row))):
-        yield from ((*match.span(), "") for match in _RESERVED.finditer(row, position, start))
+        if reserved:
+            yield from ((*match.span(), "") for match in _RESERVED.finditer(row, position, start))
         if start < end:
             yield start, end, OPAQUE
         position = end
@@ -272,7 +277,7 @@ def _may_hide(text: str) -> bool:
 
 
 def _seems_printable(text: str) -> bool:
-    return text.replace(OPAQUE, "").isprintable()
+    return text.isprintable() or (OPAQUE in text and text.replace(OPAQUE, "").isprintable())
 
 
 def _decomposed(text: str) -> Iterator[_Edit]:
