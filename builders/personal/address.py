@@ -66,20 +66,27 @@ _ADJECTIVE = (
 )
 _WORD = rf"[{UPPER}][{LOWER}]{{1,40}}"
 _BEFORE_WORD = rf"(?:{_ADJECTIVE}[ -]|[{UPPER}]\.[ -]?|(?:St|Dr|Prof)\.[ -]?|Sankt[ -]|{_WORD}\.?-)"
-_STREET = re.compile(rf"(?<![\w-]){_BEFORE_WORD}{{0,4}}{_WORD}\.?\Z")
+_CAPITAL = re.compile(rf"[{UPPER}](?<![\w-].)")
+_STREET = re.compile(rf"{_BEFORE_WORD}{{0,4}}{_WORD}\.?\Z")
 _OF_SOMETHING = re.compile(
-    r"(?<![\w-])(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ]"
+    r"(?:Straße|Strasse|Platz|Allee|Ring|Weg|Ufer)[ ](?:der|des|am|an[ ]der|zum|zur)[ ]"
     rf"(?:[0-9]{{1,2}}\.[ ])?{_WORD}(?:[ ]{_WORD})?\Z"
 )
 _PREPOSITION = re.compile(
-    r"(?<![\w-])(?:Am|Im|Zum|Zur|Beim|(?:An|Auf|In|Hinter|Vor|Bei)[ ]de[rnm]|Unter[ ]den|"
+    r"(?:Am|Im|Zum|Zur|Beim|(?:An|Auf|In|Hinter|Vor|Bei)[ ]de[rnm]|Unter[ ]den|"
     r"(?:Rue|Avenue|Chemin|Route|Place|Via)(?:[ ](?:de|du|des|la|della|di)){0,2}|"
     r"(?:Alte|Große|Kleine|Lange|Obere|Untere|Neue)[rn]?)"
     rf"(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
-_WORDS = re.compile(rf"(?<![\w-]){_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
+_WORDS = re.compile(rf"{_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
+_WORD_BACKWARDS = re.compile(rf"[{LOWER}]{{1,40}}+[{UPPER}]")
+"""How the streets of more than one word end."""
 _LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b|treffpunkt\b|zieh")
-_HINT = re.compile(rf"strasse |platz |allee |ring |weg |ufer |{_LIVES.pattern}")
+_HINTS = (
+    *("strasse ", "platz ", "allee ", "ring ", "weg ", "ufer "),
+    *("wohn", "adresse", "anschrift", "besuch", "sitz", "treffpunkt", "zieh"),
+)
+"""Without one of them before a number neither `_OF_SOMETHING` nor `_LIVES` matches; case-folded."""
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
@@ -129,12 +136,20 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
     if not sure and not before.casefold().endswith(_ENDS):
         return ""
     match = (
-        _PREPOSITION.search(before)
-        or _OF_SOMETHING.search(before)
+        _capitalised(_PREPOSITION, before)
+        or _capitalised(_OF_SOMETHING, before)
         or _with_adjective(before)
-        or _WORDS.search(before)
+        or _capitalised(_WORDS, before)
     )
     return match.group() if match else ""
+
+
+def _capitalised(pattern: re.Pattern[str], before: str, start: int = 0) -> re.Match[str] | None:
+    """Search for a pattern that begins with a capitalised word, which is tried at such words alone."""
+    for capital in _CAPITAL.finditer(before, start):
+        if match := pattern.match(before, capital.start()):
+            return match
+    return None
 
 
 def _is_road(street: str, after: str) -> bool:
@@ -158,23 +173,23 @@ def _street_alone(before: str, number: str) -> str:
         name = street.group().casefold() if street else ""
         generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
         return street.group() if street and not generic else ""
-    if not _HINT.search(folded):
+    if not _WORD_BACKWARDS.match(before[::-1]) or not any(hint in folded for hint in _HINTS):
         return ""
-    if match := _OF_SOMETHING.search(before):
+    if match := _capitalised(_OF_SOMETHING, before):
         return match.group()
     if len(number) > 3 or not _LIVES.search(folded):
         return ""
-    match = _PREPOSITION.search(before) or _WORDS.search(before)
+    match = _capitalised(_PREPOSITION, before) or _capitalised(_WORDS, before)
     return match.group() if match and _LIVES_HERE.search(before[: match.start()].casefold()) else ""
 
 
 def _with_adjective(before: str) -> re.Match[str] | None:
     """Return a street's word with the adjective before it ("Mariahilfer Straße"), which is no article."""
-    match = _STREET.search(before)
+    match = _capitalised(_STREET, before)
     if match:
         first, space, _ = match.group().partition(" ")
         if space and first in _NO_ADJECTIVES:
-            return _STREET.search(before, match.start() + len(first) + 1)
+            return _capitalised(_STREET, before, match.start() + len(first) + 1)
     return match
 
 

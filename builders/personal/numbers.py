@@ -121,6 +121,7 @@ _TAX_NUMBER = re.compile(
     r"(?![\w/-])"
 )
 _DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
+_LETTERS_BACKWARDS = re.compile("[CFGHJ-NPRTV-Z]{1,9}+")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
 
 _TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
@@ -197,7 +198,8 @@ def find_tax_number(scan: Scan) -> Iterator[Span]:
 
 def find_id_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of identity cards and passports with a word about such documents near them."""
-    for start, end, number in chain(scan.everywhere(_DOCUMENT), scan.in_zones(_OLD_CARD)):
+    documents = ((*match.span(), match.group()) for match in scan.in_codes(_DOCUMENT, _LETTERS_BACKWARDS))
+    for start, end, number in chain(documents, scan.in_zones(_OLD_CARD)):
         if id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
 

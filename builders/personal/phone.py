@@ -132,7 +132,8 @@ _SHAPE = re.compile(
     rf"(?:{_GAP}[0-9]){{4,}}+"
 )
 _PLAIN = re.compile(
-    rf"[1-9](?<![0-9].)(?<![0-9,;/-][ \u00a0].)(?:{NOT_INSIDE}|{_LABEL})(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])"
+    rf"[1-9](?<![0-9].)(?<![0-9,;/-][ \u00a0].)(?:{NOT_INSIDE}|{_LABEL})"
+    rf"(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])"
 )
 """Behind a digit, a comma or a slash with a space stands no cue, which is quickly seen."""
 _END = re.compile(r"(?!\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")

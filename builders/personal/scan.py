@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import regex
@@ -36,7 +36,8 @@ OTHER_WORDS = re.compile(
 )
 """Words that call the number behind them something that is no personal data."""
 
-_ZONE = re.compile(r"[0-9](?:[^0-9\n\0\x01]{0,3}[0-9]){4,}+")
+_DIGIT = re.compile(r"[0-9](?:(?:[^0-9\n\0\x01]{0,3}[0-9]){4,}+|(?<=[A-Z].))")
+"""Five and more digits that lie close; or one behind a capital letter, so that one pass finds both."""
 LEFT_OF_ZONE, _RIGHT = 12, 40
 
 
@@ -62,11 +63,17 @@ class Scan:
         self.text = text
 
     @cached_property
+    def _digits(self) -> list[tuple[int, int]]:
+        return [match.span() for match in _DIGIT.finditer(self.text)]
+
+    @cached_property
     def _zones(self) -> tuple[str, list[int], list[int]]:
         """Windows around five and more digits that lie close, as one text, and their places in both."""
         windows: list[tuple[int, int]] = []
-        for match in _ZONE.finditer(self.text):
-            start, end = max(0, match.start() - LEFT_OF_ZONE), match.end() + _RIGHT
+        for first, last in self._digits:
+            if last - first == 1:
+                continue
+            start, end = max(0, first - LEFT_OF_ZONE), last + _RIGHT
             if windows and start <= windows[-1][1]:
                 windows[-1] = (windows[-1][0], end)
             else:
@@ -82,6 +89,19 @@ class Scan:
             zone = bisect_right(joined, match.start()) - 1
             shift = starts[zone] - joined[zone]
             yield match.start() + shift, match.end() + shift, match.group()
+
+    def in_codes(self, pattern: re.Pattern[str], letters: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield matches of a pattern that begins with capital letters and holds a digit.
+
+        Args:
+            pattern: The pattern.
+            letters: Matches the letters before its first digit, in reverse order.
+        """
+        in_zones = (start for start, _, _ in self.in_zones(pattern))
+        alone = (self.start_of(letters, first, 9) for first, last in self._digits if last - first == 1)
+        for start in chain(in_zones, alone):
+            if match := pattern.match(self.text, start):
+                yield match
 
     def from_literal(self, literal: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield all matches of a pattern that begins with a literal, which `str.find` finds much faster."""
