@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 from builders.text.places import known_places
@@ -76,10 +77,17 @@ NAME = re.compile(rf"{PARTICLES}{{0,2}}(?:{INITIALS}[ \u00a0]?)?{WORD}(?:{_SPACE
 
 _SPLIT = re.compile(rf"({WORD})")
 
-_NO_NAME_ENDS = tuple(words_of("no_name_ends"))
-_ALL_ENDS = (*_NO_NAME_ENDS, *words_of("noun_ends"))
-_TAILS = frozenset(end[-3:] for end in _ALL_ENDS)
-"""Their last letters, which are quickly looked up."""
+
+def by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
+    """Return ends of words by their last letters, which are quickly looked up."""
+    tails: dict[str, tuple[str, ...]] = {}
+    for end in sorted(ends):
+        tails[end[-letters:]] = (*tails.get(end[-letters:], ()), end)
+    return tails
+
+
+_NO_NAME_ENDS = by_tail(words_of("no_name_ends"), 3)
+_ALL_ENDS = by_tail(words_of("no_name_ends") | words_of("noun_ends"), 3)
 ORGANISATION = re.compile(
     r"[ \u00a0-]{1,2}(?:&[ ]|und[ ](?:Söhne|Partner|Co)|GmbH|gGmbH|AG\b|KG\b|SE\b|OHG|UG\b|e\.[ ]?V|Stiftung|"
     r"Institut|Schule|Gymnasium|Klinik|Haus\b|Preis\b|Straße|Str\.|Platz\b|Allee|Weg\b|Universität|Verlag|Versand|"
@@ -149,7 +157,7 @@ def is_no_name(word: str, *, behind_first: bool = False) -> bool:
         return True
     folded = plain.casefold()
     ends = _NO_NAME_ENDS if behind_first else _ALL_ENDS
-    return len(plain) > 5 and folded[-3:] in _TAILS and folded.endswith(ends)
+    return len(plain) > 5 and folded.endswith(ends.get(folded[-3:], ()))
 
 
 def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
