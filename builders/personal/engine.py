@@ -74,7 +74,8 @@ def scrub_rows(
                 text, row = batch[offset], first + offset
                 rows[row] = _replace(text, found)
                 spans.extend((row, span.kind.value, span.start, span.end, span.rule) for span in found)
-    return rows, pl.DataFrame(spans, schema=SPAN_SCHEMA, orient="row")
+    columns = zip(*spans, strict=True) if spans else ()
+    return rows, pl.DataFrame(list(map(list, columns)), schema=SPAN_SCHEMA, orient="col")
 
 
 def counts(spans: pl.DataFrame) -> dict[str, int]:

@@ -246,7 +246,7 @@ def _name_at(scan: Scan, position: int, need: _Need) -> Range | None:
 
 def _shows(name: str, words: list[str], need: _Need, *, initial: bool) -> bool:
     """Say whether a name, perhaps with an initial behind it, shows what is needed."""
-    if need <= _Need.WORD or _FIRST_INITIAL.match(name):
+    if need <= _Need.WORD or (name[1:2] == "." and _FIRST_INITIAL.match(name)):
         return True
     several = initial or len(words) > 1
     if need is _Need.LISTED:

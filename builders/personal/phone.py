@@ -150,10 +150,10 @@ _MORE = re.compile(
 _LISTED = re.compile(rf"{_AND}|[ \u00a0]")
 
 _CALL = re.compile(
-    r"tele?fon|telefax|\btel|\bfon|\bfax|phone|mobil|handy|natel|hotline|rückruf|anruf|notruf|\bruf|whats?app|"
-    r"signal|sms|erreich|durchwahl|servicenummer|[☎☏✆📞📱📠]"
+    r"t(?:ele?fon|elefax|(?<!\w.)el)|f(?<!\w.)(?:on|ax)|phone|mobil|handy|natel|hotline|r(?:ückruf|(?<!\w.)uf)|anruf|"
+    r"notruf|whats?app|signal|sms|erreich|durchwahl|servicenummer|☎|☏|✆|📞|📱|📠"
 )
-"""Words that announce a number, case-folded."""
+"""Words that announce a number, case-folded. Each begins with a letter as it stands."""
 _CLOSE_CUE = re.compile(
     r"(?:tele?fon|telefax|\b(?:tele)?phone|\bmobil|handy|natel|hotline|whats?app|\btel|\bfax|\bfon|\bruf|\bservice)"
     r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{0,4}\Z",
@@ -253,9 +253,9 @@ def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
 
 def _verdict(number: str, before: str) -> _Verdict:
     """Return why a number with a leading 0, + or 49 is a phone number; empty or "other" where it is none."""
-    if not _has_length(number):
-        return ""
     digits = _MARKS.sub("", number)
+    if not _FEWEST <= len(digits) <= _MOST:
+        return ""
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):
         return "phone.cue"

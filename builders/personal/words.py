@@ -75,7 +75,7 @@ _PART = rf"(?:(?:V[ao]n[ ]de[rn]?[ ]|{PARTICLES}{{0,2}})(?:{INITIALS})?{WORD})"
 NAME = re.compile(rf"{PARTICLES}{{0,2}}(?:{INITIALS}[ \u00a0]?)?{WORD}(?:{_SPACE}{_PART}){{0,3}}")
 """A run of capitalised words with particles and initials; `person_in` says how much of it is a name."""
 
-_SPLIT = re.compile(rf"({WORD})")
+_SPLIT = re.compile(WORD)
 
 
 def by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
@@ -176,11 +176,13 @@ def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
     kept: list[str] = []
     end = 0
     for match in _SPLIT.finditer(run):
-        word = match.group(1)
+        word = match[0]
         if kept and word in _INNER_PARTICLES:
             continue
+        if len(kept) >= 2 and not is_first_name(kept[-1]):
+            break
         behind_first = sure or (bool(kept) and is_given_name(kept[-1]))
-        if is_no_name(word, behind_first=behind_first) or (len(kept) >= 2 and not is_first_name(kept[-1])):
+        if is_no_name(word, behind_first=behind_first):
             break
         kept.append(word)
         end = match.end()
