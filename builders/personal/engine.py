@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, groupby
+from operator import itemgetter
 
 import polars as pl
 
@@ -192,12 +193,16 @@ def _disjoint(candidates: Iterable[Span]) -> list[Span]:
         starts = [span.start for span in kept]
         free_from, accepted = 0, []
         for span in group:
-            following = bisect_left(starts, span.start)
-            taken_until = max(free_from, kept[following - 1].end if following else 0)
-            if span.start >= taken_until and (following == len(kept) or span.end <= starts[following]):
+            start, end = span.start, span.end
+            following = bisect_left(starts, start)
+            if (
+                start >= free_from
+                and (not following or start >= kept[following - 1].end)
+                and (following == len(starts) or end <= starts[following])
+            ):
                 accepted.append(span)
-                free_from = span.end
-        kept = sorted(kept + accepted)
+                free_from = end
+        kept = sorted(kept + accepted, key=itemgetter(0))  # they are disjoint: their starts differ
     return kept
 
 

@@ -86,9 +86,10 @@ class Scan:
         """Yield start, end and text of a pattern's matches; it is a number's, and tried in the zones only."""
         text, joined, starts = self._zones
         for match in pattern.finditer(text):
-            zone = bisect_right(joined, match.start()) - 1
+            first, last = match.span()
+            zone = bisect_right(joined, first) - 1
             shift = starts[zone] - joined[zone]
-            yield match.start() + shift, match.end() + shift, match.group()
+            yield first + shift, last + shift, match[0]
 
     def in_codes(self, pattern: re.Pattern[str], letters: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield matches of a pattern that begins with capital letters and holds a digit.
@@ -119,7 +120,8 @@ class Scan:
 
     def before(self, position: int, width: int) -> str:
         """Return at most `width` characters of the same row that end at `position`."""
-        return self.text[max(0, position - width) : position].rpartition(ROW_END)[2]
+        window = self.text[position - width if position > width else 0 : position]
+        return window[window.rfind(ROW_END) + 1 :]
 
     def after(self, position: int, width: int) -> str:
         """Return at most `width` characters of the same row that begin at `position`."""

@@ -59,8 +59,8 @@ WORD = rf"(?:{_SIMPLE}{_INNER}|{_CAPITALS})(?![\w'’])"
 
 INITIALS = rf"(?:[{UPPER}]\.[ \u00a0-]?){{1,3}}"
 PARTICLE = (
-    r"(?:von|van|zu|zur|zum|vom|de|di|da|del|della|dos|du|la|le|ten|ter|el|al|bin|ben|af|Freiherr|Freifrau|Graf|"
-    r"Gräfin)"
+    r"(?:v(?:[ao]n|om)|zu[rm]?|d(?:e(?:l(?:la)?)?|i|a|os|u)|l[ae]|te[nr]|el|a[lf]|b[ie]n|Frei(?:herr|frau)|"
+    r"Gr(?:af|äfin))"
 )
 PARTICLES = rf"(?:{PARTICLE}(?:[ ](?:der|den|dem|de|und[ ]zu|zu|la|von))?[ \u00a0]{{1,2}})"
 TITLES = (
