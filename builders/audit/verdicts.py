@@ -342,6 +342,9 @@ def _decision(
     if wrong >= needed and not confirmed:
         return _of(pair, "excluded", "false_positive", as_positive)
     votes = as_negative | doubts
+    if as_negative:  # a confirmation weighs against doubts about what the audits made a positive
+        confirming = {who: vote for who, vote in as_positive.items() if vote[1] is Verdict.ALSO_RELEVANT}
+        votes |= {who: vote for who, vote in confirming.items() if who not in votes}
     relevant, wrong = _counted(votes)
     if relevant >= needed and not wrong:
         return _of(pair, "relevant", "false_negative", votes)

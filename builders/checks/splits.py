@@ -50,6 +50,7 @@ MANY_ALIKE = gate(
 )
 
 _BRACKETS = re.compile(r"[(\[{<][^()\[\]{}<>]{0,80}[)\]}>]")
+_FEMININE = re.compile(r"(?<=\w{5})in(?:nen)?\b")
 _SHORT_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])")
 
 
@@ -102,12 +103,13 @@ def _alike(published: pl.DataFrame) -> Iterator[Finding]:
 def rough(text: str) -> str:
     """Return what the words of a text have in common with those of its likenesses.
 
-    Letters only, case-folded and without marks, short words and whatever stands in brackets: it shares no
-    code with the configs' keys, so that it sees what those do not.
+    Letters only, case-folded, without marks, short words, whatever stands in brackets and the feminine ending
+    of long words: it shares no code with the configs' keys, so that it sees what those do not.
     """
     letters = unicodedata.normalize("NFKD", _BRACKETS.sub(" ", text).casefold())
     bare = "".join(character for character in letters if not unicodedata.combining(character))
-    return "".join(character for character in _SHORT_WORD.sub(" ", bare) if character.isalpha())
+    words = _FEMININE.sub("", _SHORT_WORD.sub(" ", bare))
+    return "".join(character for character in words if character.isalpha())
 
 
 def _spanning(queries: pl.DataFrame) -> pl.DataFrame:

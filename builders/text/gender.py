@@ -33,7 +33,7 @@ _STEMS = {
 }
 # What a word for a person ends in: "Fahrerin" is one, "Medizin", "Berlin" and "LinkedIn" are not.
 _PERSON = (
-    r"(?:er|or|ist|[aeg]nt|and|eur|[aeo]t|gra(?:f|ph)|soph|nom|wirt|chef|koch|arzt|anwalt|bauer|"
+    r"(?:er|or|ist|[aeg]nt|and|eur|[aeo]t|gra(?:f|ph)|soph|nom|wirt|chef|koch|arzt|anwalt|bauer|peut|zeut|är|urg|coach|"
     + "|".join(_STEMS)
     + ")"
 )

@@ -114,6 +114,17 @@ def test_a_positive_that_was_a_negative_is_revoked_only_by_who_finds_it_wrong(
         assert [(one.decision, one.reason) for one in found] == ([(decision, reason)] if decision else [])
 
 
+def test_a_confirmation_never_takes_a_decision_away(sample: Sample) -> None:
+    first, second = of_kind(sample, "negative", "a"), of_kind(sample, "positive", "b")
+    early = (first, at_minute(first, 0, ("Anna", R)))
+    doubted = (second, at_minute(second, 60, ("Anna", N)))
+    confirmed = (second, at_minute(second, 60, ("Anna", N), ("Cem", R)))
+    assert [(one.decision, one.reason) for one in decide([early, doubted], 1)] == [
+        ("excluded", "false_positive")
+    ]
+    assert [(one.decision, one.reason) for one in decide([early, confirmed], 1)] == [("excluded", "disputed")]
+
+
 def test_a_doubt_that_its_auditor_gave_up_counts_no_more(sample: Sample) -> None:
     first, second, third = (of_kind(sample, kind, name) for kind, name in zip(
         ("negative", "positive", "positive"), "abc", strict=True

@@ -343,3 +343,17 @@ def test_long_hostile_titles_end(part: str) -> None:
     key = relevance_key(merge_key(title))
     assert len(leak_key(key)) <= 2 * len(title)
     assert len("".join(key.split())) <= len(title)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("Physiotherapeut", "Physiotherapeutin", "PhysiotherapeutIn"),
+        ("Sekretär", "Sekretärin"),
+        ("Chirurg", "Chirurgin"),
+        ("Coach", "Coachin"),
+        ("Pharmazeut", "Pharmazeutin"),
+    ],
+)
+def test_feminine_forms_of_common_titles_share_a_leak_key(forms: tuple[str, ...]) -> None:
+    assert len({leak_key(relevance_key(merge_key(form))) for form in forms}) == 1
