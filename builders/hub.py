@@ -152,13 +152,10 @@ def cache_folder(cache: Path) -> Path:
 
 def client() -> HfApi:
     """Return the Hub's client with its own settings, and our limits."""
-    from huggingface_hub import HfApi, constants
+    from huggingface_hub import HfApi
 
     _install_limits()
-    api = HfApi(library_name="mteb-de", library_version=__version__)
-    if is_loopback(api.endpoint):
-        constants.HF_HUB_DISABLE_XET = True  # a Hub on loopback stores files by LFS alone
-    return api
+    return HfApi(library_name="mteb-de", library_version=__version__)
 
 
 def check_repo(repo: str) -> None:
@@ -469,10 +466,15 @@ def _line(error: object) -> str:
 
 @functools.cache
 def _install_limits() -> None:
-    """Bound every request of the Hub's client in this process, once."""
-    from huggingface_hub import set_client_factory
+    """Bound every request of the Hub's client in this process, once.
+
+    Transfers by Xet run in code of their own, which our limits do not reach: files go by LFS, as in a
+    rehearsal.
+    """
+    from huggingface_hub import constants, set_client_factory
 
     answer_seconds()
+    constants.HF_HUB_DISABLE_XET = True
     set_client_factory(_bounded_client)
 
 

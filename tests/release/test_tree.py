@@ -83,14 +83,12 @@ sys.stdout.write(",".join(sorted(heavy & sys.modules.keys())))
     assert run.stdout == ""
 
 
-def test_a_client_of_a_hub_on_loopback_needs_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("endpoint", ["https://huggingface.co", "http://127.0.0.1:9"])
+def test_files_go_by_requests_that_are_bounded(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
-    monkeypatch.setattr(constants, "ENDPOINT", "https://huggingface.co")
-    client()
-    assert not constants.HF_HUB_DISABLE_XET
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
     client()
     assert constants.HF_HUB_DISABLE_XET
 
