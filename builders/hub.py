@@ -464,17 +464,23 @@ def _line(error: object) -> str:
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-@functools.cache
 def _install_limits() -> None:
-    """Bound every request of the Hub's client in this process, once.
+    """Bound every request of the Hub's client in this process.
 
     Transfers by Xet run in code of their own, which our limits do not reach: files go by LFS, as in a
     rehearsal.
     """
-    from huggingface_hub import constants, set_client_factory
+    from huggingface_hub import constants
+
+    constants.HF_HUB_DISABLE_XET = True
+    _install_factory()
+
+
+@functools.cache
+def _install_factory() -> None:
+    from huggingface_hub import set_client_factory
 
     answer_seconds()
-    constants.HF_HUB_DISABLE_XET = True
     set_client_factory(_bounded_client)
 
 
