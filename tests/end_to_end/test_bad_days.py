@@ -79,9 +79,6 @@ def empty(path: Path) -> None:
         (cut, TRAIN, 2, (TRAIN, "not a whole parquet file")),
         (without("text"), QUERIES, 2, (QUERIES, "column 'text' is missing (expected string)")),
         (without("kldb_2010"), TRAIN, 2, (TRAIN, "column 'kldb_2010' is missing (expected string)")),
-        (null_in_row_5("_id"), QUERIES, 2, (QUERIES, "row 5", "'_id'")),
-        (null_in_row_5("corpus-id"), QRELS, 2, (QRELS, "row 5", "'corpus-id'")),
-        (null_in_row_5("id"), TRAIN, 2, (TRAIN, "row 5", "'id'")),
         (empty, QUERIES, 1, ("germandpr", "empty-split")),
         (Path.unlink, CORPUS, 2, ("mteb/GermanDPR", "config 'corpus'", "corpus/corpus-*")),
         (Path.unlink, f"{GERMANDPR}/README.md", 2, (f"{GERMANDPR}/README.md", "No such file")),
@@ -101,12 +98,26 @@ def test_a_damaged_upstream_is_named_and_the_earlier_build_stays(
     assert not left_behind(tmp_path)
 
 
+@pytest.mark.parametrize(("column", "file"), [("_id", QUERIES), ("corpus-id", QRELS), ("id", TRAIN)])
+def test_a_row_without_an_id_is_dropped_and_noted(
+    bench: Bench, tmp_path: Path, column: str, file: str
+) -> None:
+    upstreams = shutil.copytree(bench.upstreams, tmp_path / "upstreams")
+    null_in_row_5(column)(upstreams / file)
+    config = JOBS if file == TRAIN else ("germandpr",)
+    out = tmp_path / "dist"
+    ran = bench.build(*config, out=out, fate=Fate({"MTEB_DE_SOURCES": str(upstreams)}))
+    assert (ran.code, "rows-without-id" in ran.err) in {(0, True), (1, True)}, ran.err
+    dropped = pl.read_parquet(next(out.glob("work/*/dropped.parquet")))
+    assert dropped.filter(pl.col("reason") == "no_id")["id"].to_list() == [f"{Path(file).name}, row 5"]
+
+
 def test_an_unknown_revision(bench: Bench, tmp_path: Path) -> None:
     store = Store()
     store.add_folder("dataset", "mteb/GermanDPR", bench.upstreams / GERMANDPR, "0" * 40)
     with serve(store) as hub:
         ran = bench.build("germandpr", out=tmp_path / "dist", fate=from_hub(hub.endpoint, tmp_path))
-    assert_told(ran, 2, "mteb/GermanDPR: no revision 64a4860e55ba6d8fcb923d5306d08e08b1c72794")
+    assert_told(ran, 2, "mteb/GermanDPR at 64a4860e55ba6d8fcb923d5306d08e08b1c72794: no such revision")
     assert contents(tmp_path / "dist") == {}
 
 
