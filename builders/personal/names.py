@@ -131,7 +131,8 @@ _NOUN_BEFORE = re.compile(
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
 _GIVEN = re.compile(rf",[ ]{TITLES}({WORD})")
 _FIRST_LAST = re.compile(
-    rf",[ ](?=[{UPPER}]){TITLES}(?P<first>{WORD})(?:[ ](?:{WORD}|[{UPPER}]\.)){{0,2}}(?=[ ]?(?:[\n\0;|)]|\Z))"
+    rf",[ ](?=[{UPPER}]){TITLES}(?P<first>{WORD})(?:[ ](?:{WORD}|[{UPPER}]\.)){{0,2}}"
+    rf"(?=[ ]?(?:[\n\0;|()]|,[ ][0-9]|\Z)|[ ](?:und[ ])?{WORD},[ ][{UPPER}])"
 )
 _SURNAME_BEFORE = re.compile(
     rf"(?P<alone>(?:\A|[\n;|])[ ]{{0,2}})?(?<![\w-])(?P<last>{PARTICLES}?(?P<word>{WORD}))\Z"

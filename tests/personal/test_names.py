@@ -69,6 +69,19 @@ def test_a_surname_before_a_listed_first_name_goes(name: str) -> None:
     assert cleaned(f"{name}; {name}") == "<PERSON>; <PERSON>"
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Müller, Hans\nSchmidt, Anna", "<PERSON>\n<PERSON>"),
+        ("Mustermann, Erika und Müller, Hans", "<PERSON> und <PERSON>"),
+        ("Müller, Hans (Vorsitz)", "<PERSON> (Vorsitz)"),
+        ("Müller, Anna, 12.03.1980", "<PERSON>, 12.03.1980"),
+    ],
+)
+def test_turned_names_side_by_side_all_go(text: str, clean: str) -> None:
+    assert cleaned(text) == clean
+
+
 @pytest.mark.parametrize("text", ["Berlin, Hamburg", "Köln, Anna kommt", "Schrauben, Muttern", "Rat, Wolf"])
 def test_other_words_around_a_comma_stay(text: str) -> None:
     assert cleaned(text) == text

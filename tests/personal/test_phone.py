@@ -117,3 +117,10 @@ def test_spellings_of_the_data() -> None:
     must = {row["text"]: row["must"] for row in rows}
     assert not [text for text, what in must.items() if what == "go" and re.search(r"\d", clean[text])]
     assert not [text for text, what in must.items() if what == "stay" and clean[text] != text]
+
+
+@pytest.mark.parametrize(
+    "text", ["Tel:030 23125010Fax:030 23125011", "Tel. 030 23125010Mo-Fr", "0171 3920012Mail: x@y.de"]
+)
+def test_a_number_before_a_word_without_a_blank_goes(text: str) -> None:
+    assert not re.search("[0-9]{4}", "".join(cleaned(text)))
