@@ -28,7 +28,7 @@ from tests.end_to_end.driver import Fate
 from tests.end_to_end.kit import with_upstreams
 
 STEPS = ("fetch", "prepare", "split", "check", "write")
-FILES = 14
+FILES = 15
 """What a build of germandpr writes: 7 tables, 3 frames, splits, personal data, lock, manifest."""
 
 
