@@ -151,10 +151,15 @@ def _sets(queries: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, set[str]]:
     return {query: set() for query in queries["_id"]} | {query: set(passages) for query, passages in grouped}
 
 
-def test_offline_builds_from_the_cache_and_names_what_is_missing(built: Tree, tmp_path: Path) -> None:
+def test_offline_builds_from_the_cache_and_names_what_is_missing(
+    built: Tree, upstream_hub: Hub, tmp_path: Path
+) -> None:
     words = ("build", "germandpr", "--offline", "--out", str(tmp_path / "dist"))
-    assert run(*words, env=without_network(), home=built.home).returncode == 0
-    cold = run(*words, env=without_network(), home=tmp_path / "cold")
+    env = without_network() | {"HF_ENDPOINT": upstream_hub.endpoint}  # caches are kept apart by endpoint
+    before = len(upstream_hub.log)
+    assert run(*words, env=env, home=built.home).returncode == 0
+    cold = run(*words, env=env, home=tmp_path / "cold")
+    assert len(upstream_hub.log) == before
     assert cold.returncode == 2
     assert "mteb/GermanDPR" in cold.stderr
     assert "64a4860e55" in cold.stderr
