@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from builders.errors import Busy, SourceError, StorageError
 
@@ -75,7 +75,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def write_json(path: Path, document: Any) -> None:  # noqa: ANN401  any JSON value
+def write_json(path: Path, document: object) -> None:
     """Write a JSON document atomically, with sorted keys, so that equal values are equal bytes.
 
     Raises:
@@ -84,7 +84,7 @@ def write_json(path: Path, document: Any) -> None:  # noqa: ANN401  any JSON val
     write_bytes(path, json_bytes(document))
 
 
-def json_bytes(document: Any) -> bytes:  # noqa: ANN401  any JSON value
+def json_bytes(document: object) -> bytes:
     """Return a JSON document as UTF-8 with sorted keys, an indent of one and a final line break."""
     return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 

@@ -276,7 +276,7 @@ class _Config:
             self._read[variant] = found
         return self._read[variant]
 
-    def path(self, kinds: Sequence[Kind], **asked: Any) -> Path:  # noqa: ANN401  any JSON value
+    def path(self, kinds: Sequence[Kind], **asked: object) -> Path:
         return kept_path(self.options.out, self.built, kinds, asked | {"seed": self.options.seed})
 
     def keep(self, path: Path, shape: TypeAdapter[_T], result: _T) -> None:
@@ -289,7 +289,7 @@ class _Config:
         shape: TypeAdapter[_T],
         compute: Callable[[], _T],
         complete: Callable[[_T], bool],
-        **asked: Any,  # noqa: ANN401  any JSON value
+        **asked: object,
     ) -> tuple[_T, bool]:
         """Return a result, and whether it was kept; else it is computed and kept."""
         path = self.path(kinds, **asked)
