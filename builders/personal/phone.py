@@ -136,7 +136,7 @@ _PLAIN = re.compile(
     rf"(?:{_GAP}[0-9]){{4,15}}+(?![\w]|[.,/-][0-9])"
 )
 """Behind a digit, a comma or a slash with a space stands no cue, which is quickly seen."""
-_END = re.compile(r"(?!(?![A-ZÄÖÜ][a-zäöüß])\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
+_END = re.compile(r"(?!(?![A-ZÄÖÜ][a-zäöüß]|(?:bis|oder|und)\b)\w|[./-][0-9]|,(?!0[1-9]|\(0|\+)[0-9])")
 """No more of a number follows; a capitalised word may, where a line's break was lost: "23125010Fax"."""
 _EXTENSIONS = {
     label: re.compile(rf"{re.escape(label)}(?:[ ]?[:(]{{0,2}}[ ]?)(-?[ ]?[0-9]{{1,5}})(?![\w]|[.,/-][0-9])")

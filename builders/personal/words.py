@@ -71,11 +71,12 @@ TITLES = (
 )
 _SPACE = r"[ \u00a0]{1,2}"
 _INNER_PARTICLES = frozenset("De Di Da Del Della La Le Lo Van Von El Al Abu Bin Ben Dos Du".split())
-_PART = rf"(?:(?:V[ao]n[ ]de[rn]?[ ]|{PARTICLES}{{0,2}})(?:{INITIALS})?{WORD})"
+_PART = rf"(?:(?:V[ao]n[ ]de[rn]?[ ]|{PARTICLES}{{0,2}})(?:{INITIALS})?(?:[ae]l-)?{WORD})"
 NAME = re.compile(rf"{PARTICLES}{{0,2}}(?:{INITIALS}[ \u00a0]?)?{WORD}(?:{_SPACE}{_PART}){{0,3}}")
 """A run of capitalised words with particles and initials; `person_in` says how much of it is a name."""
 
 _SPLIT = re.compile(WORD)
+_MONTHS_AND_NAMES = frozenset({"Mai", "Juli"})
 
 
 def by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
@@ -164,7 +165,8 @@ def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
     """Cut a run that `NAME` matched after its last word that can belong to a name.
 
     After a listed first name one word more is read, after two of them another; an unknown first word may be a
-    first name or a surname, so one word more is read as well.
+    first name or a surname, so one word more is read as well; so are words beside letters that no German noun
+    has.
 
     Args:
         run: What `NAME` matched.
@@ -179,10 +181,11 @@ def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
         word = match[0]
         if kept and word in _INNER_PARTICLES:
             continue
-        if len(kept) >= 2 and not is_first_name(kept[-1]):
+        foreign = bool(kept) and is_foreign(kept[-1])
+        if len(kept) >= 2 and not (is_first_name(kept[-1]) or foreign or is_foreign(word)):
             break
         behind_first = sure or (bool(kept) and is_given_name(kept[-1]))
-        if is_no_name(word, behind_first=behind_first):
+        if is_no_name(word, behind_first=behind_first) and not (foreign and word in _MONTHS_AND_NAMES):
             break
         kept.append(word)
         end = match.end()

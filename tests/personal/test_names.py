@@ -162,3 +162,19 @@ def test_the_lists_do_not_contradict_each_other() -> None:
     assert FIRST_NAMES < FIRST_NAMES_BY_CUE
     assert NO_NAMES < NOUNS
     assert all(" " in brand for brand in BRANDS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Nguyễn Thị Mai",
+        "Thị Mai Nguyễn",
+        "Phạm Văn Đồng",
+        "Ḥanān al-Ṣabbāḥ",
+        "Ali Hassan al-Sabah",
+        "Minh Anh Phạm",
+    ],
+)
+def test_no_half_of_a_name_is_left(name: str) -> None:
+    assert cleaned(f"Ansprechpartnerin ist {name} (Personal)") == "Ansprechpartnerin ist <PERSON> (Personal)"
+    assert cleaned(f"Kontakt: {name}") == "Kontakt: <PERSON>"

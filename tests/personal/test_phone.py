@@ -120,7 +120,13 @@ def test_spellings_of_the_data() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Tel:030 23125010Fax:030 23125011", "Tel. 030 23125010Mo-Fr", "0171 3920012Mail: x@y.de"]
+    "text",
+    [
+        "Tel:030 23125010Fax:030 23125011",
+        "Tel. 030 23125010Mo-Fr",
+        "0171 3920012Mail: x@y.de",
+        "Tel. 030 23125010bis 18 Uhr",
+    ],
 )
 def test_a_number_before_a_word_without_a_blank_goes(text: str) -> None:
     assert not re.search("[0-9]{4}", "".join(cleaned(text)))
