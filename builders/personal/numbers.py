@@ -218,6 +218,8 @@ _IBAN = re.compile(
 )
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
 _CARD = re.compile(r"[2-6](?<![0-9].)(?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0-]?[0-9]){8})")
+_EIGHTS = re.compile(r"[0-9]{8}[ \u00a0-][0-9]{8}(?![0-9])")
+"""Two dates without dots are written so, and no card is."""
 _REST_OF_CARD = re.compile(r"(?:[ \u00a0-]?[0-9]){8,15}+")
 _AFTER_CARD = re.compile(r"(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))")
 _CARD_WORDS = re.compile(
@@ -285,7 +287,7 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
             if len(run) < length:
                 continue
             end = _end_of_characters(scan.text, start, rest.end() if rest else head_end, length)
-            usual = brand is not None and length == lengths[0]
+            usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
                 continue
             if scan.near(start, end, _CARD_WORDS, _NEAR) or (

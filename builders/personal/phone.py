@@ -55,6 +55,8 @@ _TOO_LONG = 10
 _FARTHEST = 6  # as many beginnings as a number can hold by chance
 _CHEAP = 1
 _LAST_GROUP = re.compile(r"[ \u00a0][^ \u00a0]{1,70}\Z")
+_COMPACT_DATE = "(?:0[1-9]|[12][0-9]|3[01])(?:0[1-9]|1[0-2])(?:19|20)[0-9]{2}"
+_COMPACT_DATES = re.compile(rf"{_COMPACT_DATE}(?:{_BETWEEN}{_COMPACT_DATE})?")
 _DATE_MARKS = frozenset("./-")
 """One of them is the second or third character of every date."""
 _END_MARKS = " \u00a0\u2009\u202f\u00ad\u200b)]/.·-–—‐‑−"
@@ -260,7 +262,7 @@ def _verdict(number: str, before: str) -> _Verdict:
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):
         return "phone.cue"
-    if _FOURS.fullmatch(number) and _FOUR_BEFORE.search(before):
+    if (_FOURS.fullmatch(number) and _FOUR_BEFORE.search(before)) or _COMPACT_DATES.fullmatch(number):
         return "other"
     if (number[0] != "+" and _OTHER.search(before)) or _NORM.search(before) or _is_of_goods(number, before):
         return "other"

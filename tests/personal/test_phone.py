@@ -130,3 +130,12 @@ def test_spellings_of_the_data() -> None:
 )
 def test_a_number_before_a_word_without_a_blank_goes(text: str) -> None:
     assert not re.search("[0-9]{4}", "".join(cleaned(text)))
+
+
+def test_no_range_of_dates_without_dots_is_a_number() -> None:
+    first = [datetime.date(2023, 1, 1) + datetime.timedelta(day) for day in range(365)]
+    ranges = [
+        f"{day:%d%m%Y}-{day + datetime.timedelta(length):%d%m%Y}" for day in first for length in (1, 3, 9)
+    ]
+    assert cleaned(*ranges) == ranges
+    assert cleaned("Tel. 02012023") == ["Tel. <PHONE>"]
