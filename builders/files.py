@@ -56,7 +56,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
-        _fsync_folder(path.parent)
+        fsync_folder(path.parent)
     except OSError as error:
         if error.filename not in {None, name, str(path), str(path.parent)}:
             raise  # of a file that the caller read meanwhile
@@ -97,7 +97,7 @@ def remove(path: Path) -> None:
     """
     try:
         path.unlink()
-        _fsync_folder(path.parent)
+        fsync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -189,7 +189,8 @@ def unwritable(path: Path, error: OSError, done: str = "written") -> StorageErro
     return StorageError(f"{path}: cannot be {done} ({error.strerror or error})", hint=hint)
 
 
-def _fsync_folder(folder: Path) -> None:
+def fsync_folder(folder: Path) -> None:
+    """Make what was renamed or removed in a folder last."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

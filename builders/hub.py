@@ -169,7 +169,7 @@ def check_repo(repo: str) -> None:
 
     try:
         validate_repo_id(repo)
-        well_formed = "/" in repo
+        well_formed = repo.count("/") == 1 and len(repo) <= 96
     except HFValidationError:
         well_formed = False
     if not well_formed:

@@ -82,7 +82,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_module_has_one_job(path: Path) -> None:
+def test_modules_stay_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 

@@ -17,8 +17,8 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, Vali
 
 from builders import files
 from builders.errors import UsageError
-from builders.lock.beside import first_fault, json_line, read_lines
-from builders.lock.lock import Frozen, work_folder
+from builders.lock.beside import json_line, read_lines
+from builders.lock.lock import Frozen, first_fault, work_folder
 from builders.text.digest import digest
 from builders.text_files import numbered_lines
 

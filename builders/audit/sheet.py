@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from builders.audit.history import Item, Judgement, NoVerdict, Sample
 from builders.audit.sample import Pairs
 from builders.errors import StorageError, UsageError
-from builders.lock.beside import first_fault
+from builders.lock.lock import first_fault
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
 _FORMULA = re.compile(r"[\s\u200b\ufeff]*[-=+@＝＋－＠]|[ \u00a0\u200b\ufeff]*[\t\r\n]")

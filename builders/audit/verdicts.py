@@ -30,8 +30,8 @@ from builders.audit.history import (
     write_judgements,
     write_sample,
 )
-from builders.audit.sample import Pairs, read_pairs
 from builders.audit.sheet import read_csv, sample_of
+from builders.built import read_built
 from builders.errors import Refused, UsageError
 from builders.lock.committed import FOLDER
 from builders.personal import scrub
@@ -111,7 +111,8 @@ def import_verdicts(
         Refused: Verdicts are of another build, or those of one auditor bear the times of another's.
     """
     specs = _built(dist) if specs is None else specs
-    pairs = {name: read_pairs(dist, spec) for name, spec in specs.items()}
+    built = {name: read_built(dist, spec) for name, spec in specs.items()}
+    builds = {name: one.rows_id for name, one in built.items()}  # reads all tables: once
     for name in specs:
         read_decisions(
             decisions_path(locks or FOLDER, name)
@@ -123,7 +124,7 @@ def import_verdicts(
     for path in paths:
         for line in _read(path, folders, auditor):
             one = line.judgement
-            _require_build(line, pairs)
+            _require_build(line, builds)
             if one.sample not in samples:
                 sample = samples[one.sample] = find_sample(one.sample, folders[one.config])
                 items[one.sample] = {item.item: item for item in sample.items}
@@ -141,7 +142,7 @@ def import_verdicts(
     for sample, count, path, before, new in merged:
         config = sample.head.config
         holding = [one for one, _ in standing([*before, *new])]
-        decisions, written, remarks = _decide(specs[config], pairs[config], notes, locks)
+        decisions, written, remarks = _decide(specs[config], built[config].stand_ins, notes, locks)
         imported.append(
             Imported(
                 sample=sample,
@@ -188,16 +189,16 @@ def _read(path: Path, folders: Mapping[str, tuple[Path, Path]], auditor: str) ->
     return [_Line(f"{path}, line {number}", one, dated) for number, one in judged]
 
 
-def _require_build(line: _Line, pairs: Mapping[str, Pairs]) -> None:
+def _require_build(line: _Line, builds: Mapping[str, str]) -> None:
     config, build = line.judgement.config, line.judgement.build
-    if config not in pairs:
+    if config not in builds:
         raise UsageError(
             f"{line.where}: nothing was built of {config[:60]!r} there",
             hint="Pass the folder that was audited with --dist.",
         )
-    if build != pairs[config].build:
+    if build != builds[config]:
         raise Refused(
-            f"{line.where}: the verdict is of build {build}, and {config} is {pairs[config].build} now",
+            f"{line.where}: the verdict is of build {build}, and {config} is {builds[config]} now",
             hint="Rows have changed since. Import into the build that was audited, or draw a new sample.",
         )
 
@@ -280,16 +281,16 @@ def _moment(one: Judgement) -> tuple[str, datetime]:
 
 
 def _decide(
-    spec: Retrieval, pairs: Pairs, notes: Path, locks: Path | None
+    spec: Retrieval, stand_ins: tuple[str, ...], notes: Path, locks: Path | None
 ) -> tuple[int, Path | None, tuple[str, ...]]:
     """Write the decisions of a config; return their number, their file where it was written, and remarks."""
     path = decisions_path(locks or FOLDER, spec.name)
     audits = read_history(history_folder(notes, spec.name))
-    if locks is None and not pairs.stand_ins:
+    if locks is None and not stand_ins:
         audits = of_real_builds(audits)
     decisions = merged(read_decisions(path), decide(audits, spec.audit.auditors))
-    if pairs.stand_ins and locks is None:
-        remark = f"decisions not written: {pairs.stand_ins[0]}; pass --locks FOLDER to try them"
+    if stand_ins and locks is None:
+        remark = f"decisions not written: {stand_ins[0]}; pass --locks FOLDER to try them"
         return len(decisions), None, (remark,)
     if decisions or path.exists():
         write_decisions(path, decisions)

@@ -72,8 +72,8 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     )
     if spec.mining is None:
         return draft
-    unmined = replace(draft, spec=replace(spec, mining=None, waivers=()))
-    stop_on_errors(spec, checks.run(unmined.subject(upstream=False)))
+    unmined = checks.run(replace(draft, spec=replace(spec, mining=None, waivers=())).subject(upstream=False))
+    stop_on_errors(spec, unmined)
     mined, mining = _mine(spec, spec.mining, options, prepared, progress)
     negatives = _by_split(spec, Kind.HARD_NEGATIVES, mined.negatives, "query-id", assignment)
     return replace(
@@ -81,6 +81,7 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
         tables=(*draft.tables, *negatives),
         work=draft.work | {"scale": mined.scale, "suspicious_positives": mined.suspicious},
         mining=mining,
+        unmined=unmined,
     )
 
 

@@ -36,6 +36,7 @@ class Draft:
         decisions: Counts of what decisions of audits did; empty where there are none.
         committed: The committed assignment of queries to splits; None where there is none.
         splits: The assignment that the next build starts from; None where there are no splits.
+        unmined: Findings from before it was mined, without waivers; None where nothing is mined.
     """
 
     spec: ConfigSpec
@@ -50,6 +51,7 @@ class Draft:
     decisions: dict[str, int] = field(default_factory=dict)
     committed: pl.DataFrame | None = None
     splits: pl.DataFrame | None = None
+    unmined: list[Finding] | None = None
 
     def subject(self, *, upstream: bool) -> Subject[ConfigSpec]:
         """Return the draft as rules see it; `upstream` is whether all of the real upstream was built."""

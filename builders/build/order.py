@@ -55,7 +55,8 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> BuildResult
             "stand_in": stand_in,
             **draft.parameters,
         }
-        findings = checks.run(draft.subject(upstream=whole_upstream(fetched.locks, parameters)))
+        subject = draft.subject(upstream=whole_upstream(fetched.locks, parameters))
+        findings = checks.run(subject, unmined=draft.unmined)
         stop_on_errors(spec, findings)
         progress.step("check", *_finding_lines(findings))
         lock = write(options.out, draft, fetched.locks, parameters, findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,20 +54,29 @@ RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     ),
 }
 """The rules of each kind of config, in stages: what a stage finds, the later ones could only repeat."""
+_OF_MINING: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (*schema.RULES, negatives.check))
+"""The rules that look at hard negatives: all that can find something new when a checked config is mined."""
 
 
-def run(subject: AnySubject) -> list[Finding]:
+def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> list[Finding]:
     """Apply every rule to a built config, and the config's waivers to what they find.
+
+    Args:
+        subject: The config.
+        unmined: What was found before it was mined, without waivers, so that nothing is looked at twice; None
+            where all is to be looked at.
 
     Returns:
         Findings, errors first, then by code; each code at most once.
     """
     found: list[Finding] = []
-    for stage in RULES[type(subject.spec)]:
+    for stage in RULES[type(subject.spec)] if unmined is None else _OF_MINING:
         found = [replace(each, config=subject.spec.name) for rule in stage for each in rule(subject)]
         if found:
             break
-    return apply_waivers(found, subject.spec.waivers)
+    known = {finding.code for finding in found}
+    before = [finding for finding in unmined or () if finding.code not in known]
+    return apply_waivers([*before, *found], subject.spec.waivers)
 
 
 def check_tree(

@@ -30,13 +30,6 @@ _locks = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
-def _retrieval(name: str) -> Retrieval:
-    spec = registry.load(name)
-    if not isinstance(spec, Retrieval):
-        raise UsageError(f"{name} has no pairs to judge", hint="Audits are of retrieval configs.")
-    return spec
-
-
 @click.group("audit")
 def command() -> None:
     """Find out how many hard negatives and positives are wrong, and let it flow back into the build.
@@ -107,7 +100,7 @@ def sample(
     from builders.printable import counted
 
     drawn = draw(
-        _retrieval(config),
+        registry.load_retrieval(config),
         negatives,
         negatives // 4 if positives is None else positives,
         dist=dist,
@@ -200,7 +193,7 @@ def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: b
     from builders.audit.report import REPORT, sentence, write_report
 
     names = configs or [name for name in registry.names() if isinstance(registry.load(name), Retrieval)]
-    cited, remarks = write_report([_retrieval(name) for name in names], notes=notes, locks=locks)
+    cited, remarks = write_report([registry.load_retrieval(name) for name in names], notes=notes, locks=locks)
     if not cited:
         raise UsageError(
             f"{notes / 'audits'}: no verdict of {', '.join(names)} there",

@@ -162,13 +162,12 @@ def command(
     else:
         _show(evaluation.results, findings, compared, as_markdown=as_markdown)
     if report is not None:
-        from builders.built import read_built
         from builders.evaluation.report import ReportContent, write_report
         from builders.evaluation.statistics import read_statistics
 
         if not overwrite:
             require_wider(report_paths(report), coverage(evaluation.results))
-        tables = (read_statistics(texts.get(spec.name) or read_built(out, spec)) for spec in specs)
+        tables = map(read_statistics, evaluation.configs.values())
         content = ReportContent(evaluation.results, tuple(compared), tuple(findings), tuple(tables))
         lines.step("report", *map(str, write_report(content, report)))
     bad = any(one.verdict == "differs" for one in compared) or any(f.severity == "error" for f in findings)

@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 
 from builders.errors import UsageError
-from builders.hub import HUB
+from builders.hub import HUB, check_repo
 
-_REPO_LENGTH = 96
 _NUMBER = r"(?:0|[1-9][0-9]{0,5})"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
 
@@ -35,19 +34,7 @@ class Target:
 
     def __post_init__(self) -> None:
         """Check repository and version."""
-        from huggingface_hub.errors import HFValidationError
-        from huggingface_hub.utils._validators import validate_repo_id
-
-        try:
-            validate_repo_id(self.repo)
-            well_formed = self.repo.count("/") == 1 and len(self.repo) <= _REPO_LENGTH
-        except HFValidationError:
-            well_formed = False
-        if not well_formed:
-            raise UsageError(
-                f"{self.repo!r} is not a Hub repository",
-                hint="Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters.",
-            )
+        check_repo(self.repo)
         if not _VERSION.fullmatch(self.version):
             raise UsageError(
                 f"{self.version!r} is not a version", hint='Write three numbers without a "v": 1.0.0.'

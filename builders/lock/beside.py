@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from builders import files
 from builders.errors import StorageError, UsageError
-from builders.lock.lock import Frozen
+from builders.lock.lock import Frozen, first_fault
 from builders.text_files import numbered_lines
 
 _Line = TypeVar("_Line", bound=Frozen)
@@ -154,10 +154,3 @@ def read_lines(path: Path, model: type[_Line], *, hint: str) -> Iterator[tuple[i
 def json_line(value: Frozen) -> str:
     """Return a value as one line of JSON with sorted keys; equal values are equal lines."""
     return json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def first_fault(error: ValidationError) -> str:
-    """Return the first fault of a document in a few words."""
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])

@@ -280,9 +280,14 @@ def read_lock(path: Path) -> Lock:
     except OSError as error:
         raise StorageError(f"{path}: no lock there", hint="Build the config first.") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StorageError(f"{path}: not a lock ({where}: {first['msg']})", hint="Build it again.") from error
+        raise StorageError(f"{path}: not a lock ({first_fault(error)})", hint="Build it again.") from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of a document in a few words."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 class Manifest(Frozen):

@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from builders.errors import Busy, SourceSchema, StorageError
-from builders.files import remove, unwritable
+from builders.files import fsync_folder, remove, unwritable
+from builders.lock.lock import first_fault
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
 from builders.reddit.submission import Status, Submission
 from builders.text_files import numbered
@@ -105,7 +106,7 @@ class Ledger:
                     file.write(_line(entry))
             try:
                 self._temporary.replace(self.path)
-                _fsync_folder(self.path.parent)
+                fsync_folder(self.path.parent)
             except OSError as error:
                 raise unwritable(self.path, error) from error
 
@@ -145,10 +146,7 @@ class Ledger:
         try:
             return Submission.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            problem = f"{where}: {first['msg']}" if where else first["msg"]
-            raise SourceSchema(f"{self.path}, line {number}: {problem}", hint=_DAMAGED) from None
+            raise SourceSchema(f"{self.path}, line {number}: {first_fault(error)}", hint=_DAMAGED) from None
 
     def _repair(self) -> None:
         """Take away a torn last line, and what a killed `rewrite` has left."""
@@ -177,7 +175,7 @@ class Ledger:
                 file.flush()
                 os.fsync(file.fileno())
             if new:
-                _fsync_folder(path.parent)
+                fsync_folder(path.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
@@ -199,11 +197,3 @@ def _torn_bytes(file: IO[bytes]) -> int:
             return end - (start + found + 1)
         position = start
     return end
-
-
-def _fsync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -24,7 +24,7 @@ from builders.errors import Refused, StorageError
 from builders.hub import RemoteFile, client
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
-from builders.lock.lock import Frozen, Lock, locks_of
+from builders.lock.lock import Frozen, Lock, first_fault, locks_of
 from builders.plots.svg import is_plot
 from builders.printable import listed, printable, shortened
 from builders.release.diff import Comparison, check_version, compare
@@ -188,9 +188,7 @@ def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Doc
     try:
         return kind.model_validate(document), hashlib.sha256(data).hexdigest()
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise StorageError(f"{path}: not a {name} ({where}: {first['msg']})", hint=again) from error
+        raise StorageError(f"{path}: not a {name} ({first_fault(error)})", hint=again) from error
 
 
 def make_plan(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders import files
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
-from builders.hub import LONGEST_WAIT, RemoteFile, client, explain, hub_errors, is_loopback, wait_seconds
+from builders.hub import HUB, LONGEST_WAIT, RemoteFile, client, explain, hub_errors, is_loopback, wait_seconds
 from builders.printable import listed
 from builders.release.plan import (
     Plan,
@@ -35,7 +35,7 @@ _PAUSE = 2.0
 _CONFLICTS = frozenset({409, 412})
 _BUSY = frozenset({0, 500, 502, 503, 504})
 _AGAIN = "Run the same command again: it looks at what has arrived."
-_TOKENS = "https://huggingface.co/settings/tokens"
+_TOKENS = f"{HUB}/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
