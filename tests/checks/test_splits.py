@@ -102,10 +102,15 @@ def test_what_the_leak_key_misses_is_seen_by_the_check() -> None:
 
 
 @unhurried
+@given(st.text("abcinexyzäöüßABCÄÖÜ (-/1)", max_size=60))
+def test_the_rough_key_is_blind_to_case_and_punctuation(text: str) -> None:
+    assert splits.rough(f"{text.upper()}!") == splits.rough(text)
+
+
+@unhurried
 @given(st.text(max_size=60))
-def test_the_rough_key_is_coarser_than_case_and_punctuation(text: str) -> None:
+def test_the_rough_key_keeps_letters_alone_and_makes_none(text: str) -> None:
     folded = unicodedata.normalize("NFKD", text.casefold())
-    assert splits.rough(f"{text.upper()}!") in {splits.rough(text), splits.rough(text.upper())}
     assert all(character.isalpha() for character in splits.rough(text))
     assert len(splits.rough(text)) <= len(folded)
 
