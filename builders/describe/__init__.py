@@ -17,7 +17,6 @@ def render(
     locks: Sequence[Lock],
     target: Target,
     *,
-    changelog: str = "",
     specs: Mapping[str, ConfigSpec] | None = None,
     citations: Mapping[str, Citations] | None = None,
 ) -> dict[str, bytes]:
@@ -29,7 +28,6 @@ def render(
         release: The release.
         locks: The locks of its configs, in any order.
         target: Repository, version and date.
-        changelog: What changed, as Markdown that is trusted.
         specs: Specs by config name; others are taken from the registry.
         citations: Audits and scores by config name; those of other rows are left out.
 
@@ -47,7 +45,7 @@ def render(
     datasets = datasets_of(release, locks, specs, citations)
     used = [release.licence, *(dataset.lock.licence for dataset in datasets)]
     return {
-        "README.md": render_card(release, datasets, target, changelog).encode(),
+        "README.md": render_card(release, datasets, target).encode(),
         "croissant.jsonld": json_bytes(croissant(release, datasets, target)),
         **plots(datasets),
         **licence_files(used),

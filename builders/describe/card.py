@@ -24,20 +24,19 @@ _TAGS = ("mteb", "text", "german", "benchmark", "text-embeddings")
 _HUB_DATASET = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 
-def render_card(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str = "") -> str:
+def render_card(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
     """Return the README.md of a release.
 
     Args:
         release: The release.
         datasets: Its datasets, by name.
         target: Repository, version and date.
-        changelog: What changed, as Markdown; a sentence about the first release where it is empty.
 
     Raises:
         UsageError: A value of the metadata is not one that the Hub allows, or a card body is missing.
     """
     head = yaml.safe_dump(_front_matter(release, datasets), sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{head}---\n{_body(release, datasets, target, changelog)}"
+    return f"---\n{head}---\n{_body(release, datasets, target)}"
 
 
 def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any]:
@@ -127,7 +126,7 @@ def _clusters(datasets: Sequence[Dataset]) -> bool:
     return all(dataset.clusters for dataset in datasets)
 
 
-def _body(release: Release, datasets: Sequence[Dataset], target: Target, changelog: str) -> str:
+def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
     if _clusters(datasets):
         texts = [dataset for dataset in datasets if not dataset.ids_only]
         example, trainable, template = texts[0] if texts else None, None, "clustering.md.j2"
@@ -149,7 +148,7 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target, changel
         licence=licence(release.licence),
         citation=citation(release, target),
         tools=Markdown(_tools(datasets)),
-        changelog=Markdown(changelog.strip() or _first_entry(target)),
+        changelog=Markdown(_changelog(target)),
     )
 
 
@@ -173,6 +172,6 @@ def _tools(datasets: Sequence[Dataset]) -> str:
     return ", ".join(code(tool) for tool in sorted(tools))
 
 
-def _first_entry(target: Target) -> str:
+def _changelog(target: Target) -> str:
     what = "first release." if target.version == "1.0.0" else "see the tags of this repository."
     return f"- **{target.version}** ({target.date:%Y-%m-%d}): {what}"

@@ -308,10 +308,11 @@ def test_only_the_date_changes_with_the_date(built: kit.Built) -> None:
     assert moved == ours
 
 
-def test_the_changelog_is_printed_as_it_is(built: kit.Built) -> None:
-    log = "- **1.1.0**: `blurbs` added."
-    files = render(kit.RELEASE, built.locks, kit.TARGET, specs=built.specs, changelog=log)
-    assert f"\n{log}\n" in files["README.md"].decode()
+def test_the_changelog_names_the_first_release_and_points_to_tags_afterwards(built: kit.Built) -> None:
+    later = replace(kit.TARGET, version="1.1.0")
+    for target, what in ((kit.TARGET, "first release."), (later, "see the tags of this repository.")):
+        text = render(kit.RELEASE, built.locks, target, specs=built.specs)["README.md"].decode()
+        assert f"- **{target.version}** ({target.date}): {what}\n" in text
 
 
 def test_a_private_release_says_that_one_must_log_in(built: kit.Built) -> None:
