@@ -11,7 +11,7 @@ import polars as pl
 from builders import files
 from builders.errors import Refused, StorageError
 from builders.lock.committed import stand_ins, whole_upstream
-from builders.lock.lock import Lock, read_lock, rows_id, work_folder
+from builders.lock.lock import Lock, all_locks, read_lock, rows_id, work_folder
 from builders.spec import ConfigSpec
 from builders.tables import (
     CLUSTERING,
@@ -197,7 +197,7 @@ def read_all(out: Path, load: Callable[[str], ConfigSpec]) -> list[Built]:
         UsageError: A lock names a config that there is not.
         StorageError: Nothing was built there, or a lock cannot be read.
     """
-    locks = [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
+    locks = all_locks(out)
     if not locks:
         raise StorageError(f"{out}: nothing was built there", hint=f"Run: mteb-de build --out {out}")
     return [_of_lock(out, load(lock.config), lock) for lock in locks]

@@ -34,6 +34,7 @@ from builders.audit.sheet import read_csv, sample_of
 from builders.built import read_built
 from builders.errors import Refused, UsageError
 from builders.lock.committed import FOLDER
+from builders.lock.lock import all_locks
 from builders.personal import scrub
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
 from builders.spec import CONTACT, Retrieval
@@ -161,7 +162,7 @@ def import_verdicts(
 
 
 def _built(dist: Path) -> dict[str, Retrieval]:
-    found = {path.parent.name for path in dist.glob("work/*/lock.json")}
+    found = {lock.config for lock in all_locks(dist)}
     specs = (registry.load(name) for name in registry.names() if name in found)
     return {spec.name: spec for spec in specs if isinstance(spec, Retrieval)}
 

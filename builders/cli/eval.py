@@ -127,18 +127,19 @@ def command(
     from builders.evaluation.published import compare
     from builders.evaluation.report import report_paths
     from builders.evaluation.sanity import check
+    from builders.lock.lock import all_locks
 
     if as_json and as_markdown:
         raise UsageError("--json and --markdown contradict each other", hint="Pass one of them.")
     if report is not None:
         _require_writable(report)
-    lines = Lines(quiet=quiet or as_json)
-    texts = hydrated_texts(out, hydrated, _locks(out))
+    lines, built = Lines(quiet=quiet or as_json), all_locks(out)
+    texts = hydrated_texts(out, hydrated, built)
     specs = _specs(configs, out, texts, lines)
-    names = encoders or default_names(_locks(out))
+    names = encoders or default_names(built)
     if cite:
         require_citable(names)
-        _refuse_stand_ins(specs, out)
+        _refuse_stand_ins(specs, built)
     candidates = [candidate(name, offline=offline, workers=workers) for name in dict.fromkeys(names)]
     chosen = tuple(PIPELINES) if "all" in pipelines else pipelines or ("minibatch-kmeans",)
     options = EvalOptions(out=out, split=split, pipelines=chosen, texts=texts)
@@ -259,18 +260,11 @@ def _specs(configs: tuple[str, ...], out: Path, texts: Mapping[str, Built], line
     return found
 
 
-def _locks(out: Path) -> list[Lock]:
-    """Return the locks of all that was built, by config."""
-    from builders.lock.lock import read_lock
-
-    return [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
-
-
-def _refuse_stand_ins(specs: Sequence[ConfigSpec], out: Path) -> None:
+def _refuse_stand_ins(specs: Sequence[ConfigSpec], locks: Sequence[Lock]) -> None:
     from builders.lock.committed import stand_ins
 
     asked = {spec.name for spec in specs}
-    reasons = [reason for lock in _locks(out) if lock.config in asked for reason in stand_ins(lock)]
+    reasons = [reason for lock in locks if lock.config in asked for reason in stand_ins(lock)]
     if reasons:
         raise Refused(
             "--cite is for builds that may be published:\n" + "\n".join(reasons),

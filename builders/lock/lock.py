@@ -311,14 +311,14 @@ def work_folder(out: Path, config: str) -> Path:
     return out / "work" / config
 
 
-def locks_of(out: Path, release: str) -> dict[str, Lock]:
-    """Return the locks of all configs of a release that were built under `out`, by config name.
+def all_locks(out: Path) -> list[Lock]:
+    """Return the locks of all that was built under `out`, sorted by config name."""
+    return [read_lock(path) for path in sorted((out / "work").glob("*/lock.json"))]
 
-    Raises:
-        StorageError: A lock cannot be read.
-    """
-    found = (read_lock(path) for path in sorted((out / "work").glob("*/lock.json")))
-    return {lock.config: lock for lock in found if lock.release == release}
+
+def locks_of(out: Path, release: str) -> dict[str, Lock]:
+    """Return the locks of the built configs of one release, by config name."""
+    return {lock.config: lock for lock in all_locks(out) if lock.release == release}
 
 
 def write_manifest(out: Path, release: str) -> Manifest:
