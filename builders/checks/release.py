@@ -15,7 +15,7 @@ import yaml
 from builders import files
 from builders.checks.finding import Finding, error, ordered
 from builders.errors import StorageError, UsageError
-from builders.lock.lock import MANIFEST, Lock, PublishedFile, locks_of, read_manifest, work_folder
+from builders.lock.lock import MANIFEST, Lock, Manifest, PublishedFile, locks_of, manifest_of, read_manifest
 from builders.plots.svg import is_plot
 from builders.spec import RELEASES
 from builders.tables import SCHEMAS, SORT_KEYS, kind_of
@@ -78,7 +78,7 @@ def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Fin
         *_licences(locks, release),
         *_names(folder, locked, found),
         *_contents(folder, {path: file for path, file in locked.items() if path in found}),
-        *_manifest(out, release, locks),
+        *_manifest(out, release),
         *(_card_and_croissant(folder, locks) if rendered else ()),
     ])
 
@@ -137,20 +137,26 @@ def _is_sorted(path: Path, keys: tuple[str, ...]) -> bool:
     return rows.equals(rows.sort(keys))
 
 
-def _manifest(out: Path, release: str, locks: Mapping[str, Lock]) -> Iterator[Finding]:
+def _manifest(out: Path, release: str) -> Iterator[Finding]:
     try:
         written = read_manifest(out / release / MANIFEST)
     except StorageError as error:
         yield from NO_MANIFEST.lines([error.message])
         return
-    hashes = {name: files.sha256(work_folder(out, name) / "lock.json") for name in locks}
-    stale = [f"lock of {name}" for name, _ in sorted(set(written.locks.items()) ^ set(hashes.items()))]
-    locked = {file for lock in locks.values() for file in lock.files}
-    stale += [f"file {file.path}" for file in sorted(set(written.files) ^ locked, key=lambda file: file.path)]
-    names = [f"{release}: {name}" for name in dict.fromkeys(stale)]
-    if written.release != release:
-        names.append(f"{release}: release {written.release!a}")
-    yield from STALE.lines(names)
+    wanted = manifest_of(out, release)
+    faults = sorted(_differences("", _entries(written), _entries(wanted)))
+    if not faults and (out / release / MANIFEST).read_bytes() != files.json_bytes(
+        wanted.model_dump(mode="json")
+    ):
+        faults = ["other bytes than the locks give"]
+    yield from STALE.lines([f"{release}: {fault}" for fault in faults])
+
+
+def _entries(manifest: Manifest) -> dict[str, Any]:
+    """Return the fields of a manifest under the names that a fault shows."""
+    fields = manifest.model_dump(mode="json")
+    by_path = {file["path"]: file for file in fields.pop("files")}
+    return {"lock of": fields.pop("locks"), "recipe of": fields.pop("recipes"), "file": by_path} | fields
 
 
 _Splits = dict[str, dict[str, Any]]

@@ -321,21 +321,20 @@ def locks_of(out: Path, release: str) -> dict[str, Lock]:
     return {lock.config: lock for lock in all_locks(out) if lock.release == release}
 
 
-def write_manifest(out: Path, release: str) -> Manifest:
-    """Collect the locks under `out` into the manifest of a release, and write it.
-
-    Raises:
-        StorageError: A lock cannot be read, or the manifest not written.
-    """
+def manifest_of(out: Path, release: str) -> Manifest:
+    """Collect the locks under `out` into the manifest of a release."""
     locks = locks_of(out, release)
-    manifest = Manifest(
+    return Manifest(
         release=release,
         locks={name: sha256(work_folder(out, name) / "lock.json") for name in locks},
         recipes={name: lock.mining.recipe for name, lock in locks.items() if lock.mining},
         files=tuple(sorted((file for lock in locks.values() for file in lock.files), key=lambda f: f.path)),
     )
-    write_json(out / release / MANIFEST, manifest.model_dump(mode="json"))
-    return manifest
+
+
+def write_manifest(out: Path, release: str) -> None:
+    """Write the manifest of a release."""
+    write_json(out / release / MANIFEST, manifest_of(out, release).model_dump(mode="json"))
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -122,7 +122,7 @@ PLANTS: list[tuple[str, int, str, Callable[[Path], None], set[str]]] = [
         lambda out: files.write_bytes(out / RELEASE / "manifest.json", b"{}"),
         set(),
     ),
-    ("manifest-stale", 1, "lock of garten", manifest_of_before, set()),
+    ("manifest-stale", 1, "lock of garten: says", manifest_of_before, set()),
     ("manifest-stale", 2, "file garten/corpus/corpus.parquet", manifest_without_a_file, set()),
 ]
 
@@ -177,11 +177,20 @@ def test_two_configs_share_a_release(out: Path) -> None:
     assert found(out)["file-missing"].examples == ("mteb-de/rosen/corpus/corpus.parquet",)
 
 
-def test_a_manifest_of_another_release_is_stale(out: Path) -> None:
+@pytest.mark.parametrize(("old", "new", "fault"), [
+    ('"release": "mteb-de"', '"release": "tecb-de"', "release: says 'tecb-de', and the lock 'mteb-de'"),
+    ('"schema_version": 1', '"schema_version": 2', "schema_version: says 2, and the lock 1"),
+    ('"suspicious_below": 2.0', '"suspicious_below": 0.5', "recipe of garten suspicious_below: says 0.5,"),
+    ('"split": "corpus"', '"split": "test"', "file garten/corpus/corpus.parquet split: says 'test', and"),
+    ("\n", "\n\n", "other bytes than the locks give"),
+])  # fmt: skip
+def test_an_edited_manifest_is_stale_whatever_the_field(out: Path, old: str, new: str, fault: str) -> None:
     manifest = out / RELEASE / "manifest.json"
     text = manifest.read_text(encoding="utf-8")
-    files.write_bytes(manifest, text.replace('"release": "mteb-de"', '"release": "tecb-de"').encode())
-    assert found(out)["manifest-stale"].examples == ("mteb-de: release 'tecb-de'",)
+    assert old in text
+    files.write_bytes(manifest, text.replace(old, new, 1).encode())
+    (found_fault,) = found(out)["manifest-stale"].examples
+    assert fault in found_fault
 
 
 def test_a_config_without_a_lock_is_extra(out: Path) -> None:

@@ -313,8 +313,8 @@ def test_without_a_committed_lock_there_is_nothing_to_compare_with(tmp_path: Pat
 def test_the_manifest_names_every_file_and_the_locks_behind(tmp_path: Path) -> None:
     in_work(tmp_path, lock(mining=encoder("sentence-transformers")))
     in_work(tmp_path, lock(config="other", release="tecb-de"))
-    made = write_manifest(tmp_path, "mteb-de")
-    assert read_manifest(tmp_path / "mteb-de/manifest.json") == made
+    write_manifest(tmp_path, "mteb-de")
+    made = read_manifest(tmp_path / "mteb-de/manifest.json")
     assert made.files == (FILE,)
     assert made.recipes == {"jobs": {"name": "v0"}}
     assert made.locks == {"jobs": files.sha256(work_folder(tmp_path, "jobs") / "lock.json")}

@@ -16,7 +16,7 @@ from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import exclusive
 from builders.hub import RemoteFile
 from builders.lock.beside import CitedScore, citations_path, cite
-from builders.lock.lock import Lock, LockedFinding, read_lock, work_folder
+from builders.lock.lock import MANIFEST, Lock, LockedFinding, read_lock, work_folder
 from builders.release import make_plan, next_version, read_plan
 from builders.release.plan import check_bytes, plan_path, receipt_path
 from builders.release.tree import paths_in, same_bytes
@@ -26,6 +26,7 @@ from tests.release.kit import (
     REPO,
     TARGET,
     api_of,
+    edit,
     publish,
     relock,
     repo_of,
@@ -193,6 +194,7 @@ TREES: list[tuple[str, Callable[[Path], None]]] = [
     ("lock of jobs", lambda out: files.write_bytes(
         work_folder(out, "jobs") / "lock.json", (work_folder(out, "jobs") / "lock.json").read_bytes() + b"\n"
     )),
+    ("recipe of jobs: says nothing", lambda out: edit(out / RELEASE / MANIFEST, recipes={})),
 ]  # fmt: skip
 
 
