@@ -62,6 +62,16 @@ _WRAPPED_DOMAIN = re.compile(
 )
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
+_MESSENGERS = {
+    rest: re.compile(
+        rf"{rest}(?<=\b[{first}]{rest})(?:[ -]?(?:[nN]ame|ID|Kontakt))?[ ]?:[ ]{{0,2}}"
+        r"(?P<handle>live:[\w.:-]{2,40}(?<!\.)"
+        r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
+        r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
+    )
+    for first, rest in (("Ss", "kype"), ("Tt", "elegram"), ("Tt", "hreema"), ("Dd", "iscord"))
+}
+"""Handles behind a messenger's name; one of small letters alone must end its line or phrase."""
 _LOCAL_MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 
@@ -75,6 +85,9 @@ def find_mail(scan: Scan) -> Iterator[Span]:
     for literal, pattern in _SPELLED_AT.items():
         for spelled in scan.from_literal(literal, pattern):
             yield from _spelled_out(scan, *spelled.span())
+    for literal, pattern in _MESSENGERS.items():
+        for match in scan.from_literal(literal, pattern):
+            yield Span(*match.span("handle"), PersonalKind.HANDLE, "handle.messenger")
     for slash in _REDDIT.finditer(scan.text):
         yield from _reddit_user(scan, slash.end())
 

@@ -7,7 +7,7 @@ numbers of other kinds, words around the number decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from builders.personal.scan import LEFT_OF_ZONE, OTHER_WORDS, Scan, Span
@@ -125,6 +125,11 @@ _LETTERS_BACKWARDS = re.compile("[CFGHJ-NPRTV-Z]{1,9}+")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
 
 _TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
+_TAX_ID_CUE = re.compile(
+    r"\b(?:steuer-?[ ]?id(?:[ -]?(?:nr|nummer))?|steuer-?[ ]?identifikations(?:nummer|-?nr)|steuerliche "
+    r"identifikationsnummer|idnr)\.?(?: (?:lautet|ist))?[ :#]{0,3}\Z",
+    re.IGNORECASE,
+)
 _TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
 _HEALTH_WORDS = re.compile(
     r"kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|Knappschaft)\b",
@@ -151,7 +156,9 @@ def find_vat_id(scan: Scan) -> Iterator[Span]:
             uid.is_valid(number) if number[0] == "A" else ch_vat.is_valid(number) or ch_uid.is_valid(number)
         )
 
-    yield from _checked(scan, _VAT, PersonalKind.VAT_ID, valid)
+    for start, end, number in scan.in_zones(_VAT):
+        if valid(number) and not OTHER_WORDS.search(scan.before(start, 30)):
+            yield Span(start, end, PersonalKind.VAT_ID, "vat_id")
 
 
 def find_social_security(scan: Scan) -> Iterator[Span]:
@@ -176,15 +183,17 @@ def find_health_insurance(scan: Scan) -> Iterator[Span]:
 
 
 def find_tax_id(scan: Scan) -> Iterator[Span]:
-    """Yield tax identification numbers: check digit, and no digit more often than the rules allow."""
+    """Yield tax identification numbers: a right check digit, or words before that call the number one."""
     from stdnum.de import idnr
 
-    for span in _checked(
-        scan, _TAX_ID, PersonalKind.TAX_ID, lambda number: idnr.is_valid(number.translate(_SEPARATORS))
-    ):
-        grouped_as_amount = any(mark in scan.text[span.start : span.end] for mark in ".-")
-        if not grouped_as_amount or scan.near(span.start, span.end, _TAX_ID_WORDS, 40):
-            yield span
+    for start, end, number in scan.in_zones(_TAX_ID):
+        before = scan.before(start, 40)
+        grouped_as_amount = "." in number or "-" in number
+        if idnr.is_valid(number.translate(_SEPARATORS)) and not OTHER_WORDS.search(before[-30:]):
+            if not grouped_as_amount or scan.near(start, end, _TAX_ID_WORDS, 40):
+                yield Span(start, end, PersonalKind.TAX_ID, "tax_id")
+        elif _TAX_ID_CUE.search(before):
+            yield Span(start, end, PersonalKind.TAX_ID, "tax_id.cue")
 
 
 def find_tax_number(scan: Scan) -> Iterator[Span]:
@@ -202,15 +211,6 @@ def find_id_card(scan: Scan) -> Iterator[Span]:
     for start, end, number in chain(documents, scan.in_zones(_OLD_CARD)):
         if id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
-
-
-def _checked(
-    scan: Scan, shape: re.Pattern[str], kind: PersonalKind, valid: Callable[[str], bool]
-) -> Iterator[Span]:
-    """Yield numbers of a shape whose check digits are right and that no word before calls something else."""
-    for start, end, number in scan.in_zones(shape):
-        if valid(number) and not OTHER_WORDS.search(scan.before(start, 30)):
-            yield Span(start, end, kind, kind.value)
 
 
 _IBAN = re.compile(

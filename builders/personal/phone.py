@@ -130,7 +130,7 @@ _SHAPE = re.compile(
     rf"[+(04](?<![0-9].)(?:(?<![\w+].)(?<=\+)\+?[ ]?\(?[1-9]"
     rf"(?:[0-9]{{1,2}}[ ]?[0-9]{{2,4}}\n(?=[0-9]{{5}}))?|{_START}(?:"
     r"(?<=\()(?:\+|0)[0-9]?|(?<=0)(?:0?[1-9](?:[0-9]{2,4},(?=[0-9]{6,8}(?![0-9])))?|(?=[ \u00a0/(-])"
-    r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-])))"
+    r"|0[ ](?=[1-9]))|(?<=4)9(?=[ /-]|[1-9][0-9]{8,10}(?![^\0]))))"
     rf"(?:{_GAP}[0-9]){{4,}}+"
 )
 _PLAIN = re.compile(
@@ -257,7 +257,7 @@ def _more(scan: Scan, end: int, number: str) -> Iterator[Span]:
 def _verdict(number: str, before: str) -> _Verdict:
     """Return why a number with a leading 0, + or 49 is a phone number; empty or "other" where it is none."""
     digits = _MARKS.sub("", number)
-    if not _FEWEST <= len(digits) <= _MOST:
+    if not _FEWEST <= len(digits) <= _MOST or (number.isdigit() and number[0] == "4" and before):
         return ""
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):

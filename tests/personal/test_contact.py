@@ -157,3 +157,18 @@ def test_accounts_are_contact_data_and_ip_addresses_are_not() -> None:
     contact = "Konto <BANK_ACCOUNT>, Karte <PAYMENT_CARD>, Server 203.0.113.17"
     assert scrub(text, CONTACT).texts[0] == contact
     assert scrub(text, ALL_KINDS).texts[0] == contact.replace("203.0.113.17", "<IP_ADDRESS>")
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("skype: maxmuster", "skype: <HANDLE>"),
+        ("Skype: live:max.muster_1.", "Skype: <HANDLE>."),
+        ("Skype-Name: max.muster, Tel. 0171 3920012", "Skype-Name: <HANDLE>, Tel. <PHONE>"),
+        ("Telegram: @maxmuster oder Threema: A1B2C3D4", "Telegram: <HANDLE> oder Threema: <HANDLE>"),
+        ("Skype: gerne nach Absprache", "Skype: gerne nach Absprache"),
+        ("Gespräch per Skype: Termine folgen", "Gespräch per Skype: Termine folgen"),
+    ],
+)
+def test_handles_behind_the_name_of_a_messenger(text: str, clean: str) -> None:
+    assert cleaned(text) == clean

@@ -56,8 +56,8 @@ def test_id_document_vectors(number: str) -> None:
         ("AHV-Nr. {} gilt", "756.9217.0769.85", "<SOCIAL_SECURITY>"),
         ("SVNR {} in Linz", "1237 010180", "<SOCIAL_SECURITY>"),
         ("Versichertennummer {}", "A000500015", "<HEALTH_INSURANCE>"),
-        ("Steuer-ID {}", "36 574 261 809", "<TAX_ID>"),
-        ("Steuer-ID {}", "65929970489", "<TAX_ID>"),
+        ("Steuerdaten: {}", "36 574 261 809", "<TAX_ID>"),
+        ("Nummer {}", "65929970489", "<TAX_ID>"),
         ("Ausweis {}", "L01X00T471", "<ID_CARD>"),
     ],
 )
@@ -140,3 +140,10 @@ def test_placeholders_are_constant_and_in_capitals() -> None:
 def test_plate_codes_have_the_official_form() -> None:
     assert all(0 < len(code) < 4 and code.isupper() for code in PLATE_CODES)
     assert {"B", "HH", "M", "K", "GAP", "WOB", "LÖ", "RÜD", "Ü"} - {"Ü"} <= PLATE_CODES
+
+
+@pytest.mark.parametrize("cue", ["Steuer-ID", "Steuer-ID:", "Steuerliche Identifikationsnummer:", "IdNr."])
+@pytest.mark.parametrize("number", ["12 345 678 901", "12345678901", "86 095 742 719"])
+def test_a_tax_id_that_is_called_one_needs_no_check_digit(cue: str, number: str) -> None:
+    assert cleaned(f"Ihre {cue} {number}, danke") == f"Ihre {cue} <TAX_ID>, danke"
+    assert cleaned("Auftrag 12 345 678 901") == "Auftrag 12 345 678 901"

@@ -139,3 +139,13 @@ def test_no_range_of_dates_without_dots_is_a_number() -> None:
     ]
     assert cleaned(*ranges) == ranges
     assert cleaned("Tel. 02012023") == ["Tel. <PHONE>"]
+
+
+@pytest.mark.parametrize("cell", ["491711234567", "00491711234567", "+491711234567", "493023125010"])
+def test_a_cell_of_a_table_may_be_a_number_without_its_plus(cell: str) -> None:
+    assert cleaned(cell, "x") == ["<PHONE>", "x"]
+
+
+@pytest.mark.parametrize("text", ["4901234567894", "49171123", "Artikel 491711234567", "491711234567 Stück"])
+def test_other_numbers_that_begin_with_49_stay(text: str) -> None:
+    assert cleaned(text) == [text]
