@@ -47,16 +47,15 @@ class WorkerPool:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._size, mp_context=context, initializer=_begin)
-        processes = self._pool._processes
+        processes = self._pool._processes  # filled as they start
         try:
             return list(self._pool.map(work, parts, [query] * len(parts)))
         except BrokenProcessPool as error:
-            self.close()
-            codes = {process.exitcode for process in processes.values()} - {None, 0, -signal.SIGTERM}
-            raise EncoderError(
-                f"a process that encodes ended early (exit code {', '.join(map(str, codes))})",
-                hint="Run again: what is encoded is kept. If it ends again, use fewer workers (less memory).",
-            ) from error
+            pool, self._pool = self._pool, None
+            pool.shutdown()  # it ends the other processes by SIGTERM and waits, so all exit codes are there
+            codes = [process.exitcode or 0 for process in processes.values()]
+            first = next((code for code in codes if code not in {0, -signal.SIGTERM}), -signal.SIGTERM)
+            raise _ended(first, len(processes)) from error
         except BaseException:
             self.close()
             raise
@@ -68,6 +67,18 @@ class WorkerPool:
             for process in list((pool._processes or {}).values()):
                 process.kill()
             pool.shutdown(cancel_futures=True)
+
+
+def _ended(code: int, processes: int) -> EncoderError:
+    """Name what ended an encoding process, and what to do about it."""
+    how = f"ended with exit code {code}" if code > 0 else f"was ended by {signal.Signals(-code).name}"
+    if code == -signal.SIGKILL:
+        how, hint = f"{how}, probably as memory ran out", "Use fewer --workers: each takes memory of its own."
+    else:
+        hint = "Run it again; if it ends again, use --workers 1."
+    return EncoderError(
+        f"one of {processes} encoding processes {how}", hint=f"{hint} What is encoded is kept."
+    )
 
 
 class _Model(Protocol):

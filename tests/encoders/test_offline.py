@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -195,14 +196,23 @@ def test_ctrl_c_ends_at_once_and_says_nothing_of_its_own(busy: subprocess.Popen[
     await_that(lambda: not any(map(alive, workers)))
 
 
-def test_a_worker_that_dies_is_told_and_the_next_call_works() -> None:
+@pytest.mark.parametrize(
+    ("number", "message", "hint"),
+    [
+        (signal.SIGKILL, "was ended by SIGKILL, probably as memory ran out$", "fewer --workers"),
+        (signal.SIGSEGV, "was ended by SIGSEGV$", "Run it again; .* --workers 1"),
+        (signal.SIGTERM, "was ended by SIGTERM$", "Run it again; .* --workers 1"),
+    ],
+)
+def test_a_worker_that_dies_is_named_and_the_next_call_works(number: int, message: str, hint: str) -> None:
     before = set(children(os.getpid()))
     with contextlib.closing(OfflineE5(workers=1)) as encoder:
         expected = encoder.encode(TITLES, "query")
         (worker,) = set(children(os.getpid())) - before
-        os.kill(worker, signal.SIGKILL)
-        with pytest.raises(EncoderError, match=r"ended early \(exit code -9\)"):
+        os.kill(worker, number)
+        with pytest.raises(EncoderError, match=message) as caught:
             encoder.encode(TITLES, "query")
+        assert re.search(hint, caught.value.hint) and "kept" in caught.value.hint
         np.testing.assert_array_equal(encoder.encode(TITLES, "query"), expected)
 
 
