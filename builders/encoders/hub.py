@@ -6,6 +6,7 @@ under a commit's name it must never pass for the Hub's.
 
 from __future__ import annotations
 
+import functools
 import re
 from contextlib import AbstractContextManager
 from fnmatch import fnmatch
@@ -93,6 +94,7 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
         return _snapshot(model, revision, local=False)
 
 
+@functools.cache  # a commit's files never change, and weights take seconds
 def model_files(folder: Path) -> dict[str, str]:
     """Hash what is loaded of a fetched model, and hold it against the names that the client stored it under.
 

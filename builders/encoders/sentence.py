@@ -73,7 +73,6 @@ class E5:
         self._device = device
         self._offline = offline
         self._root = root
-        self._on_disk: tuple[Path, dict[str, str]] | None = None
 
     @cached_property
     def identity(self) -> EncoderIdentity:
@@ -91,7 +90,7 @@ class E5:
             raise
         if not is_cached(spec.model, revision) and (known := self._known(revision)):
             return known
-        folder, hashes = self._fetched(revision)
+        folder = fetch_model(spec.model, revision, offline=self._offline)
         try:
             dimensions = int(json.loads((folder / "config.json").read_bytes())["hidden_size"])
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -99,7 +98,7 @@ class E5:
                 f"{spec.model}@{revision}: config.json has no `hidden_size`",
                 hint="Pin a revision that holds a transformer, or remove it from the Hub client's cache.",
             ) from error
-        return self._declared(revision, dimensions, hashes)
+        return self._declared(revision, dimensions, model_files(folder))
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         """Cut texts to the maximum length; see `Encoder.truncate`."""
@@ -122,13 +121,6 @@ class E5:
             and one == self._declared(one.revision, one.dimensions, one.files)
         ]
         return found[0] if len(found) == 1 else None
-
-    def _fetched(self, revision: str) -> tuple[Path, dict[str, str]]:
-        """Return the model's folder, and the hashes of what is loaded from it."""
-        if self._on_disk is None:
-            folder = fetch_model(self._spec.model, revision, offline=self._offline)
-            self._on_disk = folder, model_files(folder)
-        return self._on_disk
 
     def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderIdentity:
         spec = self._spec
@@ -157,8 +149,8 @@ class E5:
     def _model(self) -> SentenceTransformer:
         identity = self.identity
         name = f"{identity.model}@{identity.revision}"
-        folder, hashes = self._fetched(identity.revision)
-        if hashes != identity.files:
+        folder = fetch_model(identity.model, identity.revision, offline=self._offline)
+        if model_files(folder) != identity.files:
             raise SourceChanged(
                 f"{name}: its files are not those that made the cached vectors",
                 hint="A commit never changes: find out which of the two is damaged, and remove it.",

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from builders import files
 from builders.encoders import Role, encode_cached
-from builders.encoders.sentence import E5
+from builders.encoders.sentence import E5, SentenceModel, Use
 from builders.errors import MtebDeError
+from builders.files import sha256
 from builders.spec import EncoderSpec
 from tests.encoders.samples import LONG, PROFILES, TITLES
 
@@ -31,8 +33,14 @@ ROLES: tuple[Role, Role] = ("query", "passage")
 
 def prove(out: Path, cases: str) -> None:
     """Encode with the pinned model, write down what it was fed and what it returned; then `load`."""
+    hashed: list[str] = []
+    files.sha256 = lambda path: hashed.append(path.name) or sha256(path)  # type: ignore[func-returns-value]
     encoder = E5(BASE)
     identity = encoder.identity.model_dump()
+    model = SentenceModel(f"{BASE.model}@{BASE.revision}")
+    uses: tuple[Use, Use] = ("search", "clustering")
+    for use in uses:
+        assert model.encoder(use).identity.files == identity["files"]
     lazy = "torch" not in sys.modules
     seen: list[list[int]] = []
     tokenizer = encoder._model.tokenizer
@@ -75,6 +83,7 @@ def prove(out: Path, cases: str) -> None:
     report = {
         "identity": identity,
         "lazy": lazy,
+        "hashed": hashed,
         "fed": [tokenizer.decode(ids) for ids in seen],
         "counts": {role: encoder._count(TEXTS, role) for role in ROLES},
         "lengths": [len(ids) for ids in seen],

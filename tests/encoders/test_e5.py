@@ -160,6 +160,10 @@ def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
     assert proof.report["lazy"], "asking for the identity loads torch"
 
 
+def test_a_model_is_hashed_once_whatever_uses_it(proof: Proof) -> None:
+    assert sorted(proof.report["hashed"]) == sorted(path.rpartition("/")[2] for path in LOADED)
+
+
 def test_files_are_fetched_at_the_full_revision_and_pickles_are_not(proof: Proof) -> None:
     fetched = [path for path in proof.paths if path.startswith(f"/{BASE.model}/resolve/")]
     assert {path.rsplit("/", 1)[1] for path in fetched} >= {
