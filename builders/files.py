@@ -24,7 +24,7 @@ _CHOOSE = "choose another folder (--out, MTEB_DE_HOME)"
 _HINTS = {
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-        f"Free some space, or {_CHOOSE}; nothing was changed there.",
+        f"Free some space, or {_CHOOSE}.",
     ),
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), f"A part of the path is a file, not a folder: {_CHOOSE}."),
 }
@@ -175,6 +175,15 @@ def git_id(path: Path) -> str:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def writing(path: Path, done: str = "written") -> Iterator[None]:
+    """Turn an error of the disk into the one that `unwritable` returns for `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error, done) from error
 
 
 def unwritable(path: Path, error: OSError, done: str = "written") -> StorageError:

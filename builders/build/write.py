@@ -149,8 +149,6 @@ def _is_in(release: Path, config: str) -> bool:
 
 
 def _remove_folder(path: Path) -> None:
-    try:
+    with files.writing(path, "removed"):
         if path.exists():
             shutil.rmtree(path)
-    except OSError as error:
-        raise files.unwritable(path, error, "removed") from error

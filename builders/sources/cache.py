@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from builders.errors import StorageError
-from builders.files import sha256
+from builders.files import sha256, writing
 
 Say = Callable[[str], None]
 
@@ -114,15 +113,3 @@ class Cache:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)
             lock.release()
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn a failure of the disk into a `StorageError` that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written ({error.strerror or error})",
-            hint="Free some space, or set MTEB_DE_HOME to a folder that can be written.",
-        ) from error

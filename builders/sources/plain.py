@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from builders import __version__, hub
 from builders.errors import RemoteError, SourceChanged, SourceMissing, UsageError
-from builders.files import sha256
+from builders.files import sha256, writing
 from builders.hub import shown_url
-from builders.sources.cache import Cache, Say, Stored, writing
+from builders.sources.cache import Cache, Say, Stored
 from builders.sources.containers import looks_like_page
 
 if TYPE_CHECKING:
