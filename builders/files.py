@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
+import io
 import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +20,7 @@ from builders.errors import Busy, SourceError, StorageError
 
 _CHUNK = 1 << 20
 _TEMPORARY = ".tmp"
+_LOCK = ".lock"
 _LONGEST_PATH = 1024
 _LONGEST_SEGMENT = 255
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -106,7 +110,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Hold a folder of releases against other builds, plans, rehearsals and publications.
+    """Hold a folder of releases against every other command that writes or compares it.
 
     Raises:
         Busy: Another process holds it.
@@ -116,13 +120,10 @@ def exclusive(out: Path) -> Iterator[None]:
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out / ".lock")
+        lock = FileLock(out / _LOCK)
         lock.acquire(timeout=0)
     except Timeout as error:
-        hint = "Wait for it, or use another --out."
-        raise Busy(
-            f"{out}: another build holds this folder, or another plan, rehearsal or publication", hint=hint
-        ) from error
+        raise _busy(out) from error
     except OSError as error:
         hint = "Choose another folder with --out."
         reason = error.strerror or error
@@ -131,6 +132,33 @@ def exclusive(out: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def reading(out: Path) -> Iterator[None]:
+    """Hold a folder of releases against commands that write it; several may read it at a time.
+
+    A folder that no command has written is not held.
+
+    Raises:
+        Busy: Another process writes it.
+    """
+    try:
+        lock = (out / _LOCK).open("rb")
+    except OSError:
+        yield
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # the call that `exclusive` locks with, too
+        except BlockingIOError as error:
+            raise _busy(out) from error
+        yield
+
+
+def _busy(out: Path) -> Busy:
+    message = f"{out}: another build holds this folder, or another release command"
+    return Busy(message, hint="Wait for it, or use another --out.")
 
 
 def sweep(folder: Path) -> None:
@@ -145,36 +173,56 @@ def sweep(folder: Path) -> None:
         remove(path)
 
 
-def sha256(path: Path) -> str:
-    """Return the sha256 of a file in lower-case hex.
+@dataclass(frozen=True, slots=True)
+class FileIds:
+    """Size and ids of a file, here or on the Hub.
 
-    Raises:
-        StorageError: `path` cannot be read.
+    Attributes:
+        size: Bytes.
+        oid: The id that git gives it, or gives the pointer to it, in lower-case hex.
+        sha256: In lower-case hex; "" where the Hub does not give it.
     """
+
+    size: int
+    oid: str
+    sha256: str = ""
+
+
+def ids_of(content: Path | bytes) -> FileIds:
+    """Return size and ids of a file, or of bytes, read once."""
+    if isinstance(content, Path):
+        with _opened(content) as file:
+            return _ids(file, os.fstat(file.fileno()).st_size)
+    return _ids(io.BytesIO(content), len(content))
+
+
+def _ids(file: IO[bytes], size: int) -> FileIds:
+    git = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return digest.hexdigest()
+    while chunk := file.read(_CHUNK):
+        git.update(chunk)
+        digest.update(chunk)
+    return FileIds(size, git.hexdigest(), digest.hexdigest())
 
 
-def git_id(path: Path) -> str:
-    """Return the id that git gives a file, in hex: the only hash that the Hub tells of small files.
+def sha256(path: Path) -> str:
+    """Return the sha256 of a file in lower-case hex."""
+    with _opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file for reading.
 
     Raises:
         StorageError: `path` cannot be read.
     """
     try:
         with path.open("rb") as file:
-            digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+            yield file
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 from builders import __version__
 from builders.errors import MtebDeError, RemoteError, SourceMissing, StorageError, UsageError
-from builders.files import safe_path, write_bytes
+from builders.files import FileIds, safe_path, write_bytes
 
 if TYPE_CHECKING:
     import httpx2
@@ -89,21 +89,6 @@ class Advice:
 
 
 ADVICE = Advice()
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """A file of a repository.
-
-    Attributes:
-        size: Bytes.
-        oid: The id that git gives it, or gives the pointer to it.
-        sha256: Hash of its bytes; "" where the Hub does not give it.
-    """
-
-    size: int
-    oid: str
-    sha256: str = ""
 
 
 def endpoint() -> str:
@@ -239,7 +224,7 @@ def resolve(
 
 def tree(
     api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = ADVICE
-) -> dict[str, RemoteFile]:
+) -> dict[str, FileIds]:
     """Return all files of a commit by path.
 
     Raises:
@@ -251,7 +236,7 @@ def tree(
     with _reading(f"listing {repo} at {commit}", advice):
         items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type=kind))
         return {
-            safe_path(item.path, what="file", repo=repo): RemoteFile(
+            safe_path(item.path, what="file", repo=repo): FileIds(
                 item.size, item.blob_id, item.lfs.sha256 if item.lfs else ""
             )
             for item in items

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +51,16 @@ CROISSANT = error("croissant-differs", "places in which Croissant differs from t
 _BESIDE = {"README.md", "croissant.jsonld", MANIFEST}
 
 
-def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Finding]:
+def check_release(
+    out: Path, release: str, *, rendered: bool = True, sha256: Callable[[Path], str] = files.sha256
+) -> list[Finding]:
     """Compare the folder of a release with the locks of its configs.
 
     Args:
         out: The folder that was built into.
         release: "mteb-de".
         rendered: Whether card and Croissant are looked at too; a plan is about to render them anew.
+        sha256: Hashes a file.
 
     Returns:
         Findings, sorted by severity and code.
@@ -77,7 +80,7 @@ def check_release(out: Path, release: str, *, rendered: bool = True) -> list[Fin
     return ordered([
         *_licences(locks, release),
         *_names(folder, locked, found),
-        *_contents(folder, {path: file for path, file in locked.items() if path in found}),
+        *_contents(folder, {path: file for path, file in locked.items() if path in found}, sha256),
         *_manifest(out, release),
         *(_card_and_croissant(folder, locks) if rendered else ()),
     ])
@@ -105,11 +108,13 @@ def _beside(path: str) -> bool:
     return path in _BESIDE or (path.startswith("LICENSE") and "/" not in path) or is_plot(path)
 
 
-def _contents(folder: Path, locked: Mapping[str, PublishedFile]) -> Iterator[Finding]:
+def _contents(
+    folder: Path, locked: Mapping[str, PublishedFile], sha256: Callable[[Path], str]
+) -> Iterator[Finding]:
     changed, schemas, orders = [], [], []
     for path, lock in sorted(locked.items()):
         kind, named = kind_of(lock.config), f"{folder.name}/{path}"
-        digest = files.sha256(folder / path)
+        digest = sha256(folder / path)
         if digest != lock.sha256:
             changed.append(f"{named}: sha256 {digest}, locked {lock.sha256}")
         elif not _has_schema(folder / path, SCHEMAS[kind]):

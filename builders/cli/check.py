@@ -27,9 +27,11 @@ def command(dist: Path, locks: Path | None, as_json: bool) -> None:
     """
     from builders.checks import check_tree
     from builders.checks.finding import Severity
+    from builders.files import reading
     from builders.lock.committed import FOLDER
 
-    findings = check_tree(dist, configs=locks or FOLDER)
+    with reading(dist):
+        findings = check_tree(dist, configs=locks or FOLDER)
     if as_json:
         emit({"findings": [asdict(finding) for finding in findings]})
     for finding in [] if as_json else findings:

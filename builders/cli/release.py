@@ -173,14 +173,14 @@ def plan(
     from builders.describe.target import Target
     from builders.lock.committed import FOLDER
     from builders.printable import printable, shortened
-    from builders.release.diff import REASONS, next_version
+    from builders.release.diff import REASONS
     from builders.release.plan import command as typed
     from builders.release.plan import make_plan
+    from builders.release.version import FIRST
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
-    beside = locks or FOLDER
-    version = version or next_version(out, release, repo, beside=beside)
-    made = make_plan(out, release, Target(repo, version, day, private), beside=beside)
+    target = Target(repo, version or str(FIRST), day, private)
+    made = make_plan(out, release, target, least=not version, beside=locks or FOLDER)
     if as_json:
         emit({"plan": made.model_dump(mode="json")})
         return

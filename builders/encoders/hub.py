@@ -116,7 +116,7 @@ def model_files(folder: Path) -> dict[str, str]:
             continue
         hashes[name] = files.sha256(path)
         stored = path.resolve().name
-        found = hashes[name] if len(stored) == _SHA256_DIGITS else files.git_id(path)
+        found = hashes[name] if len(stored) == _SHA256_DIGITS else files.ids_of(path).oid
         if path.is_symlink() and stored != found:
             raise StorageError(
                 f"{path}: damaged: the Hub named it {stored}, and its bytes give {found}",

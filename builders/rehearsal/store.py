@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from builders.errors import UsageError
-from builders.files import sha256
+from builders.files import ids_of, sha256
 from builders.rehearsal.refusals import HubError, card_errors
 
 RepoType = Literal["dataset", "model"]
@@ -298,16 +298,12 @@ def _pointer(oid: str, size: int) -> bytes:
     return f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n".encode()
 
 
-def _git_oid(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
 def _regular(content: bytes) -> Blob:
-    return Blob(len(content), _git_oid(content), content)
+    return Blob(len(content), ids_of(content).oid, content)
 
 
 def _lfs_blob(oid: str, size: int, data: bytes | Path) -> Blob:
-    return Blob(size, _git_oid(_pointer(oid, size)), data, oid)
+    return Blob(size, ids_of(_pointer(oid, size)).oid, data, oid)
 
 
 def _first_tree() -> dict[str, Blob]:

@@ -9,7 +9,7 @@ verify(applied.repo, applied.tag, dist=out / "mteb-de")
 ```
 """
 
-from builders.release.diff import diff, next_version
+from builders.release.diff import diff
 from builders.release.plan import PlannedFile, make_plan, read_plan, read_receipt
 from builders.release.publish import apply
 from builders.release.rehearse import rehearse
@@ -20,7 +20,6 @@ __all__ = [
     "apply",
     "diff",
     "make_plan",
-    "next_version",
     "read_plan",
     "read_receipt",
     "rehearse",

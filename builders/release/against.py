@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from builders.errors import UsageError
+from builders.files import reading
 from builders.hub import check_repo, client
 from builders.lock.committed import drift
 from builders.lock.lock import MANIFEST, Lock, read_manifest
@@ -96,7 +97,8 @@ def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]
     for split in sorted(ours.keys() & theirs):
         if ours[split].content == tree.splits[split].content:
             continue
-        mine = read_frame(out / lock.release / ours[split].path)
+        with reading(out):
+            mine = read_frame(out / lock.release / ours[split].path)
         for is_fault, line in _differences(split, mine, tree.read(split)):
             (faults if is_fault else notes).append(f"{split}: {line}")
     if faults:

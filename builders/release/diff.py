@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +15,7 @@ import polars as pl
 from builders import describe
 from builders.describe.target import Target
 from builders.errors import Refused
+from builders.files import FileIds, ids_of, reading
 from builders.hub import check_repo, client
 from builders.lock.beside import citations_path, read_citations
 from builders.lock.committed import FOLDER
@@ -176,45 +178,32 @@ def diff(
     Raises:
         UsageError: There is no such release or tag.
         Refused: The tree differs from its locks.
+        Busy: A build or a plan holds the folder.
     """
     check_repo(repo)
-    check_tree(out, release)
-    api = api or client()
-    remote = read_remote(api, repo)
-    return compare(out, release, repo, remote, api, revision=revision, rows=rows, beside=beside)
-
-
-def next_version(
-    out: Path, release: str, repo: str, *, beside: Path = FOLDER, api: HfApi | None = None
-) -> str:
-    """Return the lowest version under which a built release may be published.
-
-    Raises:
-        Refused: Nothing has changed since the latest version: publishing that again must be asked for.
-    """
-    found = diff(out, release, repo, rows=False, beside=beside, api=api)
-    if found.latest and found.difference.bump == "none":
-        hint = f"There is nothing to publish; --version {found.least} does so again."
-        raise Refused(f"{release}: nothing has changed since {found.latest} of {repo}", hint=hint)
-    return found.least
+    api, ids = api or client(), functools.cache(ids_of)
+    with reading(out):
+        return compare(out, release, repo, api, ids, revision=revision, rows=rows, beside=beside)[1]
 
 
 def compare(
     out: Path,
     release: str,
     repo: str,
-    remote: Remote,
     api: HfApi,
+    ids: Callable[[Path], FileIds],
     *,
     revision: str | None = None,
     rows: bool = False,
     beside: Path = FOLDER,
-) -> Comparison:
-    """Compare a built release with what a repository holds; arguments as of `diff`.
+) -> tuple[Remote, Comparison]:
+    """Check a built release, and compare it with what a repository holds; arguments as of `diff`.
 
     Card and Croissant are compared as they would be for the published version and date, since a new version
     alone changes both. Rows of unknown content are read where a version depends on them, too.
     """
+    check_tree(out, release, ids)
+    remote = read_remote(api, repo)
     latest = next(iter(versions.of_tags(remote.tags)), None)
     base = revision or (latest.tag if latest else "main" if remote.head else "")
     commit = remote.commit(repo, base) if base else ""
@@ -225,9 +214,9 @@ def compare(
         locks = list(locks_of(out, release).values())
         citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
         rendered = describe.render(RELEASES[release], locks, target, citations=citations)
-        after = local_tree(out / release, rendered)
+        after = local_tree(out / release, rendered, ids)
         found = compare_trees(before, after, differing=rows, unknown=rows or latest is not None)
-    return Comparison(
+    return remote, Comparison(
         repo=repo,
         revision=base,
         commit=commit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -21,14 +22,15 @@ from pydantic import Field, ValidationError
 from builders import describe, files
 from builders.describe.target import Target
 from builders.errors import Refused, StorageError
-from builders.hub import RemoteFile, client
+from builders.files import FileIds
+from builders.hub import client
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Frozen, Lock, first_fault, locks_of
 from builders.plots.svg import is_plot
 from builders.printable import listed, printable, shortened
 from builders.release.diff import Comparison, check_version, compare
-from builders.release.tree import Remote, check_tree, paths_in, read_file, read_remote, same_bytes
+from builders.release.tree import Remote, paths_in, same_bytes
 from builders.release.version import Bump
 from builders.spec import RELEASES
 
@@ -106,9 +108,9 @@ class Plan(Frozen):
     uncited: tuple[str, ...] = ()
 
     @property
-    def wanted(self) -> dict[str, RemoteFile]:
+    def wanted(self) -> dict[str, FileIds]:
         """Size and ids of all files by path."""
-        return {file.path: RemoteFile(file.size, file.oid, file.sha256) for file in self.files}
+        return {file.path: FileIds(file.size, file.oid, file.sha256) for file in self.files}
 
 
 class Receipt(Frozen):
@@ -196,6 +198,7 @@ def make_plan(
     release: str,
     target: Target,
     *,
+    least: bool = False,
     beside: Path = FOLDER,
     api: HfApi | None = None,
 ) -> Plan:
@@ -207,6 +210,7 @@ def make_plan(
         out: The folder that was built into.
         release: "mteb-de".
         target: Repository, version and date. For a repository that is private the release is, too.
+        least: Whether to take the lowest version that may follow in place of the target's.
         beside: Folder of the citations.
         api: The Hub's client.
 
@@ -214,18 +218,22 @@ def make_plan(
         Busy: A build holds the folder.
         Refused: The tree differs from its locks, a licence is not admitted, the version is below what the
             changes since the latest one ask for, the repository holds another release, or it is public and
-            the target private.
+            the target private; with `least`, nothing has changed.
     """
     with files.exclusive(out):
         files.sweep(out / release)
-        return _make_plan(out, release, target, beside, api or client())
+        return _make_plan(out, release, target, least, beside, api or client())
 
 
-def _make_plan(out: Path, release: str, target: Target, beside: Path, api: HfApi) -> Plan:
-    check_tree(out, release)
-    remote = read_remote(api, target.repo)
-    target = replace(target, private=target.private or remote.private)
-    comparison = compare(out, release, target.repo, remote, api, beside=beside)
+def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Path, api: HfApi) -> Plan:
+    ids = functools.cache(files.ids_of)
+    remote, comparison = compare(out, release, target.repo, api, ids, beside=beside)
+    if least and comparison.latest and comparison.difference.bump == "none":
+        hint = f"There is nothing to publish; --version {comparison.least} does so again."
+        message = f"{release}: nothing has changed since {comparison.latest} of {target.repo}"
+        raise Refused(message, hint=hint)
+    version = comparison.least if least else target.version
+    target = replace(target, version=version, private=target.private or remote.private)
     _check_target(release, target, remote, comparison)
     locks = [lock for _, lock in sorted(locks_of(out, release).items())]
     folder = out / release
@@ -258,7 +266,7 @@ def _make_plan(out: Path, release: str, target: Target, beside: Path, api: HfApi
         base=comparison.revision if comparison.latest else "",
         bump=comparison.difference.bump,
         reasons=comparison.difference.reasons,
-        files=tuple(_planned(folder, path, remote) for path in sorted(published)),
+        files=tuple(_planned(path, ids(folder / path), remote) for path in sorted(published)),
         delete=tuple(sorted(remote.files.keys() - published)),
         gates=tuple(_gates(locks)),
         stand_ins=tuple(reason for lock in locks for reason in stand_ins(lock)),
@@ -290,8 +298,8 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
     check_visibility(target.repo, target.private, remote)
 
 
-def _planned(folder: Path, path: str, remote: Remote) -> PlannedFile:
-    file, there = read_file(folder / path), remote.files.get(path)
+def _planned(path: str, file: FileIds, remote: Remote) -> PlannedFile:
+    there = remote.files.get(path)
     change: Literal["added", "changed", "unchanged"] = "added"
     if there is not None:
         change = "unchanged" if same_bytes(there, file) else "changed"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from builders import files
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
-from builders.hub import HUB, LONGEST_WAIT, RemoteFile, client, explain, hub_errors, is_loopback, wait_seconds
+from builders.files import FileIds
+from builders.hub import HUB, LONGEST_WAIT, client, explain, hub_errors, is_loopback, wait_seconds
 from builders.printable import listed
 from builders.release.plan import (
     Plan,
@@ -57,7 +58,7 @@ class Change:
     message: str
     parent: str | None
     private: bool
-    wanted: Mapping[str, RemoteFile]
+    wanted: Mapping[str, FileIds]
     operations: Callable[[], Operations]
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.errors import Refused, UsageError
-from builders.hub import RemoteFile, check_repo, client
+from builders.files import FileIds
+from builders.hub import check_repo, client
 from builders.release import version as versions
 from builders.release.diff import compare_trees
 from builders.release.publish import Applied, Change, publish
@@ -51,7 +52,7 @@ class Rollback:
     parent: str
     restore: tuple[str, ...]
     delete: tuple[str, ...]
-    wanted: dict[str, RemoteFile]
+    wanted: dict[str, FileIds]
 
     @property
     def tag(self) -> str:

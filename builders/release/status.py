@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from builders.errors import Refused, StorageError
+from builders.files import reading
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
 from builders.release import version as versions
@@ -54,11 +55,16 @@ class Status:
 
 
 def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> Status:
-    """Return where a release stands; reads only."""
+    """Return where a release stands; reads only.
+
+    Raises:
+        Busy: A build or a plan holds the folder.
+    """
     check_repo(repo)
     api = api or client()
-    remote = read_remote(api, repo)
-    state, why, gates = _plan_state(out, release, repo, remote, api)
+    with reading(out):
+        remote = read_remote(api, repo)
+        state, why, gates = _plan_state(out, release, repo, remote, api)
     head_is = tuple(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head))
     following = command("plan", release, "--repo", repo, out=out)
     if state == "current" or (state in {"rehearsed", "unfinished"} and not gates):

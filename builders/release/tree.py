@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +17,8 @@ import yaml
 from builders import checks, hub
 from builders.checks.finding import Severity
 from builders.errors import Refused, RemoteError, StorageError, UsageError
-from builders.hub import RemoteFile, hub_errors
+from builders.files import FileIds, ids_of
+from builders.hub import hub_errors
 from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
 from builders.printable import printable
 from builders.tables import read_frame
@@ -75,7 +75,7 @@ class Tree:
     """
 
     splits: Mapping[Split, SplitFiles]
-    files: Mapping[str, RemoteFile]
+    files: Mapping[str, FileIds]
     read: Callable[[Split], pl.DataFrame]
     by: Literal["manifest", "parquet", "nothing"]
     release: str = ""
@@ -102,7 +102,7 @@ class Remote:
     head: str | None
     private: bool
     tags: Mapping[str, str]
-    files: Mapping[str, RemoteFile]
+    files: Mapping[str, FileIds]
     gated: bool = False
 
     def commit(self, repo: str, revision: str) -> str:
@@ -148,18 +148,18 @@ def read_tags(api: HfApi, repo: str) -> dict[str, str]:
         return {tag.name: tag.target_commit for tag in tags}
 
 
-def read_files(api: HfApi, repo: str, commit: str) -> dict[str, RemoteFile]:
+def read_files(api: HfApi, repo: str, commit: str) -> dict[str, FileIds]:
     """Return the files of a commit by path, without the Hub's own `.gitattributes`."""
     return {path: file for path, file in hub.tree(api, repo, commit).items() if path != _GITATTRIBUTES}
 
 
-def same_bytes(one: RemoteFile, other: RemoteFile) -> bool:
+def same_bytes(one: FileIds, other: FileIds) -> bool:
     """Whether two files hold the same bytes, as their ids tell: git has none of an LFS object itself."""
     equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
     return one.size == other.size and equal_ids
 
 
-def differences(wanted: Mapping[str, RemoteFile], found: Mapping[str, RemoteFile]) -> list[str]:
+def differences(wanted: Mapping[str, FileIds], found: Mapping[str, FileIds]) -> list[str]:
     """Return in which paths files differ from what is wanted, sorted."""
     faults = {path: "missing" for path in wanted.keys() - found.keys()}
     faults |= {path: "not planned" for path in found.keys() - wanted.keys()}
@@ -168,46 +168,36 @@ def differences(wanted: Mapping[str, RemoteFile], found: Mapping[str, RemoteFile
     return [f"{printable(path)}: {fault}" for path, fault in sorted(faults.items())]
 
 
-def file_of(data: bytes) -> RemoteFile:
-    """Return size and ids of bytes, as git and the Hub would give them."""
-    oid = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    return RemoteFile(len(data), oid, hashlib.sha256(data).hexdigest())
-
-
-def read_file(path: Path) -> RemoteFile:
-    """Return size and ids of a file on this disk."""
-    try:
-        return file_of(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-
-
 def paths_in(folder: Path) -> set[str]:
     """Return the paths of all files in a folder, with forward slashes."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def check_tree(out: Path, release: str) -> None:
+def check_tree(out: Path, release: str, ids: Callable[[Path], FileIds]) -> None:
     """Hold a built release against its locks.
 
     Raises:
         Refused: A file is missing, unknown or other than locked, or a licence is not admitted.
     """
-    found = checks.check_release(out, release, rendered=False)
+    found = checks.check_release(out, release, rendered=False, sha256=lambda path: ids(path).sha256)
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
     if errors:
         lines = [f"{error.code}: {error.message}\n  " + "\n  ".join(error.examples) for error in errors]
         raise Refused(f"{release} is not as it was built:\n" + "\n".join(lines), hint=errors[0].hint)
 
 
-def local_tree(folder: Path, rendered: Mapping[str, bytes] | None = None) -> Tree:
+def local_tree(
+    folder: Path,
+    rendered: Mapping[str, bytes] | None = None,
+    ids: Callable[[Path], FileIds] = ids_of,
+) -> Tree:
     """Return the tree of a release in a folder; its manifest counts where it names the very bytes.
 
     Card, Croissant and licences are those rendered, not what lies there of an earlier plan.
     """
     manifest = read_manifest(folder / MANIFEST)
-    files = {path: read_file(folder / path) for path in (MANIFEST, *(file.path for file in manifest.files))}
-    files |= {path: file_of(data) for path, data in (rendered or {}).items()}
+    files = {path: ids(folder / path) for path in (MANIFEST, *(file.path for file in manifest.files))}
+    files |= {path: ids_of(data) for path, data in (rendered or {}).items()}
     splits = _manifest_splits(manifest, files)
 
     def read(split: Split) -> pl.DataFrame:
@@ -225,7 +215,7 @@ def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path
 
     def fetch(path: str) -> Path:
         target = hub.download(api, repo, path, commit, folder)
-        if not same_bytes(read_file(target), files[path]):
+        if not same_bytes(ids_of(target), files[path]):
             message = f"{path} of {repo}@{commit} came otherwise than the Hub lists it"
             raise RemoteError(message, hint="Try again.")
         return target
@@ -252,7 +242,7 @@ def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path
     return Tree(splits, files, read, "manifest", manifest.release, version, date)
 
 
-def _manifest_splits(manifest: Manifest, files: Mapping[str, RemoteFile]) -> dict[Split, SplitFiles]:
+def _manifest_splits(manifest: Manifest, files: Mapping[str, FileIds]) -> dict[Split, SplitFiles]:
     found = {}
     for file in manifest.files:
         if file.path in files:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
-from builders.files import git_id, safe_path, write_bytes
-from builders.hub import RemoteFile
+from builders.files import FileIds, ids_of, safe_path, write_bytes
 from builders.sources.cache import CacheMiss, Say, Stored, stored_at
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
     if listed[_README].size > _LARGEST:
         raise SourceError(f"{repo}: {_README} has more than {_LARGEST} bytes", hint=_LOOK)
 
-    def files(wanted: Mapping[str, RemoteFile]) -> dict[str, Stored]:
+    def files(wanted: Mapping[str, FileIds]) -> dict[str, Stored]:
         return _files(api, repo, commit, wanted, cache, offline=offline, say=say)
 
     readme = files({_README: listed[_README]})[_README].path.read_bytes()
@@ -109,11 +108,11 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
     return commit, {part: {path: stored[path] for path in paths} for part, paths in selected.items()}
 
 
-def _listing(api: HfApi, repo: str, commit: str, cache: Path, *, offline: bool) -> dict[str, RemoteFile]:
+def _listing(api: HfApi, repo: str, commit: str, cache: Path, *, offline: bool) -> dict[str, FileIds]:
     """Return all files of a commit, sorted by path; kept in the cache."""
     from pydantic import TypeAdapter, ValidationError
 
-    kind = TypeAdapter(dict[str, RemoteFile])
+    kind = TypeAdapter(dict[str, FileIds])
     kept = cache / "listings" / repo / f"{commit}.json"
     try:
         return kind.validate_json(kept.read_bytes())
@@ -129,7 +128,7 @@ def _files(
     api: HfApi,
     repo: str,
     commit: str,
-    wanted: Mapping[str, RemoteFile],
+    wanted: Mapping[str, FileIds],
     cache: Path,
     *,
     offline: bool,
@@ -156,14 +155,14 @@ def _files(
     return stored
 
 
-def _cached(path: Path, listed: RemoteFile) -> Stored | CacheMiss:
+def _cached(path: Path, listed: FileIds) -> Stored | CacheMiss:
     if not path.is_file():
         return CacheMiss.ABSENT
     stored = stored_at(path)
     return stored if _is(stored, listed) else CacheMiss.DAMAGED
 
 
-def _checked(repo: str, commit: str, path: str, listed: RemoteFile, local: Path) -> Stored:
+def _checked(repo: str, commit: str, path: str, listed: FileIds, local: Path) -> Stored:
     """Return a downloaded file; one that is not what its commit lists is removed."""
     stored = stored_at(local)
     if _is(stored, listed):
@@ -178,10 +177,10 @@ def _checked(repo: str, commit: str, path: str, listed: RemoteFile, local: Path)
     )
 
 
-def _is(stored: Stored, listed: RemoteFile) -> bool:
+def _is(stored: Stored, listed: FileIds) -> bool:
     if listed.sha256:
         return (stored.sha256, stored.size) == (listed.sha256, listed.size)
-    return stored.size == listed.size and git_id(stored.path) == listed.oid
+    return stored.size == listed.size and ids_of(stored.path).oid == listed.oid
 
 
 def _not_cached(repo: str, commit: str, what: str) -> SourceMissing:

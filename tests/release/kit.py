@@ -78,6 +78,11 @@ def publish(hub: Hub, out: Path, version: str = "1.0.0") -> Applied:
     return push(plan, out / RELEASE, api_of(hub))
 
 
+def least(hub: Hub, out: Path) -> str:
+    """Return the version that a plan gets by itself."""
+    return make_plan(out, RELEASE, TARGET, least=True, api=api_of(hub)).version
+
+
 def edit(path: Path, **changes: object) -> None:
     """Change fields of a JSON document on disk."""
     files.write_json(path, json.loads(path.read_bytes()) | changes)

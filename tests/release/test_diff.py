@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.hub import RemoteFile
+from builders.files import FileIds
 from builders.release.diff import _EXAMPLES, Difference, FileChange, compare_trees, row_changes
 from builders.release.tree import Split, SplitFiles, Tree
 from builders.release.version import Bump
@@ -31,13 +31,13 @@ BASE: dict[Split, SplitFiles] = {split: listed(str(split)) for split in (CORPUS,
 ROWS = pl.DataFrame({"_id": ["a", "b", "c"], "text": ["x", "y", "z"]})
 
 
-def files(listing: Listing, **beside: str) -> dict[str, RemoteFile]:
+def files(listing: Listing, **beside: str) -> dict[str, FileIds]:
     """Files whose ids tell their content."""
     tables = {path: table.content for table in listing.values() for path in table.paths}
-    return {path: RemoteFile(1, "", content or "?") for path, content in (tables | beside).items()}
+    return {path: FileIds(1, "", content or "?") for path, content in (tables | beside).items()}
 
 
-def tree(listing: Listing, found: Mapping[str, RemoteFile] | None = None, rows: pl.DataFrame = ROWS) -> Tree:
+def tree(listing: Listing, found: Mapping[str, FileIds] | None = None, rows: pl.DataFrame = ROWS) -> Tree:
     return Tree(listing, files(listing, card="x") if found is None else found, lambda split: rows, "manifest")
 
 
@@ -102,7 +102,7 @@ def test_what_is_not_known_must_be_read() -> None:
 
 def test_equal_rows_in_other_bytes_and_files_beside_the_tables_are_a_patch() -> None:
     old = files(BASE, card="x", alt="x", gleich="x")
-    new = files(BASE, card="y", neu="x", gleich="x") | {"orte-qrels/test.parquet": RemoteFile(2, "", "z")}
+    new = files(BASE, card="y", neu="x", gleich="x") | {"orte-qrels/test.parquet": FileIds(2, "", "z")}
     found = unread(tree(BASE, old), tree(BASE, new))
     assert found.bump == "patch" and found.tables == ()
     assert found.files == (

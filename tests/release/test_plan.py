@@ -5,21 +5,23 @@ import datetime
 import hashlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import HfApi
 
 from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
-from builders.files import exclusive
-from builders.hub import RemoteFile
+from builders.files import FileIds, exclusive, reading
 from builders.lock.beside import CitedScore, citations_path, cite
 from builders.lock.lock import MANIFEST, Lock, LockedFinding, read_lock, work_folder
-from builders.release import make_plan, next_version, read_plan
+from builders.release import make_plan, read_plan
 from builders.release.plan import check_bytes, plan_path, receipt_path
 from builders.release.tree import paths_in, same_bytes
+from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import (
     RELEASE,
@@ -27,6 +29,7 @@ from tests.release.kit import (
     TARGET,
     api_of,
     edit,
+    least,
     publish,
     relock,
     repo_of,
@@ -100,14 +103,14 @@ def test_what_is_published_is_compared(out: Path, hub: FaultyHub) -> None:
 
 
 @pytest.mark.parametrize(("remote", "expected"), [
-    (RemoteFile(3, "a" * 40, ""), True),
-    (RemoteFile(3, "b" * 40, ""), False),
-    (RemoteFile(4, "a" * 40, ""), False),
-    (RemoteFile(3, "0" * 40, "c" * 64), True),
-    (RemoteFile(3, "a" * 40, "d" * 64), False),
+    (FileIds(3, "a" * 40, ""), True),
+    (FileIds(3, "b" * 40, ""), False),
+    (FileIds(4, "a" * 40, ""), False),
+    (FileIds(3, "0" * 40, "c" * 64), True),
+    (FileIds(3, "a" * 40, "d" * 64), False),
 ])  # fmt: skip
-def test_bytes_are_compared_by_sha256_or_git_id(remote: RemoteFile, expected: bool) -> None:
-    assert same_bytes(remote, RemoteFile(3, "a" * 40, "c" * 64)) is expected
+def test_bytes_are_compared_by_sha256_or_git_id(remote: FileIds, expected: bool) -> None:
+    assert same_bytes(remote, FileIds(3, "a" * 40, "c" * 64)) is expected
 
 
 def test_what_is_published_decides_the_version(out: Path, hub: FaultyHub) -> None:
@@ -125,7 +128,7 @@ def test_what_is_published_decides_the_version(out: Path, hub: FaultyHub) -> Non
     for version in ("1.3.0", "2.0.0"):
         plan = make_plan(out, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
         assert (plan.version, plan.base, plan.bump) == (version, "v1.2.10", "minor")
-    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.3.0"
+    assert least(hub, out) == "1.3.0"
 
 
 def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: FaultyHub) -> None:
@@ -136,7 +139,7 @@ def test_a_first_release_is_version_one_whatever_lies_there(out: Path, hub: Faul
     repo_of(hub).tags["v0.3.0"] = head
     with pytest.raises(Refused, match=r"below 1\.0\.0, the first one"):
         make_plan(out, RELEASE, low, api=api_of(hub))
-    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.0.0"
+    assert least(hub, out) == "1.0.0"
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -146,24 +149,24 @@ def test_each_kind_of_change_asks_for_its_version(out: Path, hub: FaultyHub, tmp
     without(out, "jobs")
     publish(hub, out, "1.0.0")
     with pytest.raises(Refused, match=r"nothing has changed since 1\.0\.0") as caught:
-        next_version(out, RELEASE, REPO, api=api_of(hub))
+        least(hub, out)
     assert "--version 1.0.1" in caught.value.hint
     again = dataclasses.replace(TARGET, version="1.0.1", date=datetime.date(2026, 3, 1))
     assert make_plan(out, RELEASE, again, api=api_of(hub)).bump == "none"
 
     relock(out, "germandpr", lambda lock: lock.model_copy(update={"facts": lock.facts | {"groups": 8}}))
-    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "1.0.1"
+    assert least(hub, out) == "1.0.1"
     publish(hub, out, "1.0.1")
 
-    assert next_version(whole, RELEASE, REPO, api=api_of(hub)) == "1.1.0"
+    assert least(hub, whole) == "1.1.0"
     publish(hub, whole, "1.1.0")
 
     rewrite(whole, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
-    assert next_version(whole, RELEASE, REPO, api=api_of(hub)) == "2.0.0"
+    assert least(hub, whole) == "2.0.0"
     for version in ("1.1.1", "1.2.0"):
         with pytest.raises(Refused, match=r"\(major\):\njobs-qrels/dev: other rows"):
             make_plan(whole, RELEASE, dataclasses.replace(TARGET, version=version), api=api_of(hub))
-    assert next_version(out, RELEASE, REPO, api=api_of(hub)) == "2.0.0", "a config would go"
+    assert least(hub, out) == "2.0.0", "a config would go"
     downloads = {request.path.rsplit("/", 1)[1] for request in hub.log if request.method == "GET"}
     assert not [name for name in downloads if name.endswith(".parquet")], "hashes are enough for a version"
 
@@ -307,8 +310,41 @@ def test_what_a_killed_plan_left_is_swept(tmp_path: Path, hub: FaultyHub) -> Non
     assert not leftover.exists()
 
 
-def test_a_plan_waits_for_no_build(tmp_path: Path, hub: FaultyHub) -> None:
-    out = write_release(tmp_path)
-    with exclusive(out), pytest.raises(Busy):
-        make_plan(out, RELEASE, TARGET, api=api_of(hub))
+def test_whoever_reads_the_folder_waits_for_no_build(
+    out: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out / RELEASE / "jobs/qrels/test.parquet").unlink()  # as a build leaves it for a moment
+    typed = (RELEASE, "--repo", REPO, "--out", str(out))
+    with exclusive(out):
+        releases = [("release", verb, *typed) for verb in ("plan", "diff", "status")]
+        for verb in (*releases, ("check", "--dist", str(out))):
+            said = call(capsys, *verb)
+            assert (said.code, "another build holds this folder" in said.err) == (2, True)
     assert not plan_path(out, RELEASE).exists()
+    assert hub.log == []
+
+
+def test_a_build_waits_for_no_comparison_and_comparisons_for_none_of_their_kind(out: Path) -> None:
+    with reading(out):
+        pass  # a folder that no command has held is nobody's
+    with exclusive(out), pytest.raises(Busy), reading(out):
+        pass
+    with reading(out), reading(out), pytest.raises(Busy), exclusive(out):
+        pass
+    with exclusive(out):
+        pass
+
+
+def test_each_table_is_hashed_once(out: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: Counter[str] = Counter()
+    opened = Path.open
+
+    def counting(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        hashed[path.name if path.suffix == ".parquet" and mode == "rb" else ""] += 1
+        return opened(path, mode, *args, **options)
+
+    monkeypatch.setattr(Path, "open", counting)
+    files_of = [file.path for file in make_plan(out, RELEASE, TARGET, api=api_of(hub)).files]
+    tables = Counter(Path(path).name for path in files_of if path.endswith(".parquet"))
+    del hashed[""]
+    assert hashed == tables
