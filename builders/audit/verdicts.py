@@ -37,6 +37,7 @@ from builders.lock.committed import FOLDER
 from builders.lock.lock import all_locks
 from builders.personal import scrub
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
+from builders.printable import printable
 from builders.spec import CONTACT, Retrieval
 
 
@@ -210,7 +211,7 @@ def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
     if item is None:
         fault = f"item {one.item} is not in the sample {one.sample}"
     elif (item.query_id, item.corpus_id) != (one.query_id, one.corpus_id):
-        ids = f"{one.query_id[:60]}, {one.corpus_id[:60]}"
+        ids = printable(f"{one.query_id[:60]}, {one.corpus_id[:60]}")
         fault = f"item {one.item} is the pair {item.query_id}, {item.corpus_id}, and the line says {ids}"
     else:
         return

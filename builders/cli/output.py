@@ -1,6 +1,7 @@
 """Where words go: data to stdout, everything else to stderr; bars on a terminal only.
 
-Texts from outside are printed as they are: no markup of theirs is obeyed. `streams` sees to pipes that close.
+No markup in texts from outside is obeyed, and no message holds a control character. `streams` sees to pipes
+that close.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rich.text import Text
 
 from builders.errors import StorageError
 from builders.files import unwritable
+from builders.printable import printable
 
 _SECONDS_BETWEEN_LINES = 20.0
 _LABEL_WIDTH = 15
@@ -54,14 +56,14 @@ def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def tell(line: str) -> None:
     """Print a line for people to stderr."""
-    _stderr().print(Text(line), soft_wrap=True)
+    _stderr().print(Text(_shown(line)), soft_wrap=True)
 
 
 def complain(message: str, hint: str = "") -> None:
     """Print an error and what to do next to stderr."""
-    _stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    _stderr().print(Text.assemble(("error: ", "bold red"), _shown(message)), soft_wrap=True)
     if hint:
-        _stderr().print(Text(f"       {hint}"), soft_wrap=True)
+        _stderr().print(Text(f"       {_shown(hint)}"), soft_wrap=True)
 
 
 class Lines:
@@ -152,6 +154,11 @@ class Lines:
         if self._bar is not None:
             self._bar[0].stop()
             self._bar = None
+
+
+def _shown(text: str) -> str:
+    """Escape what a terminal would obey: a message may quote a file name, an id or an answer from outside."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _stderr() -> Console:

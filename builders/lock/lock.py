@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from builders.errors import StorageError
 from builders.files import sha256, write_json
+from builders.printable import printable
 
 _SCHEMA_VERSION = 2
 MANIFEST_VERSION = 1
@@ -284,10 +285,11 @@ def read_lock(path: Path) -> Lock:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Return the first fault of a document in a few words."""
+    """Return the first fault of a document in a few words, fit to print whatever the document holds."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])
+    message = first["msg"].removeprefix("Value error, ")  # pydantic's, before words of a validator of ours
+    return printable(f"{where}: {message}" if where else message)
 
 
 class Manifest(Frozen):

@@ -18,6 +18,7 @@ from builders.audit.history import (
 from builders.audit.page import draw
 from builders.audit.sample import read_pairs
 from builders.audit.verdicts import import_verdicts
+from builders.cli.output import complain
 from builders.errors import MtebDeError, Refused, StorageError, UsageError
 from builders.lock.beside import json_line
 from tests.audit.kit import build, jobs, judgement, verdict_file
@@ -201,6 +202,27 @@ def test_swapped_ids_are_seen(place: Path, sample: Sample) -> None:
     path = verdict_file(place / "a.jsonl", [judgement(sample, item, WRONG) for item in sample.items[:2]])
     path.write_text(edited(path.read_text(encoding="utf-8"), **{"corpus-id": "d-andere"}), encoding="utf-8")
     with pytest.raises(UsageError, match=r"line 2: item .* is the pair .* and the line\s+says"):
+        import_(place, path)
+
+
+def test_no_message_holds_a_control_character_of_the_file(
+    place: Path, sample: Sample, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = verdict_file(place / "a.jsonl", [judgement(sample, item, WRONG) for item in sample.items[:2]])
+    text = path.read_text(encoding="utf-8")
+    for changes in ({"corpus-id": "\x1b[2Jd"}, {"\x1b[2J": 1}, {"config": "\x1b[2J"}):
+        path.write_text(edited(text, **changes), encoding="utf-8")
+        with pytest.raises(UsageError, match=r"line 2: .*\\x1b\[2J") as caught:
+            import_(place, path)
+        assert "\x1b" not in caught.value.message
+    complain("\x1b[2J fort\nzweite Zeile", "auch \x07")
+    assert capsys.readouterr().err == "error: \\x1b[2J fort\nzweite Zeile\n       auch \\x07\n"
+
+
+def test_our_own_words_stand_alone_in_a_message(place: Path, sample: Sample) -> None:
+    path = verdict_file(place / "a.jsonl", [judgement(sample, item, WRONG) for item in sample.items[:2]])
+    path.write_text(edited(path.read_text(encoding="utf-8"), verdict="maybe"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"line 2: verdict: 'maybe' is none of not_relevant"):
         import_(place, path)
 
 
