@@ -30,15 +30,11 @@ def render(
         target: Repository, version and date.
         specs: Specs by config name; others are taken from the registry.
         citations: Audits and scores by config name; those of other rows are left out.
-
-    Raises:
-        UsageError: There are no locks, a lock is not one of this release, a card body is missing or
-            malformed, or the Hub would refuse a value of the metadata.
     """
     from builders.describe.card import render_card
     from builders.describe.croissant import croissant
     from builders.describe.dataset import datasets_of
-    from builders.describe.licences import licence_files, upstream_licences
+    from builders.describe.licences import licence_files
     from builders.describe.plots import plots
     from builders.files import json_bytes
 
@@ -48,6 +44,5 @@ def render(
         "README.md": render_card(release, datasets, target).encode(),
         "croissant.jsonld": json_bytes(croissant(release, datasets, target)),
         **plots(datasets),
-        **licence_files(used),
-        **upstream_licences(dataset.name for dataset in datasets),
+        **licence_files(used, [dataset.name for dataset in datasets]),
     }

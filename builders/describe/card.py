@@ -25,39 +25,34 @@ _HUB_DATASET = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 
 def render_card(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
-    """Return the README.md of a release.
-
-    Args:
-        release: The release.
-        datasets: Its datasets, by name.
-        target: Repository, version and date.
-
-    Raises:
-        UsageError: A value of the metadata is not one that the Hub allows, or a card body is missing.
-    """
+    """Return the README.md of a release."""
     head = yaml.safe_dump(_front_matter(release, datasets), sort_keys=False, allow_unicode=True, width=10_000)
     return f"---\n{head}---\n{_body(release, datasets, target)}"
 
 
 def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, Any]:
-    """Return the card's metadata in the Hub's terms: the configs with their files, and their exact features.
-
-    Splits without rows are left out: no client can load them.
-    """
+    """Return the card's metadata in the Hub's terms: configs with their files, and their exact features."""
+    facts = [dataset.about for dataset in datasets]
     configs = [config for dataset in datasets for config in dataset.configs]
     return {
         "license": release.licence,
         "language": list(release.languages),
         "pretty_name": " ".join(release.title.split()),
         "tags": [*_TAGS, "clustering" if _clusters(datasets) else "hard-negatives"],
-        "annotations_creators": _united(datasets, "annotations_creators"),
-        "language_creators": _united(datasets, "language_creators"),
+        "annotations_creators": sorted({name for about in facts for name in about.annotations_creators}),
+        "language_creators": sorted({name for about in facts for name in about.language_creators}),
         "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
         "size_categories": [_size_category(sum(config.rows for config in configs))],
         "source_datasets": _source_datasets(datasets),
         "task_categories": ["text-classification" if _clusters(datasets) else "text-retrieval"],
-        "task_ids": _united(datasets, "task_ids"),
-        "configs": [_config(config) for config in configs],
+        "task_ids": sorted({name for about in facts for name in about.task_ids}),
+        "configs": [
+            {
+                "config_name": config.name,
+                "data_files": [{"split": file.split, "path": file.path} for file in config.files],
+            }
+            for config in configs
+        ],
         "dataset_info": [_info(config) for config in configs],
     }
 
@@ -81,17 +76,10 @@ def citation(release: Release, target: Target) -> str:
 def _size_category(rows: int) -> str:
     """Return the Hub's class of a dataset with that many rows."""
     names = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
-    power = max(3, len(str(rows)))  # one digit more is ten times as many
-    if power == 3:
+    power = len(str(rows)) - 4  # one digit more is ten times as many
+    if power < 0:
         return "n<1K"
-    return f"{names[power - 4]}<n<{names[power - 3]}" if power < 13 else "n>1T"
-
-
-def _config(config: Config) -> dict[str, Any]:
-    return {
-        "config_name": config.name,
-        "data_files": [{"split": file.split, "path": file.path} for file in config.files],
-    }
+    return f"{names[power]}<n<{names[power + 1]}" if power < 9 else "n>1T"
 
 
 def _info(config: Config) -> dict[str, Any]:
@@ -111,10 +99,6 @@ def _feature(column: pa.Field[Any]) -> dict[str, Any]:
     if isinstance(column.type, pa.ListType):
         return {"name": column.name, "list": HUB_TYPES[column.type.value_type]}
     return {"name": column.name, "dtype": HUB_TYPES[column.type]}
-
-
-def _united(datasets: Sequence[Dataset], field: str) -> list[str]:
-    return sorted({value for dataset in datasets for value in getattr(dataset.about, field)})
 
 
 def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
@@ -152,14 +136,8 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
     )
 
 
-def _retrieval_examples(
-    release: Release, datasets: Sequence[Dataset]
-) -> tuple[Dataset | None, Dataset | None]:
-    """Return a dataset to search in, and one to train on where there is one.
-
-    Raises:
-        UsageError: No dataset has test queries.
-    """
+def _retrieval_examples(release: Release, datasets: Sequence[Dataset]) -> tuple[Dataset, Dataset | None]:
+    """Return a dataset to search in, and one to train on where there is one."""
     retrieval = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
     if not retrieval:
         raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")

@@ -1,10 +1,9 @@
 """Croissant 1.1: the same files and columns for machines, with keys and references between them.
 
 A config has one record set per split, with the columns of its parquet file, a key (but for clustering sets,
-whose rows are known by their order), and references: qrels and hard negatives point to queries and passages.
-Beside each of these stand two more that bring along the texts of one side: two, since mlcroissant takes one
-join per record set, and neither builds on another, since one mlcroissant `Dataset` cannot read both. Their
-rows lie in the order of the file, so that the two can be read side by side.
+whose rows are known by their order), and references of qrels and hard negatives to queries and passages. Each
+of these has two more that join the texts of one side: mlcroissant takes one join per record set, and one of
+its `Dataset`s cannot read a set that builds on another. Their rows lie in the order of the file.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,7 +21,7 @@ from builders.describe.figures import source_url, starved, yield_of
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import Target
 from builders.hub import HUB
-from builders.lock.lock import Lock, PublishedFile
+from builders.lock.lock import Lock, LockedMining, PublishedFile
 from builders.printable import one_line, share
 from builders.spec import Release
 from builders.tables import SCHEMAS, SORT_KEYS, Kind
@@ -57,15 +56,12 @@ _COSINE = "Cosine of query and passage."
 
 
 def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> _Json:
-    """Return the Croissant document of a release.
-
-    Every file has an absolute address at the release's tag and its sha256. Sources: the Croissant 1.1 format
-    and its vocabulary for responsible AI.
-    """
+    """Return the document of a release, by Croissant 1.1 and its vocabulary for responsible AI."""
+    context = resources.files("builders.describe") / "croissant_context.json"
     date = f"{target.date:%Y-%m-%d}"
     organisation = {"@type": "sc:Organization", "name": target.owner, "url": f"{HUB}/{target.owner}"}
     return {
-        "@context": _context(),
+        "@context": json.loads(context.read_bytes()),
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": target.repo.partition("/")[2],
@@ -86,7 +82,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
         **_responsible_ai(datasets),
         "prov:wasDerivedFrom": _derived_from(datasets),
         "distribution": _file_objects(datasets, target),
-        "recordSet": _record_sets(datasets),
+        "recordSet": list(_record_sets(datasets)),
     }
 
 
@@ -96,10 +92,8 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
         sentences.append(f"{dataset.spec.title.rstrip('.')} ({dataset.name}).")
         found = yield_of(dataset)
         if found and starved(dataset):
-            part = share(found.some, found.queries)
-            sentences.append(
-                f"Hard negatives are scarce: {found.some} of {found.queries} queries ({part}) have one."
-            )
+            few = f"{found.some} of {found.queries} queries ({share(found.some, found.queries)})"
+            sentences.append(f"Hard negatives are scarce: {few} have one.")
     return one_line(" ".join(sentences))
 
 
@@ -119,12 +113,12 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
         ]
 
     notes = [one_line(f"{dataset.name}: {note}") for dataset in datasets for note in dataset.spec.notes]
-    retrieval = [
+    retrieval = (
         "Rows of equal text merged; relevance judgements follow.",
         "Queries dealt to train, dev and test in groups that mean the same.",
-    ]
-    clustering = ["Sets drawn by a seeded generator; titles alone and with texts, row by row the same."]
-    ids = ["Where texts may not be passed on, ids and labels alone are published; users fetch the texts."]
+    )
+    clustering = "Sets drawn by a seeded generator; titles alone and with texts, row by row the same."
+    ids = "Where texts may not be passed on, ids and labels alone are published; users fetch the texts."
     return {
         "rai:dataCollection": " ".join(each("collection")),
         "rai:dataAnnotationProtocol": each("annotation"),
@@ -132,9 +126,9 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
             "Unicode NFC, HTML entities resolved once, white space folded, empty texts dropped.",
             "Personal data replaced by fixed placeholders.",
             *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
-            *(clustering if any(dataset.clusters for dataset in datasets) else []),
-            *(ids if any(dataset.ids_only for dataset in datasets) else []),
-            *(line for dataset in datasets for line in _recipe(dataset.lock)),
+            *([clustering] if any(dataset.clusters for dataset in datasets) else []),
+            *([ids] if any(dataset.ids_only for dataset in datasets) else []),
+            *(_recipe(d.lock, d.lock.mining) for d in datasets if d.lock.mining),
         ],
         "rai:dataBiases": each("biases"),
         "rai:dataLimitations": notes + each("misuses", "not for "),
@@ -162,17 +156,10 @@ def _derived_from(datasets: Sequence[Dataset]) -> list[_Json]:
     ]
 
 
-def _recipe(lock: Lock) -> Iterator[str]:
-    """Tell by which recipe, with which parameters and encoder the hard negatives of a config were mined."""
-    if lock.mining is not None:
-        recipe, encoder = lock.mining.recipe, lock.mining.encoder
-        given = ", ".join(f"{name} {value}" for name, value in recipe.items() if value is not None)
-        yield f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."
-
-
-def _context() -> _Json:
-    path = resources.files("builders.describe") / "croissant_context.json"
-    return cast("_Json", json.loads(path.read_bytes()))
+def _recipe(lock: Lock, mining: LockedMining) -> str:
+    given = ", ".join(f"{name} {value}" for name, value in mining.recipe.items() if value is not None)
+    encoder = mining.encoder
+    return f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."
 
 
 def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
@@ -193,63 +180,68 @@ def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
     ]
 
 
-def _record_sets(datasets: Sequence[Dataset]) -> list[_Json]:
-    """Return the record sets: the names of the splits, then each config's by split."""
+def _record_sets(datasets: Sequence[Dataset]) -> Iterator[_Json]:
+    """Yield the record sets: the names of the splits, then each config's by split."""
     splits = sorted({file.split for dataset in datasets for c in dataset.configs for file in c.files})
-    sets = [_splits(splits)]
+    name = _field("splits", "name", "Name of the split.", dataType="sc:Text")
+    yield {
+        **_record_set("splits", "Names of the splits.", ("name",), [name]),
+        "dataType": "cr:Split",
+        "data": [{"splits/name": name} for name in splits],
+    }
     for dataset in datasets:
         for config in dataset.configs:
             for file in config.files:
-                sets += _sets_of(dataset, config, file)
-    return sets
-
-
-def _splits(names: Sequence[str]) -> _Json:
-    field = {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"}
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "splits",
-        "name": "splits",
-        "description": "Names of the splits.",
-        "dataType": "cr:Split",
-        "key": {"@id": "splits/name"},
-        "field": [field | {"description": "Name of the split."}],
-        "data": [{"splits/name": name} for name in names],
-    }
+                yield from _sets_of(dataset, config, file)
 
 
 def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[_Json]:
     references = _references(dataset, config, file)
     what = f"{_WHAT[config.kind]} of {dataset.name}, split {file.split}"
-    name = f"{config.name}/{file.split}"
-    yield _set(name, f"{what}.", config.kind, list(_fields(name, config.kind, file, references)))
+    name, key = f"{config.name}/{file.split}", SORT_KEYS[config.kind]
+    yield _record_set(name, f"{what}.", key, _fields(name, config.kind, file, references))
     for column, (other, texts) in references.items():
         side = "queries" if column == "query-id" else "passages"
-        joined = f"{config.name}_with_{side}/{file.split}"
-        fields = list(_fields(joined, config.kind, file, {column: (other, texts)}))
-        fields += [_joined_field(joined, f"{side}/{text}", f"{other}/{text}") for text in texts]
-        yield _set(joined, f"{what}, each with its {side}' texts.", config.kind, fields)
+        name = f"{config.name}_with_{side}/{file.split}"
+        fields = _fields(name, config.kind, file, {column: (other, texts)})
+        for text in texts:
+            source = {"field": {"@id": f"{other}/{text}"}}
+            joined = "Joined by the reference of this record set."
+            fields.append(_field(name, f"{side}/{text}", joined, dataType="sc:Text", source=source))
+        yield _record_set(name, f"{what}, each with its {side}' texts.", key, fields)
 
 
 def _references(
     dataset: Dataset, config: Config, file: PublishedFile
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Columns that point to another record set: its id, and the text columns it has to offer."""
+    """Return the columns that point to another record set: its id, and the text columns that it has."""
     if config.kind not in {Kind.QRELS, Kind.HARD_NEGATIVES}:
         return {}
-    found = {}
-    for column, kind, split in (
-        ("query-id", Kind.QUERIES, file.split),
-        ("corpus-id", Kind.CORPUS, "corpus"),
-    ):
-        if dataset.rows(kind, split):
-            texts = tuple(name for name in SCHEMAS[kind].names if name != "_id")
-            found[column] = (f"{dataset.name}-{kind}/{split}", texts)
-    return found
+    ends = {"query-id": (Kind.QUERIES, file.split), "corpus-id": (Kind.CORPUS, "corpus")}
+    return {
+        column: (f"{dataset.name}-{kind}/{split}", tuple(n for n in SCHEMAS[kind].names if n != "_id"))
+        for column, (kind, split) in ends.items()
+        if dataset.rows(kind, split)
+    }
 
 
-def _set(name: str, description: str, kind: Kind, fields: list[_Json]) -> _Json:
-    key = [{"@id": f"{name}/{column}"} for column in SORT_KEYS[kind]]
+def _fields(
+    name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
+) -> list[_Json]:
+    fields = []
+    for column in SCHEMAS[kind]:
+        cosine = kind is Kind.HARD_NEGATIVES and column.name == "score"
+        description = _COSINE if cosine else _COLUMNS.get(column.name, f"Column {column.name}.")
+        source = {"fileObject": {"@id": file.path}, "extract": {"column": column.name}}
+        field = _field(name, column.name, description, **_type(column.type), source=source)
+        if column.name in references:
+            field["references"] = {"field": {"@id": f"{references[column.name][0]}/_id"}}
+        fields.append(field)
+    return fields
+
+
+def _record_set(name: str, description: str, columns: Sequence[str], fields: Sequence[_Json]) -> _Json:
+    key = [{"@id": f"{name}/{column}"} for column in columns]
     return {
         "@type": "cr:RecordSet",
         "@id": name,
@@ -260,38 +252,9 @@ def _set(name: str, description: str, kind: Kind, fields: list[_Json]) -> _Json:
     }
 
 
-def _fields(
-    name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
-) -> Iterator[_Json]:
-    for column in SCHEMAS[kind]:
-        field: _Json = {
-            "@type": "cr:Field",
-            "@id": f"{name}/{column.name}",
-            "name": column.name,
-            "description": _described(kind, column.name),
-            **_type(column.type),
-            "source": {"fileObject": {"@id": file.path}, "extract": {"column": column.name}},
-        }
-        if column.name in references:
-            field["references"] = {"field": {"@id": f"{references[column.name][0]}/_id"}}
-        yield field
-
-
-def _described(kind: Kind, column: str) -> str:
-    if kind is Kind.HARD_NEGATIVES and column == "score":
-        return _COSINE
-    return _COLUMNS.get(column, f"Column {column}.")
-
-
-def _joined_field(name: str, column: str, source: str) -> _Json:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{name}/{column}",
-        "name": column,
-        "description": "Joined by the reference of this record set.",
-        "dataType": "sc:Text",
-        "source": {"field": {"@id": source}},
-    }
+def _field(record_set: str, name: str, description: str, **rest: object) -> _Json:
+    head = {"@type": "cr:Field", "@id": f"{record_set}/{name}", "name": name}
+    return {**head, "description": description, **rest}
 
 
 def _type(dtype: pa.DataType) -> _Json:

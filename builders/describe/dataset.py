@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -45,8 +46,6 @@ class Dataset:
     """A dataset of a release: "jobs" with its corpus, queries, qrels and hard negatives, or clustering sets.
 
     Attributes:
-        lock: What was built.
-        spec: What was asked for.
         about: The facts at the top of its card body.
         configs: Its configs that have rows.
         cited: Audit and scores of its very rows.
@@ -85,13 +84,7 @@ def datasets_of(
     specs: Mapping[str, ConfigSpec] | None = None,
     citations: Mapping[str, Citations] | None = None,
 ) -> tuple[Dataset, ...]:
-    """Return the datasets of a release, by name.
-
-    Args:
-        release: The release.
-        locks: The locks of its configs, in any order.
-        specs: Specs by name; others are taken from the registry.
-        citations: Citations by name; those of other rows are left out.
+    """Return the datasets of a release, by name, out of the arguments of `render`.
 
     Raises:
         UsageError: There is no lock, one belongs to another release or stands there twice, names a file or
@@ -116,32 +109,26 @@ def _dataset(
     if lock.release != release.name:
         raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
     spec = (specs or {}).get(lock.config) or registry.load(lock.config)
-    by_kind: dict[Kind, list[PublishedFile]] = {}
-    for file in lock.files:
-        by_kind.setdefault(_kind(lock, file), []).append(file)
-    configs = tuple(
-        Config(config_name(lock.config, kind), kind, _with_rows(kind, by_kind[kind]))
-        for kind in SCHEMAS
-        if any(file.rows for file in by_kind.get(kind, ()))
-    )
+    configs = _configs(lock)
     if not configs:
         raise UsageError(f"{lock.config}: the lock names no file with rows", hint="Build it again.")
     return Dataset(lock, spec, about(lock.config), configs, citations.of_rows(lock.rows_id))
 
 
-def _kind(lock: Lock, file: PublishedFile) -> Kind:
-    for kind in SCHEMAS:
-        if file.config == config_name(lock.config, kind) and file.split in splits_of(kind):
-            if not _PATH.fullmatch(file.path):
-                break
-            return kind
-    raise UsageError(
-        f"{lock.config}: the lock names {file.path!r} of {file.config!r}, split {file.split!r}, "
-        "which is not a published table",
-        hint="Build it again; a lock is never edited by hand.",
+def _configs(lock: Lock) -> tuple[Config, ...]:
+    """Return the configs that have rows, with their splits, in published order."""
+    kinds = {(config_name(lock.config, kind), split): kind for kind in SCHEMAS for split in splits_of(kind)}
+    for file in lock.files:
+        if (file.config, file.split) not in kinds or not _PATH.fullmatch(file.path):
+            raise UsageError(
+                f"{lock.config}: the lock names {file.path!r} of {file.config!r}, split {file.split!r}, "
+                "which is not a published table",
+                hint="Build it again; a lock is never edited by hand.",
+            )
+    places = list(kinds)
+    files = (file for file in lock.files if file.rows)
+    ordered = sorted(files, key=lambda file: places.index((file.config, file.split)))
+    return tuple(
+        Config(config_name(lock.config, kind), kind, tuple(group))
+        for kind, group in groupby(ordered, lambda file: kinds[file.config, file.split])
     )
-
-
-def _with_rows(kind: Kind, files: Sequence[PublishedFile]) -> tuple[PublishedFile, ...]:
-    order = splits_of(kind)
-    return tuple(sorted((file for file in files if file.rows), key=lambda file: order.index(file.split)))

@@ -53,9 +53,10 @@ _FACTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
-    """Queries by what mining found: at least one hard negative, or all that the recipe keeps."""
+class _Yield:
+    """Queries by how many hard negatives they got: by number, at least one, all that the recipe keeps."""
 
+    by_count: dict[int, int]
     queries: int
     some: int
     full: int
@@ -63,14 +64,15 @@ class Yield:
     negatives: int
 
 
-def yield_of(dataset: Dataset) -> Yield | None:
+def yield_of(dataset: Dataset) -> _Yield | None:
     """Return the yield of mining, or None where nothing was mined."""
     mining = dataset.lock.mining
     if mining is None:
         return None
     counts = {int(count): int(queries) for count, queries in mining.report["by_count"].items()}
     keep = int(mining.recipe["keep"])
-    return Yield(
+    return _Yield(
+        by_count=counts,
         queries=sum(counts.values()),
         some=sum(queries for count, queries in counts.items() if count),
         full=counts.get(keep, 0),
@@ -103,17 +105,14 @@ def contents(datasets: Sequence[Dataset]) -> Markdown:
 
 def columns(dataset: Dataset) -> Markdown:
     """Return the table of configs and their columns."""
-    rows = [
-        (code(config.name), Markdown(", ".join(map(_column, SCHEMAS[config.kind]))))
-        for config in dataset.configs
-    ]
-    return table(("Config", "Columns"), rows)
+    listed = {one.name: ", ".join(map(_column, SCHEMAS[one.kind])) for one in dataset.configs}
+    return table(("Config", "Columns"), [(code(name), Markdown(of)) for name, of in listed.items()])
 
 
 def sources(datasets: Sequence[Dataset]) -> Markdown:
     """Return the table of pinned upstreams."""
     rows = [
-        (dataset.name, _source_link(source), _revision(source), _licence_name(source.licence))
+        (dataset.name, _source_link(source), _revision(source), _licence_link(source.licence))
         for dataset in datasets
         for source in dataset.lock.sources
     ]
@@ -122,8 +121,7 @@ def sources(datasets: Sequence[Dataset]) -> Markdown:
 
 def licences(datasets: Sequence[Dataset]) -> Markdown:
     """Return the table of licences by dataset."""
-    rows = [(dataset.name, _licence_name(dataset.lock.licence)) for dataset in datasets]
-    return table(("Dataset", "Licence"), rows)
+    return table(("Dataset", "Licence"), [(d.name, _licence_link(d.lock.licence)) for d in datasets])
 
 
 def splits(dataset: Dataset) -> Markdown:
@@ -155,16 +153,12 @@ def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
 
 def relations(dataset: Dataset) -> Markdown:
     """Return the table of counts about relevance: the qrels with and without the extension, and overlaps."""
-    facts = dataset.lock.facts
-    pairs = dataset.rows(Kind.QRELS)
-    rows: list[tuple[object, object]] = [("Relevant pairs", pairs)]
-    if facts.get("qrels_extended"):
-        rows += [
-            ("Relevant pairs without the extension", pairs - facts["qrels_extended"]),
-            ("Relevant pairs that the extension adds", facts["qrels_extended"]),
-        ]
-    rows += [(label, facts[key]) for key, label in _FACTS.items() if key in facts]
-    return table(("What", "Count"), rows)
+    facts, pairs = dataset.lock.facts, dataset.rows(Kind.QRELS)
+    rows = [("Relevant pairs", pairs)]
+    if added := facts.get("qrels_extended"):
+        rows.append(("Relevant pairs without the extension", pairs - added))
+        rows.append(("Relevant pairs that the extension adds", added))
+    return table(("What", "Count"), rows + [(_FACTS[key], facts[key]) for key in _FACTS if key in facts])
 
 
 def shared_positives(dataset: Dataset) -> tuple[int, int]:
@@ -176,10 +170,9 @@ def shared_positives(dataset: Dataset) -> tuple[int, int]:
 def twins(dataset: Dataset) -> Markdown:
     """Return the sentences about what keeps the splits apart, and about what they do not part."""
     assert isinstance(dataset.spec, Retrieval)
-    counted = {finding.code: finding.count for finding in dataset.lock.findings}
-    alike = counted.get("alike-across-splits", 0) + counted.get("alike-across-splits-many", 0)
-    total = dataset.rows(Kind.QUERIES, "test")
-    parted = counted.get("twins-committed", 0)
+    counts = {finding.code: finding.count for finding in dataset.lock.findings}
+    alike = counts.get("alike-across-splits", 0) + counts.get("alike-across-splits-many", 0)
+    total, parted = dataset.rows(Kind.QUERIES, "test"), counts.get("twins-committed", 0)
     exception = f", but for {parted:,} such sets that an earlier version parted" if parted else ""
     return Markdown(
         f"Queries that differ in {dataset.spec.spelling} alone lie in one split{exception}. "
@@ -206,9 +199,9 @@ def personal(dataset: Dataset) -> Markdown:
 
 def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
     reports = dataset.lock.scrubbed.values()
-    for rule in sorted({rule for told in reports for rule in told.rules}):
-        count = sum(told.rules.get(rule, 0) for told in reports)
-        forms = dict.fromkeys(form for told in reports for form in told.examples.get(rule, ()))
+    for rule in sorted({rule for report in reports for rule in report.rules}):
+        count = sum(report.rules.get(rule, 0) for report in reports)
+        forms = dict.fromkeys(form for report in reports for form in report.examples.get(rule, ()))
         yield code(rule), count, Markdown(", ".join(code(form) for form in list(forms)[:2]))
 
 
@@ -227,9 +220,9 @@ def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
 
 def negatives_by_query(dataset: Dataset) -> Markdown:
     """Return the table of how many queries got 0, 1, … hard negatives."""
-    counts = sorted((int(count), int(queries)) for count, queries in _report(dataset)["by_count"].items())
-    total = sum(queries for _, queries in counts)
-    rows = [(count, queries, share(queries, total)) for count, queries in counts]
+    found = yield_of(dataset)
+    assert found is not None
+    rows = [(count, number, share(number, found.queries)) for count, number in sorted(found.by_count.items())]
     return table(("Hard negatives", "Queries", "Share"), rows)
 
 
@@ -244,11 +237,12 @@ def drops(dataset: Dataset) -> Markdown:
 def spread(dataset: Dataset) -> Markdown:
     """Return the table of scores: how close they lie together, and how hard the negatives are."""
     report = _report(dataset)
+    scores = report.get("scores", {})
     measures = {
         "Score of rank 1 less rank 10": report.get("top_spread"),
-        "Score of the guarding positive": report.get("scores", {}).get("guard"),
-        "Score of a hard negative": report.get("scores", {}).get("negative"),
-        "Hard negative below its guard by": report.get("scores", {}).get("gap"),
+        "Score of the guarding positive": scores.get("guard"),
+        "Score of a hard negative": scores.get("negative"),
+        "Hard negative below its guard by": scores.get("gap"),
         "Hard negative above its query's mean by": report.get("distance_from_mean", {}).get("cosine"),
     }
     rows = [
@@ -284,9 +278,9 @@ def _report(dataset: Dataset) -> dict[str, Any]:
 
 
 def _column(column: pa.Field[Any]) -> str:
-    if isinstance(column.type, pa.ListType):
-        return f"{code(column.name)} list of {HUB_TYPES[column.type.value_type]}"
-    return f"{code(column.name)} {HUB_TYPES[column.type]}"
+    listed = isinstance(column.type, pa.ListType)
+    dtype = f"list of {HUB_TYPES[column.type.value_type]}" if listed else HUB_TYPES[column.type]
+    return f"{code(column.name)} {dtype}"
 
 
 def _named(verb: str, reason: str, meanings: dict[str, str]) -> object:
@@ -315,7 +309,7 @@ def _revision(source: LockedSource) -> Markdown:
     return code(source.resolved or source.revision) or Markdown("none: a local copy")
 
 
-def _licence_name(hub_id: str) -> Markdown:
+def _licence_link(hub_id: str) -> Markdown:
     if hub_id not in LICENCES:
         return code(hub_id) or Markdown(NOTHING)
     return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)

@@ -11,39 +11,22 @@ from builders.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """A licence.
-
-    Attributes:
-        name: Its full name.
-        spdx: Its SPDX identifier.
-        url: Where it is explained, as Croissant names it.
-        legal_code: Where its binding text stands.
-    """
+    """A licence: its full name, its SPDX identifier, and the page that explains it, as Croissant names it."""
 
     name: str
     spdx: str
     url: str
-    legal_code: str
-
-    @property
-    def path(self) -> str:
-        """Where its text lies in the release."""
-        return f"LICENSE-{self.spdx}.txt"
 
 
-def _creative_commons(hub_id: str, name: str, path: str, version: str) -> Licence:
-    url = f"https://creativecommons.org/{path}/"
-    return Licence(f"Creative Commons {name} {version}", hub_id.upper(), url, f"{url}legalcode")
-
-
-LICENCES: dict[str, Licence] = {
-    hub_id: _creative_commons(hub_id, name, path, "1.0 Universal" if path[0] == "p" else "4.0 International")
-    for hub_id, name, path in (
-        ("cc0-1.0", "Zero", "publicdomain/zero/1.0"),
-        ("cc-by-4.0", "Attribution", "licenses/by/4.0"),
-        ("cc-by-sa-4.0", "Attribution-ShareAlike", "licenses/by-sa/4.0"),
-        ("cc-by-nc-4.0", "Attribution-NonCommercial", "licenses/by-nc/4.0"),
-        ("cc-by-nc-sa-4.0", "Attribution-NonCommercial-ShareAlike", "licenses/by-nc-sa/4.0"),
+_4 = "4.0 International"
+LICENCES = {
+    spdx.lower(): Licence(f"Creative Commons {name}", spdx, f"https://creativecommons.org/{path}/")
+    for spdx, name, path in (
+        ("CC0-1.0", "Zero 1.0 Universal", "publicdomain/zero/1.0"),
+        ("CC-BY-4.0", f"Attribution {_4}", "licenses/by/4.0"),
+        ("CC-BY-SA-4.0", f"Attribution-ShareAlike {_4}", "licenses/by-sa/4.0"),
+        ("CC-BY-NC-4.0", f"Attribution-NonCommercial {_4}", "licenses/by-nc/4.0"),
+        ("CC-BY-NC-SA-4.0", f"Attribution-NonCommercial-ShareAlike {_4}", "licenses/by-nc-sa/4.0"),
     )
 }
 
@@ -61,29 +44,17 @@ def licence(hub_id: str) -> Licence:
         raise UsageError(f"unknown licence {hub_id!r}", hint=f"Licences: {known}.") from None
 
 
-def licence_files(hub_ids: Iterable[str]) -> dict[str, bytes]:
+def licence_files(hub_ids: Iterable[str], configs: Iterable[str]) -> dict[str, bytes]:
     """Return the licence files of a release by path.
 
-    A file holds the legal code where the project carries it, else the licence's name and the address of
-    the legal code: no text is made up.
-
-    Raises:
-        UsageError: A licence is unknown.
+    A file holds the legal code where the project carries it, else the licence's name and the address of the
+    legal code. The licence of a config's upstream lies there where it has to go along with the data.
     """
-    needed = [licence(hub_id) for hub_id in sorted(set(hub_ids))]
-    return {entry.path: (licence_text(entry.spdx) or _notice(entry)).encode() for entry in needed}
-
-
-def upstream_licences(datasets: Iterable[str]) -> dict[str, bytes]:
-    """Return the licences of upstreams, by path, whose text has to go along with what is made of them.
-
-    Args:
-        datasets: Names of configs; most have none.
-    """
-    names = [f"upstream-{name}" for name in sorted(set(datasets))]
-    texts = {name: licence_text(name) for name in names}
-    return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items() if text is not None}
+    used = [licence(hub_id) for hub_id in set(hub_ids)]
+    texts = {one.spdx: licence_text(one.spdx) or _notice(one) for one in used}
+    texts |= {name: text for config in configs if (text := licence_text(name := f"upstream-{config}"))}
+    return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items()}
 
 
 def _notice(entry: Licence) -> str:
-    return f"{entry.name}\n\nSPDX-License-Identifier: {entry.spdx}\nLegal code: {entry.legal_code}\n"
+    return f"{entry.name}\n\nSPDX-License-Identifier: {entry.spdx}\nLegal code: {entry.url}legalcode\n"

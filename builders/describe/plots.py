@@ -11,7 +11,6 @@ from builders.describe.dataset import Dataset
 from builders.describe.figures import yield_of
 from builders.describe.markdown import Markdown, escape
 from builders.lock.beside import CitedScore
-from builders.lock.lock import SetFigures
 from builders.plots import charts
 from builders.plots.svg import plot_path, svg
 from builders.printable import share, span
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _METRICS = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "v_measure": "V-measure"}
-_TOLD = 8  # how many rows of a plot are said in words
+_MOST_IN_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _CardPlot:
-    """A plot of a card: the name of its file, what it shows for a reader who sees no picture, its figure."""
+    """A plot of a card: the name of its file, its description in words, its figure."""
 
     name: str
     alt: str
@@ -53,43 +52,37 @@ def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
 
 
 def _mining(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
-    mined = {
-        dataset.name: {int(number): int(queries) for number, queries in mining.report["by_count"].items()}
-        for dataset in datasets
-        if (mining := dataset.lock.mining)
-    }
+    mined = {dataset.name: found for dataset in datasets if (found := yield_of(dataset))}
     if not mined:
         return
-    parts = range(max(max(counts, default=0) for counts in mined.values()) + 1)
-    rows = {name: [counts.get(number, 0) for number in parts] for name, counts in mined.items()}
-    found = ((dataset.name, yield_of(dataset)) for dataset in datasets)
-    told = [
+    parts = range(max(max(one.by_count, default=0) for one in mined.values()) + 1)
+    rows = {name: [one.by_count.get(number, 0) for number in parts] for name, one in mined.items()}
+    words = [
         f"{name}: {share(one.some, one.queries)} of {one.queries:,} queries have at least one, "
         f"{share(one.full, one.queries)} have all {one.keep}"
-        for name, one in found
-        if one is not None
+        for name, one in mined.items()
     ]
     yield _CardPlot(
         "hard-negatives",
-        f"Queries by number of hard negatives. {_words(told)}",
+        f"Queries by number of hard negatives. {_words(words)}",
         partial(charts.stacked, rows, [str(n) for n in parts], across="queries by number of hard negatives"),
     )
 
 
 def _sets(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
-    sets = {
-        dataset.name: clustering.sets
-        for dataset in datasets
-        if (clustering := dataset.lock.clustering) is not None
-    }
-    points = {name: [(float(one.rows), float(one.labels)) for one in of] for name, of in sets.items() if of}
-    if not points:
+    sets = {d.name: d.lock.clustering.sets for d in datasets if d.lock.clustering and d.lock.clustering.sets}
+    if not sets:
         return
+    points = {name: [(float(one.rows), float(one.labels)) for one in of] for name, of in sets.items()}
     panel = charts.Panel("documents in the set", points, log=True)
-    told = [f"{name}: {_range(of)}" for name, of in sets.items() if of]
+    words = [
+        f"{name}: {len(of)} sets of {span([one.rows for one in of])} documents "
+        f"with {span([one.labels for one in of])} labels"
+        for name, of in sets.items()
+    ]
     yield _CardPlot(
         "clustering-sets",
-        f"Size of each clustering set against its number of labels. {_words(told)}",
+        f"Size of each clustering set against its number of labels. {_words(words)}",
         partial(charts.scatter, (panel,), up="labels", top=None),
     )
 
@@ -106,10 +99,10 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     rows = {
         name: (one.out, one.undecided, one.merged, sum(one.dropped.values())) for name, one in funnels.items()
     }
-    told = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
+    words = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
     yield _CardPlot(
         "rows",
-        f"What became of the rows of each table. {_words(told)}",
+        f"What became of the rows of each table. {_words(words)}",
         partial(
             charts.stacked,
             rows,
@@ -126,11 +119,11 @@ def _scores(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
         return
     several = len({score.metric for score in scores}) > 1
     dots = [_dot(score, several) for score in scores]
-    told = [f"{score.config}, {score.model}: {score.value:.3f}" for score in scores]
+    words = [f"{score.config}, {score.model}: {score.value:.3f}" for score in scores]
     metrics = dict.fromkeys(_METRICS.get(score.metric, score.metric) for score in scores)
     yield _CardPlot(
         "scores",
-        f"Reference scores, {', '.join(metrics)}. {_words(told)}",
+        f"Reference scores, {', '.join(metrics)}. {_words(words)}",
         partial(charts.dots, dots, across="score" if several else next(iter(metrics))),
     )
 
@@ -141,11 +134,6 @@ def _dot(score: CitedScore, several: bool) -> charts.Dot:
     return charts.Dot(score.config, series, score.value, score.low, score.high)
 
 
-def _range(sets: Sequence[SetFigures]) -> str:
-    rows, labels = [one.rows for one in sets], [one.labels for one in sets]
-    return f"{len(sets)} sets of {span(rows)} documents with {span(labels)} labels"
-
-
-def _words(told: Sequence[str]) -> str:
-    more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
-    return f"{'; '.join(told[:_TOLD])}{more}."
+def _words(rows: Sequence[str]) -> str:
+    more = f"; and {len(rows) - _MOST_IN_WORDS} more" if len(rows) > _MOST_IN_WORDS else ""
+    return f"{'; '.join(rows[:_MOST_IN_WORDS])}{more}."

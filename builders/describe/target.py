@@ -15,13 +15,7 @@ _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The Hub repository, version and date of a release. All of it reaches the card and Croissant.
-
-    Attributes:
-        repo: "OWNER/NAME" on the Hub.
-        version: Three numbers, "1.0.0".
-        date: The day of the release; the only date in a published byte.
-        private: Whether the repository is private.
+    """The Hub repository "OWNER/NAME", version "1.0.0" and date of a release, for card and Croissant.
 
     Raises:
         UsageError: `repo` or `version` is malformed.

@@ -6,7 +6,6 @@ and Croissant need too, so that each stands in one place.
 
 from __future__ import annotations
 
-import datetime
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -37,16 +36,10 @@ class About(Frozen):
     """What a dataset's card body states for machines; plain text, no Markdown.
 
     Attributes:
-        annotations_creators: Hub values.
-        language_creators: Hub values.
-        task_ids: Hub values.
         collection: How the data was collected.
         annotation: How relevance was decided.
-        biases: Known biases.
-        uses: What the dataset is for.
-        misuses: What it is not for.
+        uses: What the dataset is for; `misuses`: what it is not for.
         personal: Personal or sensitive information.
-        impact: Social impact.
         citation: BibTeX of the upstream; empty where there is none.
     """
 
@@ -67,7 +60,7 @@ def about(dataset: str) -> About:
     """Return the facts at the top of a dataset's card body.
 
     Raises:
-        UsageError: There is no card body, or its facts are malformed.
+        UsageError: They are malformed.
     """
     name = f"{dataset}.md.j2"
     head, _ = _split(name)
@@ -78,11 +71,7 @@ def about(dataset: str) -> About:
 
 
 def render_template(name: str, **values: object) -> str:
-    """Render a template of `cards/`; every value is escaped unless it is `Markdown`.
-
-    Raises:
-        UsageError: There is no such template.
-    """
+    """Render a template of `cards/`; every value is escaped unless it is `Markdown`."""
     return _environment().get_template(name).render(**values)
 
 
@@ -113,18 +102,12 @@ def _split(name: str) -> tuple[str, str]:
     return head, body
 
 
-def _output(value: object) -> str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    return escape(value)
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(lambda name: _split(name)[1]),
         undefined=StrictUndefined,
-        finalize=_output,
+        finalize=escape,
         autoescape=False,  # the output is Markdown: `finalize` escapes
         trim_blocks=True,
         lstrip_blocks=True,
