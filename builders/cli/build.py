@@ -140,8 +140,8 @@ def command(
             with lines.logged(out / "work" / spec.name / "build.log"):
                 lines.title(spec.name)
                 lock = build(spec, options, lines).lock
-                if check and (locked[spec.name] is not None or reference is None):
-                    notes = committed.require_equal(lock, locked[spec.name], folder)
+                if check and (held := locked[spec.name]) is not None:
+                    notes = committed.require_equal(lock, held)
                     lines.step("compare", "the rows of the committed lock", *notes)
                 if reference is not None:
                     notes = hold_against(lock, out, reference)

@@ -1,7 +1,7 @@
-"""Files beside a config in `configs/`: what was measured about its rows, and documents of one value a line.
+"""Files beside a config in `configs/`: citations of card and Croissant, and documents of one value a line.
 
-``NAME.citations.json`` holds what card and Croissant cite. It decides no row and is no part of the lock: each
-citation names the rows it was measured on, and is left out of the card of other rows.
+``NAME.citations.json`` decides no row and is no part of the lock: each citation names the rows that it was
+measured on, and is left out of the card of other rows.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ class CitedShare(Frozen):
 
 
 class CitedAudit(Frozen):
-    """What a random sample of hard negatives and positives showed.
+    """Result of a random sample of hard negatives and positives.
 
     Attributes:
-        sample: Id of the sample.
         build: `Lock.rows_id` of the build that was audited.
         date: Day of the last verdict, "2026-01-05".
-        recipe: The recipe that had mined.
         auditors: Number of auditors.
         false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
         precision: Share of the labelled positives that are relevant.
@@ -62,12 +60,8 @@ class CitedScore(Frozen):
     Attributes:
         build: `Lock.rows_id` of the build that was evaluated.
         config: The builder's name with the split searched, "jobs/test", or a clustering config.
-        model: The encoder's model.
-        revision: The model's revision.
         metric: "ndcg_at_10" or "v_measure".
-        value: The score.
-        low: Low end of its 95 % interval, or None.
-        high: High end of its 95 % interval, or None.
+        low: Low end of the 95 % interval of `value`; `high`: its high end.
     """
 
     build: str
@@ -81,7 +75,7 @@ class CitedScore(Frozen):
 
 
 class Citations(Frozen):
-    """What a card cites of a config: its latest audit, and scores in the order of the card."""
+    """Citations of a config: its latest audit, and scores in the order of the card."""
 
     schema_version: Literal[1] = 1
     audit: CitedAudit | None = None
@@ -124,24 +118,20 @@ def cite(path: Path, *, audit: CitedAudit | None = None, scores: Sequence[CitedS
 
     An audit replaces the one before. A score replaces that of the same config, model and metric, in its
     place; others come behind, and scores of other rows go.
-
-    Raises:
-        StorageError: The file holds something else, or cannot be written.
     """
     found = read_citations(path)
     builds = {score.build for score in scores}
     kept = [score for score in found.scores if score.build in builds or not scores]
     by_place = {(score.config, score.model, score.metric): score for score in (*kept, *scores)}
-    found = Citations(audit=audit or found.audit, scores=tuple(by_place.values()))
-    files.write_json(path, found.model_dump(mode="json"))
+    cited = Citations(audit=audit or found.audit, scores=tuple(by_place.values()))
+    files.write_json(path, cited.model_dump(mode="json"))
 
 
 def read_lines(path: Path, model: type[_Line], *, hint: str) -> Iterator[tuple[int, _Line]]:
     """Yield the values of a file of one JSON object a line, with the numbers of their lines.
 
     Raises:
-        StorageError: The file cannot be read.
-        UsageError: A line is malformed; the error names file and line.
+        UsageError: A line is malformed.
     """
     for number, text in numbered_lines(path):
         try:

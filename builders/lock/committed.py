@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,6 @@ _SHOWN = 20
 _DECIDING = frozenset({"config", "release", "licence", "sources", "parameters", "files"})
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Differences of a build and a committed lock, one line each.
-
-    `drift` is about rows, sources and parameters, `notes` about all else: bytes and scores of equal rows,
-    counts, versions, findings.
-    """
-
-    drift: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def lock_path(folder: Path, config: str) -> Path:
     """Return where the committed lock of a config lies."""
     return folder / f"{config}.lock.json"
@@ -41,11 +28,7 @@ def splits_path(folder: Path, config: str) -> Path:
 
 
 def committed_lock(folder: Path, config: str) -> Lock | None:
-    """Return the committed lock of a config, or None where there is none yet.
-
-    Raises:
-        StorageError: It is there and cannot be read.
-    """
+    """Return the committed lock of a config, or None where there is none yet."""
     path = lock_path(folder, config)
     return read_lock(path) if path.exists() else None
 
@@ -92,9 +75,7 @@ def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
     """Copy the lock of a build, and its splits where it has some, into the folder of committed files.
 
     Raises:
-        Refused: The build is not from the real upstreams with the pinned encoder, or another build wrote
-            over it.
-        StorageError: A file cannot be read or written.
+        Refused: The build is not from the real upstreams with the pinned encoder, or was written over.
     """
     reasons = stand_ins(lock)
     if reasons:
@@ -130,30 +111,24 @@ def require_locks(locked: Mapping[str, Lock | None], folder: Path) -> None:
             raise UsageError(f"{path}: no committed lock to compare with", hint=hint)
 
 
-def require_equal(built: Lock, committed: Lock | None, folder: Path) -> tuple[str, ...]:
-    """Hold a build against the committed lock.
-
-    Returns:
-        What else differs, one line each: none of it changes a row.
+def require_equal(built: Lock, committed: Lock) -> tuple[str, ...]:
+    """Hold a build against the committed lock, and return the differences that change no row, one line each.
 
     Raises:
         Drift: Rows, sources or parameters differ.
-        UsageError: There is no committed lock.
     """
-    require_locks({built.config: committed}, folder)
-    assert committed is not None
-    found = differences(built, committed)
-    if found.drift:
+    drifted, notes = _differences(built, committed)
+    if drifted:
         hint = "Find out why; if the change is meant, build with --update-lock and commit both files."
-        raise drift(f"{built.config} differs from its committed lock", found.drift, hint=hint)
-    return found.notes
+        raise drift(f"{built.config} differs from its committed lock", drifted, hint=hint)
+    return notes
 
 
 def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None:
     """Hold the model that is about to mine against the one that mined the committed lock.
 
     Raises:
-        SourceChanged: It is of the same commit, and its files are others.
+        SourceChanged: It is of the same commit, and its files differ.
     """
     if committed is None or committed.mining is None:
         return
@@ -179,8 +154,13 @@ def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
     return Drift(f"{what}:\n" + "\n".join(lines[:_SHOWN]) + more, hint=hint)
 
 
-def differences(built: Lock, committed: Lock) -> Differences:
-    """Compare two locks, files first, each difference as "path: locked X, now Y"."""
+def _differences(built: Lock, committed: Lock) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Compare two locks, files first, each difference as "path: locked X, now Y".
+
+    Returns:
+        Differences of rows, sources and parameters, and those of all else: bytes and scores of equal rows,
+        counts, versions, findings.
+    """
     old, new = committed.model_dump(mode="json"), built.model_dump(mode="json")
     keys = {"files": "path", "funnels": "table", "sources": "name", "findings": "code"}
     for lock in (old, new):
@@ -196,7 +176,7 @@ def differences(built: Lock, committed: Lock) -> Differences:
     for field in sorted(old, key=lambda name: (name != "files", name)):
         for where, line in _changes(field, old[field], new[field]):
             (drifted if _decides(where) else notes).append(line)
-    return Differences(tuple(drifted), tuple(notes))
+    return tuple(drifted), tuple(notes)
 
 
 def _equal_rows(old: dict[str, Any], new: dict[str, Any]) -> str | None:

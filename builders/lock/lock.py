@@ -51,12 +51,10 @@ class LockedSource(Frozen):
 
 
 class Funnel(Frozen):
-    """The way of the rows of one table: read = out + undecided + merged + the sum of dropped.
+    """The way of the rows of one table: read = out + undecided + merged + the sum of dropped, by reason.
 
     Attributes:
         table: "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs".
-        dropped: Rows dropped, by reason.
-        merged: Rows that became one with another.
         undecided: Pairs that are published as neither positive nor negative.
         out: Rows left; of queries, passages and pairs those that are published.
     """
@@ -74,8 +72,6 @@ class PublishedFile(Frozen):
 
     Attributes:
         config: Name on the Hub, "jobs-qrels".
-        split: Its split.
-        path: Where it lies in the release.
         size: Bytes of the file.
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
         content: Hash of the rows, independent of the parquet writer.
@@ -95,22 +91,15 @@ class PublishedFile(Frozen):
 
 
 def rows_id(contents: Mapping[str, str]) -> str:
-    """Return the hash that names the rows of tables, whoever wrote them and when.
-
-    Args:
-        contents: The content hash of each table by its path.
-    """
+    """Return the hash that names the rows of tables, from the content hash of each by its path."""
     lines = "\n".join(f"{path} {contents[path]}" for path in sorted(contents))
     return hashlib.blake2b(lines.encode()).hexdigest()[:16]
 
 
 class EncoderIdentity(Frozen):
-    """The encoder that mined.
-
-    A field that is added takes a default, and vectors cached before keep their place.
+    """The encoder that mined. A field that is added takes a default, and cached vectors keep their place.
 
     Attributes:
-        device: What it ran on, "cpu", "cuda".
         tools: Versions of the libraries that decide its vectors; empty where `revision` determines them.
         files: sha256 of weights, tokenizer and configuration by path; empty where `revision` determines them.
         stand_in: Whether another server than the Hub served it.
@@ -131,13 +120,10 @@ class EncoderIdentity(Frozen):
 
 
 class PersonalReport(Frozen):
-    """What a scrub replaced.
+    """Texts that were scrubbed, without nulls, and replacements by kind and by rule.
 
     Attributes:
-        texts: Texts looked at; nulls do not count.
-        changed: Those in which something was replaced.
-        kinds: Replacements by kind.
-        rules: Replacements by rule.
+        changed: Texts in which something was replaced.
         examples: By rule, the forms of the first replaced values: a letter is an x, a digit is a 0.
     """
 
@@ -186,13 +172,11 @@ class LockedMining(Frozen):
 
 
 class SetFigures(Frozen):
-    """A clustering set.
+    """The numbers of documents and of labels in a clustering set.
 
     Attributes:
         level: "coarse", "fine", "within:" and a value, "topic".
-        rows: How many documents it holds.
-        labels: How many labels they have.
-        repeated: By variant, how many of its texts stand in it already.
+        repeated: By variant, the number of texts that stand in the set before.
     """
 
     level: str
@@ -231,17 +215,12 @@ class Lock(Frozen):
     """The lock of one config.
 
     Attributes:
-        config: The builder's name.
-        parameters: The seed, and what the build was asked for.
+        parameters: The seed, and the options of the build.
         tools: Versions of the libraries that decide bytes.
-        funnels: The way of the rows.
         splits: Queries by split.
         facts: Counts that the card cites (relations, overlap of positives between splits, …).
         personal: Replacements by table and kind: ``{"queries": {"email": 3}}``.
-        scrubbed: The same by rule, with masked examples, by table.
-        mining: None where nothing is mined.
-        clustering: None where no clustering sets are published.
-        decisions: What decisions of audits did, counted; empty where there are none.
+        decisions: Counts of pairs that decisions of audits changed; empty where there are none.
         findings: Gates and notes.
         files: The published files, sorted by path.
     """
@@ -271,10 +250,10 @@ class Lock(Frozen):
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock.
+    """Read a lock of this schema version.
 
     Raises:
-        StorageError: It is not there, not a lock, or of another schema version.
+        StorageError: There is none.
     """
     try:
         return Lock.model_validate_json(path.read_bytes(), strict=True)
@@ -293,13 +272,7 @@ def first_fault(error: ValidationError) -> str:
 
 
 class Manifest(Frozen):
-    """What a release contains.
-
-    Attributes:
-        locks: sha256 of the lock behind each config.
-        recipes: By which recipe the hard negatives of a config were mined, with its parameters.
-        files: The parquet files with their hashes, sorted by path.
-    """
+    """The files of a release, sorted by path, with the sha256 of each config's lock and the recipes used."""
 
     schema_version: int = MANIFEST_VERSION
     release: str
@@ -343,7 +316,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     Raises:
-        StorageError: It is not there, or not a manifest.
+        StorageError: There is none.
     """
     try:
         return Manifest.model_validate_json(path.read_bytes())
