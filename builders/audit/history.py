@@ -5,26 +5,31 @@ A sample lies beside its build until verdicts on it are imported; then both lie 
 
 from __future__ import annotations
 
+import functools
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
+import polars as pl
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, ValidationError
 
 from builders import files
 from builders.errors import UsageError
 from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen, first_fault, work_folder
+from builders.personal import scrub
+from builders.spec import CONTACT
 from builders.text.digest import digest
 from builders.text_files import numbered_lines
 
 NAME_LENGTH = 40
 NOTE_LENGTH = 500
 _SAMPLE, _VERDICTS = ".sample.jsonl", ".verdicts.jsonl"
+_CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 class Verdict(StrEnum):
@@ -63,9 +68,12 @@ def _event(value: object) -> Verdict | NoVerdict:
 
 def _in_utc(at: datetime) -> datetime:
     try:
-        return at.astimezone(UTC)
+        moment = at.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("this time lies beyond the calendar") from error
+    if moment > datetime.now(UTC) + _CLOCKS_DIFFER:
+        raise ValueError(f"{moment:%Y-%m-%d %H:%M} UTC is yet to come: a clock is wrong")
+    return moment
 
 
 PairKind = Literal["negative", "positive", "control"]
@@ -75,17 +83,25 @@ ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
 SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
 """As `ItemId`."""
 Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-"""A moment, in UTC: equal moments are equal values and equal lines."""
+"""A moment, in UTC: equal moments are equal values and equal lines. One to come could never be taken back."""
 
 
-def _named(name: str) -> str:
+@functools.cache
+def auditor_name(name: str) -> str:
+    """Return an auditor's name as it is kept and published, with single spaces.
+
+    Raises:
+        ValueError: It is empty, too long, not printable, or holds contact data.
+    """
     folded = " ".join(unicodedata.normalize("NFC", name).split())
     if not 1 <= len(folded) <= NAME_LENGTH or not folded.isprintable():
         raise ValueError(f"an auditor's name has 1 to {NAME_LENGTH} printable characters")
+    if scrub(pl.Series([folded]), CONTACT).texts.item() != folded:
+        raise ValueError("an auditor's name is published: give no address or number of a person, but a name")
     return folded
 
 
-Auditor = Annotated[str, AfterValidator(_named)]
+Auditor = Annotated[str, AfterValidator(auditor_name)]
 
 
 class Stratum(Frozen):
@@ -294,7 +310,7 @@ def verdicts_path(notes: Path, sample: Sample) -> Path:
 
 def read_judgements(path: Path) -> list[tuple[int, Judgement]]:
     """Read verdicts with their line numbers; see `read_lines`."""
-    hint = "The file was cut or edited: download it again from the page, and import that."
+    hint = "It was cut, edited, or judged by a wrong clock: download it again from the page, and import that."
     return list(read_lines(path, Judgement, hint=hint))
 
 

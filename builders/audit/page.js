@@ -6,6 +6,7 @@
   const at = (id) => document.getElementById(id);
   const buttons = [...document.querySelectorAll("[data-verdict]")];
   const known = new Set(buttons.map((button) => button.dataset.verdict));
+  const aheadAtMost = 60000; // milliseconds
   const words = (verdict) => verdict.replace("_", " ");
   const states = new Map(); // of all who judged since the page was opened, for a browser that keeps nothing
   const blank = { place: 0, advance: true, highlight: false, verdicts: {} };
@@ -69,6 +70,11 @@
       at("auditor").focus();
       return;
     }
+    if (/\S@\S/.test(name)) {
+      say("Type a name and no e-mail address: it is published with your verdicts.");
+      at("auditor").focus();
+      return;
+    }
     auditor = name;
     state = states.get(key()) || restored();
     states.set(key(), state);
@@ -114,10 +120,17 @@
   const counted = (count) => `${count} ${count === 1 ? "verdict" : "verdicts"}`;
 
   function record(item, verdict, note) {
-    // Later than what it replaces, whatever the clock says: the last event on an item holds.
+    // Later than what it replaces: the last event on an item holds.
     const moment = Math.max(Date.now(), (Date.parse(entry(item).at) || 0) + 1);
     state.verdicts[item.item] = { verdict, note, at: new Date(moment).toISOString() };
     save();
+  }
+
+  // The clock was ahead when these were recorded: they could never be taken back, and no import takes them.
+  function moveToPresent() {
+    const early = Object.values(state.verdicts).filter((one) => Date.parse(one.at) > Date.now() + aheadAtMost);
+    for (const one of early) one.at = new Date().toISOString();
+    if (early.length) save();
   }
 
   function show({ focus = true } = {}) {
@@ -268,6 +281,7 @@
   }
 
   function download() {
+    moveToPresent();
     const done = items.filter((item) => entry(item).at);
     if (!done.length) {
       say("Nothing is judged yet.");

@@ -99,9 +99,8 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
         try:
             judged.append((number, Judgement.model_validate(document)))
         except ValidationError as error:
-            raise UsageError(
-                f"{path}, line {number}: {first_fault(error)}", hint="Correct the cell."
-            ) from error
+            hint = "Correct the cell; the time is that of the file: save it again."
+            raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
     return judged
 
 

@@ -20,6 +20,7 @@ from builders.audit.history import (
     PairKind,
     Sample,
     Verdict,
+    auditor_name,
     find_sample,
     history_folder,
     read_history,
@@ -183,6 +184,10 @@ def _read(path: Path, folders: Mapping[str, tuple[Path, Path]], auditor: str) ->
     else:
         if not auditor:
             raise UsageError(f"{path}: a CSV does not say who judged", hint="Pass --auditor NAME.")
+        try:
+            auditor_name(auditor)
+        except ValueError as error:
+            raise UsageError(f"--auditor: {error}", hint="Pass --auditor NAME.") from error
         sample = find_sample(sample_of(path), [folder for both in folders.values() for folder in both])
         at = datetime.fromtimestamp(path.stat().st_mtime_ns // 1_000_000 / 1000, UTC)
         judged = read_csv(path, sample, auditor, at)

@@ -119,6 +119,9 @@ def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Draw
         watched.begin(name)
         assert "Type your name first" in watched.text("#said")
         assert page.is_hidden("#one")
+    watched.begin("anna@beispiel.de")
+    assert "no e-mail address" in watched.text("#said")
+    assert page.is_hidden("#one")
     page.fill("#auditor", "Anna")
     page.click("#begin")
     assert watched.text("#judging").startswith("Judging as Anna")
@@ -230,6 +233,23 @@ def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
     page.click("#undo")
     watched.press("4")
     assert imported() == (1, 0, 2)
+
+
+def test_what_was_recorded_by_a_clock_ahead_is_downloaded_with_the_present_time(
+    browser: Browser, written: Drawn, place: Path, tmp_path: Path
+) -> None:
+    watched = Watched(browser)
+    watched.page.clock.install(time="2126-01-05T08:00:00Z")
+    watched.open(written.page)
+    watched.begin()
+    watched.press("1", "2")
+    watched.page.clock.set_system_time("2026-02-01T08:00:00Z")
+    file = download(watched, tmp_path)
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [line["at"][:16] for line in lines] == ["2026-02-01T08:00"] * 2
+    (taken,) = import_verdicts([file], dist=place / "dist", notes=tmp_path / "n", locks=tmp_path / "l")
+    assert taken.judged == 2
+    watched.context.close()
 
 
 def test_scores_are_hidden_until_the_pair_is_judged(watched: Watched) -> None:

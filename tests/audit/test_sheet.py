@@ -114,6 +114,21 @@ def test_a_csv_needs_an_auditor(place: Path, written: Drawn) -> None:
         import_verdicts([written.csv], dist=place / "dist", notes=place / "notes")
 
 
+@pytest.mark.parametrize("auditor", ["anna@beispiel.de", " ", "\u202e"])
+def test_the_auditor_of_a_csv_has_a_name(place: Path, written: Drawn, auditor: str) -> None:
+    fill(written.csv, ["not relevant"])
+    with pytest.raises(UsageError, match="--auditor: an auditor's name"):
+        taken(place, written.csv, auditor=auditor)
+
+
+def test_a_csv_saved_at_a_time_to_come_is_refused(place: Path, written: Drawn) -> None:
+    fill(written.csv, ["not relevant"])
+    ahead = written.csv.stat().st_mtime + 3600
+    os.utime(written.csv, (ahead, ahead))
+    with pytest.raises(UsageError, match=r"line \d+: at: .* yet to come"):
+        taken(place, written.csv)
+
+
 def taken(place: Path, *paths: Path, auditor: str = "Anna") -> Imported:
     """Import CSVs of one sample."""
     (found,) = import_verdicts(
@@ -202,7 +217,7 @@ def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path
     path = history.verdicts_path(place / "notes", written.sample)
     before = path.read_bytes()
     later = written.csv.stat().st_mtime
-    for seconds in (-3600, 0.25, 3600):
+    for seconds in (-3600, 0.25, 60):
         os.utime(written.csv, (later + seconds, later + seconds))
         assert taken(place, written.csv, auditor="anna").new == 0
     copy = written.csv.with_name("Kopie.csv")

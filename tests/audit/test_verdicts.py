@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta, timezone
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from builders.audit.history import (
     NoVerdict,
     Sample,
     Verdict,
+    auditor_name,
     sample_folder,
     verdicts_path,
     write_judgements,
@@ -104,6 +106,21 @@ def edited(text: str, **changes: object) -> str:
             r"line 2: verdict: .*'None' is none of not_rel",
         ),
         (lambda text: edited(text, verdict=[]), UsageError, r"line 2: verdict: "),
+        (
+            lambda text: edited(text, at="2126-01-05T08:00:00Z"),
+            UsageError,
+            r"line 2: at: 2126-.* yet to come",
+        ),
+        (
+            lambda text: edited(text, at="2126-01-05T08:00:00Z", verdict="withdrawn"),
+            UsageError,
+            r"line 2: at: 2126-.* yet to come",
+        ),
+        (
+            lambda text: edited(text, auditor="anna.beispiel@example.org"),
+            UsageError,
+            r"line 2: auditor: an auditor's name is published",
+        ),
         (lambda text: edited(text, extra=1), UsageError, r"line 2: extra: "),
         (lambda text: edited(text, note="x" * 501), UsageError, r"line 2: note: "),
         (lambda text: "", UsageError, r"no verdict in it"),
@@ -203,6 +220,26 @@ def test_swapped_ids_are_seen(place: Path, sample: Sample) -> None:
     path.write_text(edited(path.read_text(encoding="utf-8"), **{"corpus-id": "d-andere"}), encoding="utf-8")
     with pytest.raises(UsageError, match=r"line 2: item .* is the pair .* and the line\s+says"):
         import_(place, path)
+
+
+def test_clocks_may_differ_by_minutes_and_no_more(place: Path, sample: Sample) -> None:
+    for minutes, sound in ((4, True), (6, False)):
+        one = judgement(sample, sample.items[minutes], WRONG)
+        ahead = one.model_copy(update={"at": datetime.now(UTC) + timedelta(minutes=minutes)})
+        path = verdict_file(place / "a.jsonl", [ahead])
+        with nullcontext() if sound else pytest.raises(UsageError, match="yet to come"):
+            import_(place, path)
+
+
+@pytest.mark.parametrize("name", ["Anna Groß", "Dr. Müller-Lüdenscheidt", "Prüferin 12", "名前"])
+def test_a_name_is_a_name(name: str) -> None:
+    assert auditor_name(f" {name} ") == name
+
+
+@pytest.mark.parametrize("name", ["anna@beispiel.de", "Anna <a.gross@example.org>", "Anna 0171 2345678"])
+def test_a_name_with_contact_data_is_none(name: str) -> None:
+    with pytest.raises(ValueError, match="is published"):
+        auditor_name(name)
 
 
 def test_no_message_holds_a_control_character_of_the_file(
