@@ -219,10 +219,9 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
     Exit codes: 0 rehearsed; 1 something reads back otherwise than it was built; 2 could not run.
     """
     from builders.release.plan import command as typed
-    from builders.release.plan import read_plan
     from builders.release.rehearse import rehearse as run
 
-    receipt = run(out, release)
+    made, receipt = run(out, release)
     if as_json:
         emit({"receipt": receipt.model_dump(mode="json")})
         return
@@ -231,10 +230,9 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
     for config, splits in sorted(receipt.rows.items()):
         lines.step(config, "  ".join(f"{split} {rows:,}" for split, rows in splits.items()))
     total = sum(sum(splits.values()) for splits in receipt.rows.values())
-    gates = read_plan(out, release).gates
-    for gate in gates:
+    for gate in made.gates:
         lines.step("gate", gate)
-    following = "mend or waive what apply would refuse" if gates else typed("apply", release, out=out)
+    following = "mend or waive what apply would refuse" if made.gates else typed("apply", release, out=out)
     say(
         f"rehearsed {receipt.repo}@{receipt.tag}: {len(receipt.rows)} configs, {total:,} rows and "
         f"{len(receipt.files)} files read back equal; next: {following}"

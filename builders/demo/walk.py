@@ -73,7 +73,7 @@ def _rehearse(out: Path, release: str, progress: Progress) -> Receipt:
     progress.title(release)
     plan = _plan_for_an_empty_hub(out, release)
     progress.step("plan", f"{len(plan.files)} files for {plan.repo}@{plan.tag}, in one commit")
-    receipt = rehearse(out, release)
+    _, receipt = rehearse(out, release)
     rows = sum(sum(splits.values()) for splits in receipt.rows.values())
     progress.step(
         "rehearse",

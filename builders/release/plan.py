@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 _SCHEMA_VERSION = 1
+_SEAL = "sha256"
 _DIST = Path("dist")
 _CHUNK = 1 << 20
 _ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -187,10 +188,20 @@ def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Doc
     if found != _SCHEMA_VERSION:
         message = f"{path}: a {name} of schema version {found!r}, and this mteb-de knows {_SCHEMA_VERSION}"
         raise StorageError(message, hint=again)
+    seal = document.pop(_SEAL, "") if isinstance(document, dict) else ""
     try:
-        return kind.model_validate(document), hashlib.sha256(data).hexdigest()
+        read = kind.model_validate(document)
     except ValidationError as error:
         raise StorageError(f"{path}: not a {name} ({first_fault(error)})", hint=again) from error
+    if seal != sealed(read)[_SEAL]:
+        raise Refused(f"{path} was edited since it was written", hint=again)
+    return read, hashlib.sha256(data).hexdigest()
+
+
+def sealed(document: Plan | Receipt) -> dict[str, Any]:
+    """Return the fields of a document with the sha256 of their JSON, by which an edited one is known."""
+    fields = document.model_dump(mode="json")
+    return fields | {_SEAL: hashlib.sha256(files.json_bytes(fields)).hexdigest()}
 
 
 def make_plan(
@@ -277,7 +288,7 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
         },
         uncited=tuple(_uncited(locks, citations)),
     )
-    files.write_json(plan_path(out, release), plan.model_dump(mode="json"))
+    files.write_json(plan_path(out, release), sealed(plan))
     return plan
 
 

@@ -20,6 +20,7 @@ from builders.release.plan import (
     read_plan,
     read_plan_and_digest,
     receipt_path,
+    sealed,
 )
 from builders.release.verify import verify
 
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 _CLIENTS = ("datasets", "huggingface-hub", "pyarrow")
 
 
-def rehearse(out: Path, release: str) -> Receipt:
+def rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
     """Push a plan to a Hub on loopback with the real clients, read everything back, and leave a receipt.
+
+    Returns:
+        The plan that was rehearsed, and its receipt.
 
     Raises:
         Refused: The bytes on disk are not the planned ones.
@@ -43,7 +47,7 @@ def rehearse(out: Path, release: str) -> Receipt:
         return _rehearse(out, release)
 
 
-def _rehearse(out: Path, release: str) -> Receipt:
+def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
     from builders.rehearsal import serve
 
     files.remove(receipt_path(out, release))
@@ -71,8 +75,8 @@ def _rehearse(out: Path, release: str) -> Receipt:
             tools={name: importlib.metadata.version(name) for name in _CLIENTS},
             citations=plan.citations,
         )
-    files.write_json(receipt_path(out, release), receipt.model_dump(mode="json"))
-    return receipt
+    files.write_json(receipt_path(out, release), sealed(receipt))
+    return plan, receipt
 
 
 def _as_planned(plan: Plan) -> Store:

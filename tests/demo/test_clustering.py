@@ -85,7 +85,7 @@ def test_the_release_is_planned_and_read_back_equal(locks: dict[str, Lock], out:
     made = plan(out, "tecb-de", TARGET)
     assert made.gates == ()
     assert made.stand_ins
-    receipt = rehearse(out, "tecb-de")
+    _, receipt = rehearse(out, "tecb-de")
     assert receipt.rows == {
         "blurbs-clustering-s2s": {"test": 24}, "blurbs-clustering-p2p": {"test": 24},
         "tenkgnad-clustering-s2s": {"test": 10}, "tenkgnad-clustering-p2p": {"test": 10},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -84,8 +85,12 @@ def least(hub: Hub, out: Path) -> str:
 
 
 def edit(path: Path, **changes: object) -> None:
-    """Change fields of a JSON document on disk."""
-    files.write_json(path, json.loads(path.read_bytes()) | changes)
+    """Change fields of a JSON document on disk, and its seal with them if it has one."""
+    fields = json.loads(path.read_bytes())
+    has_seal = fields.pop("sha256", "")
+    fields |= changes
+    seal = {"sha256": hashlib.sha256(files.json_bytes(fields)).hexdigest()} if has_seal else {}
+    files.write_json(path, fields | seal)
 
 
 def repo_of(hub: Hub) -> Repo:

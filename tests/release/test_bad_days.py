@@ -177,6 +177,7 @@ def test_somebody_else_was_there_between_plan_and_apply(release: Release, hub: F
 
 
 NOT_JSON = "not a plan (not JSON"
+EDITED = "was edited since it was written"
 BROKEN: list[tuple[str, Callable[[Path], object], int, str]] = [
     ("no plan", lambda out: plan_path(out, RELEASE).unlink(), 2, "first: mteb-de release plan mteb-de"),
     ("garbage", lambda out: files.write_bytes(plan_path(out, RELEASE), b"\x00\xff{"), 2, NOT_JSON),
@@ -186,6 +187,8 @@ BROKEN: list[tuple[str, Callable[[Path], object], int, str]] = [
     ("newer", lambda out: edit(plan_path(out, RELEASE), schema_version=2), 2, "schema version 2"),
     ("field", lambda out: edit(plan_path(out, RELEASE), neu=1), 2, "not a plan (neu:"),
     ("other plan", lambda out: edit(plan_path(out, RELEASE), message="anders"), 1, "of another plan"),
+    ("by hand", lambda out: retype(plan_path(out, RELEASE)), 1, EDITED),
+    ("receipt by hand", lambda out: retype(receipt_path(out, RELEASE)), 1, EDITED),
     ("no receipt", lambda out: receipt_path(out, RELEASE).unlink(), 1, "no receipt"),
     ("old receipt", lambda out: edit(receipt_path(out, RELEASE), schema_version=0), 1, "schema version 0"),
     ("receipt", lambda out: edit(receipt_path(out, RELEASE), plan="0" * 64), 1, "of another plan"),
@@ -194,6 +197,12 @@ BROKEN: list[tuple[str, Callable[[Path], object], int, str]] = [
     ("table", lambda out: cut(out / RELEASE / "jobs/qrels/dev.parquet"), 1, "jobs/qrels/dev.parquet: other"),
     ("gone", lambda out: (out / RELEASE / "croissant.jsonld").unlink(), 1, "croissant.jsonld: missing"),
 ]  # fmt: skip
+
+
+def retype(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert '"tag": "v1.0.0"' in text
+    files.write_bytes(path, text.replace('"tag": "v1.0.0"', '"tag": "v1.0.1"').encode())
 
 
 def cut(path: Path) -> None:

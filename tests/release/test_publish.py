@@ -17,7 +17,7 @@ from builders.hub import LONGEST_WAIT
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release import apply, make_plan, read_plan
-from builders.release.plan import Plan, plan_path, receipt_path
+from builders.release.plan import Plan, plan_path, receipt_path, sealed
 from builders.release.publish import push
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
@@ -50,7 +50,7 @@ def assert_published_once(hub: FaultyHub, out: Path) -> None:
 def replan(out: Path, **changes: Any) -> Plan:
     """Change the plan as a later version of it would, without a new receipt."""
     plan = read_plan(out, RELEASE).model_copy(update=changes)
-    files.write_json(plan_path(out, RELEASE), plan.model_dump(mode="json"))
+    files.write_json(plan_path(out, RELEASE), sealed(plan))
     return plan
 
 
@@ -342,9 +342,7 @@ def with_receipt(out: Path, **changes: Any) -> None:
     receipt = read_receipt(out, RELEASE)
     replan(out, **changes)
     digest = files.sha256(plan_path(out, RELEASE))
-    files.write_json(
-        receipt_path(out, RELEASE), receipt.model_copy(update={"plan": digest}).model_dump(mode="json")
-    )
+    files.write_json(receipt_path(out, RELEASE), sealed(receipt.model_copy(update={"plan": digest})))
 
 
 def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:

@@ -12,7 +12,7 @@ from builders.errors import Drift, Refused, RemoteError
 from builders.lock.lock import Lock
 from builders.rehearsal import Hub, Request
 from builders.release import make_plan, read_plan, read_receipt, rehearse
-from builders.release.plan import Plan, plan_path, receipt_path
+from builders.release.plan import Plan, plan_path, receipt_path, sealed
 from builders.release.rehearse import check_wire
 from tests.release.kit import CONFIGS, RELEASE, REPO, TARGET, api_of, write_release
 
@@ -75,7 +75,7 @@ def _replan(out: Path, plan: Plan, card: bytes) -> None:
     changes = {"sha256": hashlib.sha256(card).hexdigest(), "size": len(card)}
     planned = [file.model_copy(update=changes) if file.path == "README.md" else file for file in plan.files]
     changed = plan.model_copy(update={"files": tuple(planned)})
-    files.write_json(plan_path(out, RELEASE), changed.model_dump(mode="json"))
+    files.write_json(plan_path(out, RELEASE), sealed(changed))
 
 
 def _requests(plan: Plan, commit: str) -> list[Request]:
