@@ -72,12 +72,12 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
         Line numbers and verdicts.
 
     Raises:
-        UsageError: It is no such CSV, a verdict is none of the known ones, or a row belongs to no item; the
-            error names file and line.
+        UsageError: It is no such CSV, a verdict is none of the known ones, a row belongs to no item, or two
+            judge one item; the error names file and line.
     """
     by_id = {item.item: item for item in sample.items}
     by_pair = {(item.query_id, item.corpus_id): item for item in sample.items}
-    judged = []
+    judged: dict[str, tuple[int, Judgement]] = {}
     for number, row in _rows(path):
         verdict, note = row["verdict"].strip().casefold().replace(" ", "_"), row["note"].strip()
         if not verdict and not note:
@@ -86,6 +86,11 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
         item = by_id.get(cells["item"]) or by_pair.get((cells["query-id"], cells["corpus-id"]))
         if item is None or cells["sample"] != sample.head.sample:
             raise _foreign(f"{path}, line {number}", cells, item)
+        if item.item in judged:
+            raise UsageError(
+                f"{path}, lines {judged[item.item][0]} and {number}: both judge item {item.item}",
+                hint="Keep one of the two rows.",
+            )
         document = {
             **cells,
             "config": sample.head.config,
@@ -97,11 +102,11 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
             "at": at,
         }
         try:
-            judged.append((number, Judgement.model_validate(document)))
+            judged[item.item] = number, Judgement.model_validate(document)
         except ValidationError as error:
             hint = "Correct the cell; the time is that of the file: save it again."
             raise UsageError(f"{path}, line {number}: {first_fault(error)}", hint=hint) from error
-    return judged
+    return list(judged.values())
 
 
 def sample_of(path: Path) -> str:

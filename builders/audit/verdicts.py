@@ -38,7 +38,7 @@ from builders.lock.committed import FOLDER
 from builders.lock.lock import all_locks
 from builders.personal import scrub
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
-from builders.printable import printable
+from builders.printable import counted, listed, printable
 from builders.spec import CONTACT, Retrieval
 
 
@@ -94,6 +94,7 @@ def import_verdicts(
     notes: Path,
     locks: Path | None = None,
     auditor: str = "",
+    replace: bool = False,
     specs: Mapping[str, Retrieval] | None = None,
 ) -> list[Imported]:
     """Add the verdicts of files to the history, all of them or none, and bring the decisions up to date.
@@ -107,11 +108,14 @@ def import_verdicts(
         notes: The folder of notes; the history lies under its ``audits``.
         locks: Folder of committed locks and decisions; None for the one beside the configs.
         auditor: Name of the auditor of a CSV.
+        replace: Whether rows of a CSV replace other verdicts of the auditor that hold.
         specs: Configs by name; None for those of the registry that were built under `dist`.
 
     Raises:
-        UsageError: A line is malformed, or its item is not in the sample or has other ids; it names the line.
-        Refused: Verdicts are of another build, or those of one auditor bear the times of another's.
+        UsageError: A line is malformed, its item is not in the sample or has other ids, or another line has
+            another verdict of the same moment; it names the line.
+        Refused: Verdicts are of another build, those of one auditor bear the times of another's, or a CSV
+            would replace verdicts.
     """
     specs = _built(dist) if specs is None else specs
     built = {name: read_built(dist, spec) for name, spec in specs.items()}
@@ -137,7 +141,13 @@ def import_verdicts(
     for name, read in sorted(lines.items()):
         path = verdicts_path(notes, samples[name])
         before = [one for _, one in read_judgements(path)] if path.exists() else []
-        merged.append((samples[name], len(read), path, before, _new(before, _scrubbed(read))))
+        merged.append((
+            samples[name],
+            len(read),
+            path,
+            before,
+            _new(before, _scrubbed(read), replace=replace),
+        ))
     for sample, _, path, before, new in merged:
         write_sample(path.parent, sample)
         write_judgements(path, [*before, *new])
@@ -235,25 +245,55 @@ def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
     ]
 
 
-def _new(before: Sequence[Judgement], lines: Sequence[_Line]) -> list[Judgement]:
+def _new(before: Sequence[Judgement], lines: Sequence[_Line], *, replace: bool) -> list[Judgement]:
     """Return the lines that the history does not have.
 
     A CSV does not tell when its verdicts were given, and a copy of it bears another time: a row of it is new
-    only where the last verdict of its auditor on the item is another.
+    only where the last verdict of its auditor on the item is another, and then it needs `replace`.
     """
+    _refuse_equal_times(before, lines)
     last = {_subject(one): one for one in sorted(before, key=lambda one: one.at)}
     new: dict[Judgement, str] = {}
-    for where, one, dated in lines:
+    replaced = []
+    for where, one, dated in sorted(lines, key=lambda line: (not line.dated, line.judgement.at)):
         latest = last.get(_subject(one))
-        if not dated and latest is not None and (latest.verdict, latest.note) == (one.verdict, one.note):
-            continue
+        if not dated and latest is not None:
+            if (latest.verdict, latest.note) == (one.verdict, one.note):
+                continue
+            if latest.verdict != one.verdict and latest.at <= one.at:
+                replaced.append(f"{where}: {one.item} {latest.verdict} → {one.verdict}")
         new.setdefault(one, where)
         if latest is None or latest.at <= one.at:
             last[_subject(one)] = one
+    if replaced and not replace:
+        raise Refused(
+            f"{counted(len(replaced), 'row')} would replace verdicts of the auditor:\n{listed(replaced)}",
+            hint="An old copy of a CSV brings back what was changed since. If this is what holds now, pass "
+            "--replace.",
+        )
     for one in before:
         new.pop(one, None)
     _refuse_copied(before, new)
     return list(new)
+
+
+def _refuse_equal_times(before: Sequence[Judgement], lines: Sequence[_Line]) -> None:
+    """Refuse a line whose auditor gave the item another verdict at the same moment: neither is the last."""
+    first = {(one.item, one.who, one.at): ("the history", one) for one in before if _is_last_word(one)}
+    for where, one, _ in lines:
+        if not _is_last_word(one):
+            continue
+        other, known = first.setdefault((one.item, one.who, one.at), (where, one))
+        if known.verdict != one.verdict:
+            raise UsageError(
+                f"{where}: {one.auditor} finds item {one.item} {one.verdict}, and {known.verdict} at the "
+                f"same moment ({other})",
+                hint="Leave out the line that does not hold.",
+            )
+
+
+def _is_last_word(one: Judgement) -> bool:
+    return one.verdict is not NoVerdict.NOTED
 
 
 def _subject(one: Judgement) -> tuple[str, str, bool]:

@@ -134,30 +134,40 @@ def sample(
 
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--auditor", default="", help="Whose verdicts a CSV holds.")
+@click.option("--auditor", default="", help="Whose verdicts a CSV holds: it needs this name.")
+@click.option("--replace", is_flag=True, help="Let rows of a CSV replace other verdicts of the auditor.")
 @_dist
 @_notes
 @_locks
 @_json
 def import_(
-    files: tuple[Path, ...], auditor: str, dist: Path, notes: Path, locks: Path | None, as_json: bool
+    files: tuple[Path, ...],
+    auditor: str,
+    replace: bool,
+    dist: Path,
+    notes: Path,
+    locks: Path | None,
+    as_json: bool,
 ) -> None:
     """Take in verdicts: check them, add them to the history, and bring the decisions up to date.
 
     Nothing is taken of any file if a line of one is not sound. What enough auditors found relevant becomes a
     decision beside the config, which the next build applies. Of an auditor's verdicts on an item the last one
-    holds; "withdrawn" takes it back. Verdicts of two auditors that bear the same times are refused.
+    holds. A CSV takes "not relevant", "also relevant", "unsure", "broken text", and "withdrawn", which takes
+    an earlier verdict back. Verdicts of two auditors that bear the same times are refused.
 
     \b
-    Example:
+    Examples:
       mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
+      mteb-de audit import s-0f3a5b7c9d1e2f40.csv --auditor Ben
 
-    Exit codes: 0 taken in; 1 verdicts of another build, or one person's under two names; 2 could not run.
+    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that would
+    replace verdicts; 2 could not run.
     """
     from builders.audit.verdicts import import_verdicts
     from builders.printable import counted
 
-    imported = import_verdicts(files, dist=dist, notes=notes, locks=locks, auditor=auditor)
+    imported = import_verdicts(files, dist=dist, notes=notes, locks=locks, auditor=auditor, replace=replace)
     if as_json:
         emit({"imported": [one.document() for one in imported]})
         return

@@ -3,7 +3,9 @@ from __future__ import annotations
 import csv
 import io
 import os
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders.audit import history
+from builders.audit.history import Verdict
 from builders.audit.page import Drawn, draw
 from builders.audit.sheet import COLUMNS, neutral
 from builders.audit.verdicts import Imported, import_verdicts
 from builders.errors import Refused, UsageError
 from builders.tables import SCHEMAS, Kind
-from tests.audit.kit import build, jobs, write
+from tests.audit.kit import build, jobs, judgement, verdict_file, write
 
 IDS = ("sample", "item", "query-id", "corpus-id")
 
@@ -129,10 +132,15 @@ def test_a_csv_saved_at_a_time_to_come_is_refused(place: Path, written: Drawn) -
         taken(place, written.csv)
 
 
-def taken(place: Path, *paths: Path, auditor: str = "Anna") -> Imported:
+def taken(place: Path, *paths: Path, auditor: str = "Anna", replace: bool = False) -> Imported:
     """Import CSVs of one sample."""
     (found,) = import_verdicts(
-        paths, dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor=auditor
+        paths,
+        dist=place / "dist",
+        notes=place / "notes",
+        locks=place / "locks",
+        auditor=auditor,
+        replace=replace,
     )
     return found
 
@@ -233,8 +241,41 @@ def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path
         later += 10
         fill(written.csv, verdicts)
         os.utime(written.csv, (later, later))
-        found = taken(place, written.csv)
+        found = taken(place, written.csv, replace=True)
         assert (found.new, found.judged) == (new, judged)
+
+
+def test_an_old_copy_of_a_csv_brings_nothing_back_unless_it_is_meant(place: Path, written: Drawn) -> None:
+    old = written.csv.with_name("alt.csv")
+    fill(written.csv, ["not relevant", "also relevant", "unsure"])
+    old.write_bytes(written.csv.read_bytes())
+    taken(place, written.csv)
+    later = written.csv.stat().st_mtime - 60
+    os.utime(written.csv, (later, later))
+    item = written.sample.items[1]
+    corrected = judgement(written.sample, item, Verdict.NOT_RELEVANT).model_copy(
+        update={"at": datetime.now(UTC)}
+    )
+    taken(place, verdict_file(place / "a.jsonl", [corrected]))
+    path = history.verdicts_path(place / "notes", written.sample)
+    before = path.read_bytes()
+    ahead = time.time() + 1
+    os.utime(old, (ahead, ahead))
+    with pytest.raises(
+        Refused, match=rf"1 row .*:\n.*alt\.csv, line \d+: {item.item} not_relevant → also_rel"
+    ):
+        taken(place, old)
+    assert path.read_bytes() == before
+    assert taken(place, old, replace=True).new == 1
+
+
+def test_two_rows_for_one_item_are_refused_by_both_lines(place: Path, written: Drawn) -> None:
+    fill(written.csv, ["not relevant"])
+    first = rows(written.csv)[0]
+    for verdict in ("also relevant", "not relevant"):
+        save(written.csv, [first, first | {"verdict": ""}, first | {"verdict": verdict}])
+        with pytest.raises(UsageError, match=rf"lines \d+ and \d+: both judge item {first['item']}"):
+            taken(place, written.csv)
 
 
 def test_one_csv_under_two_names_is_refused(place: Path, written: Drawn) -> None:

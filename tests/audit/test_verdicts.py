@@ -166,7 +166,7 @@ def test_times_are_compared_to_the_millisecond(
     one = judgement(sample, item, WRONG)
     moved = one.at + timedelta(microseconds=later)
     withdrawn = {"verdict": NoVerdict.WITHDRAWN, "auditor": "Ben", "at": moved}
-    same = [one, judgement(sample, item, RELEVANT, "anna"), one.model_copy(update=withdrawn)]
+    same = [one, judgement(sample, item, RELEVANT, "anna", minute=1), one.model_copy(update=withdrawn)]
     path = verdict_file(place / "a.jsonl", same)
     if refused:
         with pytest.raises(Refused, match=r"line 3: verdicts of Anna and Ben"):
@@ -194,6 +194,18 @@ def test_the_last_event_holds_in_whatever_order_files_are_imported(place: Path, 
         assert taken.auditors == (("Anna",) if judged else ())
     assert taken.new == 0
     assert len(history(place, sample).read_bytes().splitlines()) == 3
+
+
+def test_two_verdicts_of_one_moment_are_refused(place: Path, sample: Sample) -> None:
+    lines = [judgement(sample, sample.items[0], verdict) for verdict in (RELEVANT, WRONG)]
+    path = verdict_file(place / "a.jsonl", lines)
+    with pytest.raises(
+        UsageError, match=r"line 2: Anna finds item .* not_relevant, and also_.*a\.jsonl, line 1"
+    ):
+        import_(place, path)
+    import_(place, verdict_file(path, lines[:1]))
+    with pytest.raises(UsageError, match=r"line 1: Anna finds .* at the same moment \(the history\)"):
+        import_(place, verdict_file(path, lines[1:]))
 
 
 def test_one_moment_written_in_two_time_zones_is_one_verdict(place: Path, sample: Sample) -> None:
