@@ -1,60 +1,73 @@
-"""Rules on clustering sets: their shape, labels and levels, that s2s and p2p agree, and their texts."""
+"""Rules on clustering sets: shape, labels, levels, agreement of s2s and p2p, texts, and published figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 
 import polars as pl
 
 from builders.checks import text
 from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import Rule, Sets, numbered
+from builders.checks.subject import AnySubject, Rule, Sets, Subject, numbered
 from builders.lock.lock import ClusteringFigures, SetFigures, TextLengths
-from builders.spec import Sampled, SetRule, Within
+from builders.spec import Clustering, Ids, PublishedSets, Sampled, TextFigures, Within
 from builders.tables import CLUSTERING, Kind
 
 _DRAW = "The build draws these itself: look at the config's `sets` and `compose`."
 _WITHIN = "within:"
 
-UNEVEN = error("set-uneven", "sets with more sentences than labels, or fewer", _DRAW)
-EMPTY = error("set-empty", "sets without a sentence", "Build from more documents.")
-NULL = error("set-null", "sets with a null sentence or label", _DRAW)
+_UNEVEN = error("set-uneven", "sets with more sentences than labels, or fewer", _DRAW)
+_EMPTY = error("set-empty", "sets without a sentence", "Build from more documents.")
+_NULL = error("set-null", "sets with a null sentence or label", _DRAW)
 ONE_LABEL = error(
     "set-one-label",
     "sets whose sentences all have one label, so that any clustering is right",
     "Build from more documents, or leave such a set out of the config's `sets`.",
 )
-LEVELS = error("set-levels", "levels with another number of sets than the config has", _DRAW)
-MIXED = error(
+_LEVELS = error("set-levels", "levels with another number of sets than the config has", _DRAW)
+_MIXED = error(
     "labels-mixed",
     "labels that stand in sets of different kinds of label, such as genre and topic",
     "Labels of one level must not be labels of another: look at the config's `compose`.",
 )
-TOO_MANY = error("set-rows", "sets with a number of rows that they cannot have", _DRAW)
-MISALIGNED = error(
+_TOO_MANY = error("set-rows", "sets with a number of rows that they cannot have", _DRAW)
+_MISALIGNED = error(
     "sets-misaligned",
     "rows in which s2s and p2p differ in label or level, or p2p does not begin with s2s",
     "Both variants are filled from one draw: look at what was done to one of them since.",
 )
-REPEATED = note(
+_REPEATED = note(
     "set-repeated-text",
     "texts that stand in their set already",
     "Upstreams have such documents, and the published sets kept them.",
 )
-FIGURES = error(
+_FIGURES = error(
     "set-figures",
     "figures of the sets in the lock that the tables do not have",
     "Build the config again; nothing in the release folder is edited by hand.",
 )
-MALFORMED = gate(
+_MALFORMED = gate(
     "row-malformed",
     "places of the upstream that could not be read and were passed over",
     "Look at them in dropped.parquet; a waiver says why they may go.",
 )
 
 
+_COMPARE = "Find out what is read otherwise; a waiver says why it is right."
+_OTHER_SIZES = gate("published-sizes", "sets of another size than published", _COMPARE)
+_OTHER_LABELS = gate("published-labels", "labels that are not published, or are missing", _COMPARE)
+_OTHER_LENGTHS = gate(
+    "published-lengths", "lengths and numbers of texts far from the published ones", _COMPARE
+)
+_TOLERANCE = 0.02
+"""Share by which lengths may differ: texts are normalised here, and rows were drawn without a seed there."""
+_UNIQUE = 0.002  # random sets leave out a few documents, and other ones each time
+_CHARACTERS = 2
+
+
 def shape(subject: Sets) -> Iterator[Finding]:
-    """A set has as many labels as sentences, and none of them is null."""
+    """Demand as many labels as sentences in a set, and no null among them."""
     sets = pl.concat(
         numbered(subject, kind).with_columns(kind=pl.lit(str(kind))) for kind in CLUSTERING.values()
     )
@@ -73,97 +86,81 @@ def shape_faults(sets: pl.DataFrame, items: str, place: str, *where: str) -> Ite
     nulls = (pl.col(name).list.eval(pl.element().is_null()).list.any() for name in (items, "labels"))
     counted = sets.select(*where, pl.col(items, "labels").list.len(), null=pl.any_horizontal(nulls))
     uneven = counted.filter(pl.col(items) != pl.col("labels"))
-    yield from UNEVEN.rows(uneven, line(f"{place}: {{}} {items}, {{}} labels", *where, items, "labels"))
+    yield from _UNEVEN.rows(uneven, line(f"{place}: {{}} {items}, {{}} labels", *where, items, "labels"))
     empty = counted.filter((pl.col(items) == 0) & (pl.col("labels") == 0))
-    yield from EMPTY.rows(empty, line(place, *where))
-    yield from NULL.rows(counted.filter("null"), line(place, *where))
+    yield from _EMPTY.rows(empty, line(place, *where))
+    yield from _NULL.rows(counted.filter("null"), line(place, *where))
 
 
 def _labels(subject: Sets) -> Iterator[Finding]:
-    """A set has two labels or more, of its own level's kind; levels have as many sets as the config says."""
+    """Demand two labels or more in a set, all of its level's kind, and as many sets as the config has."""
     sets = numbered(subject, Kind.CLUSTERING_S2S).with_columns(
         kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
     lone = sets.filter(pl.col("kinds") == 1)
     yield from ONE_LABEL.rows(lone, line("set {} ({}): {}", "set", "level", "only"))
-    column = _columns(subject.spec.sets)
-    known = sets.with_columns(
-        column=pl
-        .col("level")
-        .str.replace("(?s)^within:.*$", _WITHIN)
-        .replace_strict(column, default=None, return_dtype=pl.String)
-    )
-    used = known.select("column", label="labels").explode("label").drop_nulls().unique()
-    shared = (
-        used
-        .group_by("label")
-        .agg(pl.col("column").sort().str.join(", "))
-        .filter(pl.col("column").str.contains(", ", literal=True))
-    )
-    yield from MIXED.rows(shared, line("{}: {}", "label", "column"))
-    wrong = sorted(_wrong_levels(subject, sets["level"].to_list()))
-    yield from LEVELS.lines(wrong)
+    columns = {rule.level if isinstance(rule, Sampled) else _WITHIN: rule.label for rule in subject.spec.sets}
+    level = pl.col("level").str.replace(f"(?s)^{_WITHIN}.*$", _WITHIN)
+    column = level.replace_strict(columns, default=None, return_dtype=pl.String)
+    used = sets.select(label="labels", column=column).explode("label").drop_nulls().unique()
+    shared = used.group_by("label").agg(pl.col("column").sort()).filter(pl.col("column").list.len() > 1)
+    shared = shared.with_columns(pl.col("column").list.join(", "))
+    yield from _MIXED.rows(shared, line("{}: {}", "label", "column"))
+    yield from _LEVELS.lines(sorted(_wrong_levels(subject, Counter(sets["level"]))))
 
 
-def _columns(rules: Iterable[SetRule]) -> dict[str, str]:
-    """Return the column of labels by level; all levels that begin with "within:" have one."""
-    return {rule.level if isinstance(rule, Sampled) else _WITHIN: rule.label for rule in rules}
-
-
-def _wrong_levels(subject: Sets, levels: list[str]) -> Iterator[str]:
+def _wrong_levels(subject: Sets, found: Counter[str]) -> Iterator[str]:
     wanted = {rule.level: rule.count for rule in subject.spec.sets if isinstance(rule, Sampled)}
     within = any(isinstance(rule, Within) for rule in subject.spec.sets)
-    found = {level: levels.count(level) for level in levels}
     for level in wanted.keys() | found.keys():
         expected = 1 if within and level.startswith(_WITHIN) else wanted.get(level, 0)
-        if found.get(level, 0) != expected:
-            yield f"{level!a}: {found.get(level, 0)} sets, {expected} expected"
-    if within and not any(level.startswith(_WITHIN) for level in levels):
+        if found[level] != expected:
+            yield f"{level!a}: {found[level]} sets, {expected} expected"
+    if within and not any(level.startswith(_WITHIN) for level in found):
         yield f"{_WITHIN}…: no set"
 
 
+def _documents(subject: Sets) -> int:
+    return next((funnel.out for funnel in subject.funnels if funnel.table == "documents"), 0)
+
+
 def _sizes(subject: Sets) -> Iterator[Finding]:
-    """No set has more rows than there are documents, and the sets within values divide them."""
-    (documents,) = [funnel.out for funnel in subject.funnels if funnel.table == "documents"] or [0]
+    """Demand that no set has more rows than there are documents, and that sets within values divide them."""
+    documents = _documents(subject)
     sets = numbered(subject, Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
-    large = sets.filter(pl.col("rows") > documents)
     wrong = [
         f"set {number} ({level!a}): {rows} rows, {documents} documents"
-        for level, number, rows in large.iter_rows()
+        for level, number, rows in sets.filter(pl.col("rows") > documents).iter_rows()
     ]
     inside = sets.filter(pl.col("level").str.starts_with(_WITHIN))
     if not inside.is_empty() and inside["rows"].sum() != documents:
         wrong.append(f"{_WITHIN}…: {inside['rows'].sum()} rows in all, {documents} documents")
-    yield from TOO_MANY.lines(wrong)
+    yield from _TOO_MANY.lines(wrong)
 
 
 def _agreement(subject: Sets) -> Iterator[Finding]:
-    """Row by row, s2s and p2p are the same documents."""
-    s2s, p2p = (rows(subject, kind) for kind in CLUSTERING.values())
+    """Demand the same documents in s2s and p2p, row by row."""
+    s2s, p2p = (_rows(subject, kind) for kind in CLUSTERING.values())
     both = s2s.join(p2p, on=["set", "row"], how="full", coalesce=True, suffix="_p2p")
     begins = pl.col("sentence_p2p").str.starts_with(pl.col("sentence") + " ")
     same = begins & (pl.col("label") == pl.col("label_p2p")) & (pl.col("level") == pl.col("level_p2p"))
     wrong = both.filter(~same.fill_null(value=False))
-    yield from MISALIGNED.rows(
+    yield from _MISALIGNED.rows(
         wrong, line("set {} row {}: {} | {}", "set", "row", "sentence", "sentence_p2p")
     )
 
 
 def _repetitions(subject: Sets) -> Iterator[Finding]:
     """Count the texts that stand in their set more than once."""
-    repeated = {name: _repeated(rows(subject, kind)) for name, kind in CLUSTERING.items()}
-    total = sum(frame.height for frame in repeated.values())
-    told = ", ".join(f"{frame.height:,} in {name}" for name, frame in repeated.items())
+    repeated = {name: _repeated(_rows(subject, kind)) for name, kind in CLUSTERING.items()}
+    counts = ", ".join(f"{frame.height:,} in {name}" for name, frame in repeated.items())
     examples = pl.concat([frame.with_columns(variant=pl.lit(name)) for name, frame in repeated.items()])
-    if total:
-        message = f"{REPEATED.meaning}: {told}"
-        yield from REPEATED.rows(
-            examples, line("{} set {}: {}", "variant", "set", "sentence"), message=message
-        )
+    example = line("{} set {}: {}", "variant", "set", "sentence")
+    yield from _REPEATED.rows(examples, example, message=f"{_REPEATED.meaning}: {counts}")
 
 
 def texts(subject: Sets) -> Iterator[Finding]:
-    """Every text and label is there, normalised, and free of what the scrubber replaces."""
+    """Demand texts and labels that are there, normalised, and free of what the scrubber replaces."""
     each = _texts(subject)
     yield from text.EMPTY.rows(
         each.filter(pl.col("text").str.strip_chars() == ""), line("{} {} {}", "table", "id", "field")
@@ -172,30 +169,81 @@ def texts(subject: Sets) -> Iterator[Finding]:
     yield from text.unscrubbed(each.filter(pl.col("field") != "label"), subject.spec.personal)
 
 
-def _recounted(subject: Sets) -> Iterator[Finding]:
-    """The lock's figures are those of the tables."""
+def recounted(subject: Subject[Clustering | Ids]) -> Iterator[Finding]:
+    """Demand that the figures in the lock are those of the tables."""
     if subject.clustering is None:
-        yield from FIGURES.lines(["the lock has none"])
+        yield from _FIGURES.lines(["the lock has none"])
         return
     old, new = subject.clustering, figures(subject)
-    names = sorted(old.texts.keys() | new.texts.keys())
-    wrong = [*other_sets(old, new)]
+    pairs = enumerate(zip(old.sets, new.sets, strict=False), 1)
+    wrong = [f"set {number}: {was} where {now} is found" for number, (was, now) in pairs if was != now]
     if len(old.sets) != len(new.sets):
         wrong.append(f"{len(old.sets)} sets where {len(new.sets)} are found")
-    yield from FIGURES.lines(
+    names = sorted(old.texts.keys() | new.texts.keys())
+    yield from _FIGURES.lines(
         wrong + [f"texts of {name}" for name in names if old.texts.get(name) != new.texts.get(name)]
     )
 
 
 def _malformed(subject: Sets) -> Iterator[Finding]:
     """Count what could not be read; the build went on only because a waiver says so."""
-    yield from MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
+    yield from _MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
 
 
-RULES: tuple[Rule, ...] = (_labels, _sizes, _agreement, _repetitions, texts, _recounted, _malformed)
+def _published(subject: Sets) -> Iterator[Finding]:
+    """Compare a build of all of the real upstream with published sets; a stand-in has other documents."""
+    known = subject.spec.published
+    if not subject.upstream or known is None:
+        return
+    sets = numbered(subject, Kind.CLUSTERING_S2S)
+    documents = f"{_documents(subject):,} documents, published {known.documents:,}"
+    sizes = dict(sets.group_by("level").agg(pl.col("labels").list.len()).iter_rows())
+    wrong = [
+        f"{level} {number}: {here} rows, published {there}"
+        for level, published in known.sizes.items()
+        for number, (here, there) in enumerate(zip(sizes.get(level, ()), published, strict=False), 1)
+        if here != there
+    ]
+    message = f"{_OTHER_SIZES.meaning}: {len(wrong)} ({documents})"
+    yield from _OTHER_SIZES.lines(wrong, message=message)
+    yield from _OTHER_LABELS.lines(sorted(_other_labels(subject.spec, sets, known)))
+    here = figures(subject).texts
+    far = (line for name, there in known.texts.items() for line in _far(name, here[name], there))
+    yield from _OTHER_LENGTHS.lines([*far])
 
 
-def rows(subject: Sets, kind: Kind) -> pl.DataFrame:
+def _other_labels(spec: Clustering, sets: pl.DataFrame, known: PublishedSets) -> Iterator[str]:
+    """Compare the labels of the sets of random size with the published ones."""
+    within = {rule.label for rule in spec.sets if isinstance(rule, Within)}
+    for rule in spec.sets:
+        if isinstance(rule, Sampled) and rule.label in known.labels:
+            # All documents are in the sets within genres; the largest random set may lack a rare label.
+            inside = pl.col("level").str.starts_with(_WITHIN) & pl.lit(rule.label in within)
+            labels = sets.filter((pl.col("level") == rule.level) | inside)["labels"]
+            found, published = set(labels.explode()), known.labels[rule.label]
+            yield from (f"{rule.label}: {label!a} is not published" for label in found - published)
+            yield from (f"{rule.label}: {label!a} is missing" for label in published - found)
+
+
+def _far(variant: str, here: TextLengths, there: TextFigures) -> Iterator[str]:
+    pairs = {
+        "distinct texts": (here.unique, there.unique, _UNIQUE * there.unique),
+        "shortest": (here.shortest, there.shortest, max(_CHARACTERS, _TOLERANCE * there.shortest)),
+        "mean": (here.mean, there.mean, _TOLERANCE * there.mean),
+        "longest": (here.longest, there.longest, max(_CHARACTERS, _TOLERANCE * there.longest)),
+    }
+    for name, (found, published, allowed) in pairs.items():
+        if abs(found - published) > allowed:
+            yield f"{variant} {name}: {found:,.6g}, published {published:,.6g}"
+
+
+RULES: tuple[Rule, ...] = (
+    *(_labels, _sizes, _agreement, _repetitions, texts, recounted, _malformed),
+    _published,
+)
+
+
+def _rows(subject: AnySubject, kind: Kind) -> pl.DataFrame:
     """Return one row per sentence: ``set``, ``row`` (both from 1), ``level``, ``sentence``, ``label``."""
     return (
         numbered(subject, kind)
@@ -205,27 +253,27 @@ def rows(subject: Sets, kind: Kind) -> pl.DataFrame:
     )
 
 
-def figures(subject: Sets) -> ClusteringFigures:
-    """Count sets and texts anew from the tables."""
-    counted = {name: rows(subject, kind) for name, kind in CLUSTERING.items()}
+def figures(subject: Subject[Clustering | Ids]) -> ClusteringFigures:
+    """Count sets and texts anew from the tables; sets of ids have one level and no texts."""
+    if isinstance(subject.spec, Ids):
+        (level,) = {rule.level for rule in subject.spec.sets}
+        sets = numbered(subject, Kind.CLUSTERING_IDS).with_columns(level=pl.lit(level))
+        counted = {}
+    else:
+        sets = numbered(subject, Kind.CLUSTERING_S2S)
+        counted = {name: _rows(subject, kind) for name, kind in CLUSTERING.items()}
     repeated = {
         name: dict(_repeated(frame).group_by("set").len().iter_rows()) for name, frame in counted.items()
     }
-    sets = numbered(subject, Kind.CLUSTERING_S2S).select(
-        "set",
-        "level",
-        pl.col("labels").list.len().alias("rows"),
-        pl.col("labels").list.n_unique().alias("labels"),
-    )
     return ClusteringFigures(
         sets=tuple(
             SetFigures(
                 level=level,
-                rows=size,
-                labels=kinds,
+                rows=len(labels),
+                labels=len(set(labels)),
                 repeated={name: by_set.get(number, 0) for name, by_set in repeated.items()},
             )
-            for number, level, size, kinds in sets.iter_rows()
+            for number, level, labels in sets.select("set", "level", "labels").iter_rows()
         ),
         texts={name: _lengths(frame["sentence"]) for name, frame in counted.items()},
     )
@@ -247,7 +295,7 @@ def _texts(subject: Sets) -> pl.DataFrame:
 
     Of p2p the part after the title is taken: as title and text were scrubbed, each by itself.
     """
-    s2s, p2p = (rows(subject, kind) for kind in CLUSTERING.values())
+    s2s, p2p = (_rows(subject, kind) for kind in CLUSTERING.values())
     joined = s2s.join(
         p2p.select("set", "row", p2p="sentence"), on=["set", "row"], maintain_order="left"
     ).with_columns(rest=pl.col("p2p").str.strip_prefix(pl.col("sentence") + " "))
@@ -262,10 +310,3 @@ def _texts(subject: Sets) -> pl.DataFrame:
         ).unique("text", keep="first", maintain_order=True)
         for field, (column, variant) in parts.items()
     )
-
-
-def other_sets(locked: ClusteringFigures, found: ClusteringFigures) -> Iterator[str]:
-    """Yield a line for each set whose figures in the lock are not those of the table."""
-    for number, (old, new) in enumerate(zip(locked.sets, found.sets, strict=False), 1):
-        if old != new:
-            yield f"set {number}: {old} where {new} is found"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import polars as pl
@@ -10,43 +9,44 @@ import polars as pl
 from builders.checks import clustering
 from builders.checks.finding import Finding, error, gate, line, note
 from builders.checks.subject import IdSets, Rule, numbered
-from builders.lock.lock import ClusteringFigures, SetFigures
 from builders.reddit.submission import SUBREDDIT
 from builders.tables import Kind
 
-SMALL = 100
+_SMALL = 100
 """Below this many submissions a subreddit is noted: the upstream has about 500 of each."""
 _MOST_MISSING = 0.2
 """Of the ids: more are not lost by time, but were never asked for, as with a dump of other months."""
-_ID = r"^[0-9a-z]{5,8}$"
+_ID_PATTERN = r"^[0-9a-z]{5,8}$"
 _SUBREDDIT = rf"^(?:{SUBREDDIT.pattern})$"
 _PROFILE = r"^[uU]_"
 _LEDGER = "Run mteb-de hydrate subreddit, and build again."
 
-ID = error("submission-id", "ids that no submission can have", _LEDGER)
-LABEL = error(
+_ID = error("submission-id", "ids that no submission can have", _LEDGER)
+_LABEL = error(
     "submission-label",
     "labels that are no subreddit's name, are a user's, or differ in case alone",
     "A label is published: look at the ledger, and at `read` of the config.",
 )
-TWICE = error("submission-twice", "ids that stand in one set more than once", _LEDGER)
-UNKNOWN = error("submission-unknown", "ids that the ledger does not know as there, under this label", _LEDGER)
-PARTIAL = error(
+_TWICE = error("submission-twice", "ids that stand in one set more than once", _LEDGER)
+_UNKNOWN = error(
+    "submission-unknown", "ids that the ledger does not know as there, under this label", _LEDGER
+)
+_PARTIAL = error(
     "submission-partial",
     "labels of which a set does not hold all submissions",
     "A set holds whole subreddits: look at the config's `sets`.",
 )
-SETS = error(
+_SETS = error(
     "submission-sets",
     "numbers of sets, or of labels in a set, that the config does not draw",
     "The build draws these itself: look at the config's `sets`.",
 )
-FEW = note(
+_FEW = note(
     "subreddit-small",
-    f"subreddits with fewer than {SMALL} submissions",
+    f"subreddits with fewer than {_SMALL} submissions",
     "Small ones weigh little in a set; look whether the ledger has lost many.",
 )
-LOST = gate(
+_LOST = gate(
     "submission-missing",
     f"ids that the ledger calls missing, which are more than {_MOST_MISSING:.0%} of all",
     "After dumps, run mteb-de hydrate subreddit without --dump, so that Reddit is asked for the rest.",
@@ -63,33 +63,33 @@ def _values(subject: IdSets) -> Iterator[Finding]:
     """Ids and labels are what they are called, so that neither text nor a user's name can hide in them."""
     each = rows(subject)
     ids = each.select("id").unique()
-    yield from ID.rows(ids.filter(~pl.col("id").str.contains(_ID)), line("{}", "id"))
+    yield from _ID.rows(ids.filter(~pl.col("id").str.contains(_ID_PATTERN)), line("{}", "id"))
     labels = each.select("label").unique().with_columns(folded=pl.col("label").str.to_lowercase())
     wrong = (
         ~pl.col("label").str.contains(_SUBREDDIT)
         | pl.col("label").str.contains(_PROFILE)
         | pl.col("folded").is_duplicated()
     )
-    yield from LABEL.rows(labels.filter(wrong), line("{}", "label"))
+    yield from _LABEL.rows(labels.filter(wrong), line("{}", "label"))
     twice = each.group_by("set", "id").len("times").filter(pl.col("times") > 1)
-    yield from TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
+    yield from _TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
 
 
 def _known(subject: IdSets) -> Iterator[Finding]:
     """Every id is there by the ledger, under its label; and a set holds all that its labels have."""
     if subject.statuses is None:
-        yield from UNKNOWN.lines(["there is no ledger beside the lock"])
+        yield from _UNKNOWN.lines(["there is no ledger beside the lock"])
         return
     there = subject.statuses.filter(status="ok").select("id", label="subreddit")
     each = rows(subject)
     unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
-    yield from UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
+    yield from _UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
     held = each.group_by("set", "label").agg(held=pl.col("id").n_unique())
     partial = held.join(there.group_by("label").len("all"), on="label").filter(
         pl.col("held") != pl.col("all")
     )
     told = line("set {} {}: {} of {}", "set", "label", "held", "all")
-    yield from PARTIAL.rows(partial, told)
+    yield from _PARTIAL.rows(partial, told)
 
 
 def _lost(subject: IdSets) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def _lost(subject: IdSets) -> Iterator[Finding]:
         return
     missing = subject.statuses.filter(status="missing").height
     if missing > _MOST_MISSING * subject.statuses.height:
-        yield from LOST.counted(missing, [f"{missing:,} of {subject.statuses.height:,}"])
+        yield from _LOST.counted(missing, [f"{missing:,} of {subject.statuses.height:,}"])
 
 
 def _drawn(subject: IdSets) -> Iterator[Finding]:
@@ -113,29 +113,17 @@ def _drawn(subject: IdSets) -> Iterator[Finding]:
     wrong = [] if sets.height == expected else [f"{sets.height} sets, {expected} expected"]
     large = sets.filter(pl.col("kinds") > most)
     wrong += [f"set {number}: {kinds} labels, at most {most}" for number, kinds, _ in large.iter_rows()]
-    yield from SETS.lines(wrong)
-
-
-def _recounted(subject: IdSets) -> Iterator[Finding]:
-    """The lock's figures are those of the table."""
-    if subject.clustering is None:
-        yield from clustering.FIGURES.lines(["the lock has none"])
-        return
-    old, new = subject.clustering, figures(subject)
-    wrong = [*clustering.other_sets(old, new)]
-    wrong += [] if len(old.sets) == len(new.sets) else [f"{len(old.sets)} sets"]
-    wrong += ["lengths of texts, of which none is published"] if old.texts else []
-    yield from clustering.FIGURES.lines(wrong)
+    yield from _SETS.lines(wrong)
 
 
 def _small(subject: IdSets) -> Iterator[Finding]:
     """Few subreddits have lost most of their submissions."""
     counts = rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
-    few = counts.filter(pl.col("submissions") < SMALL)
-    yield from FEW.rows(few, line("{}: {}", "label", "submissions"))
+    few = counts.filter(pl.col("submissions") < _SMALL)
+    yield from _FEW.rows(few, line("{}: {}", "label", "submissions"))
 
 
-RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, _recounted, _small)
+RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, clustering.recounted, _small)
 
 
 def rows(subject: IdSets) -> pl.DataFrame:
@@ -145,13 +133,3 @@ def rows(subject: IdSets) -> pl.DataFrame:
         .select("set", id="submission_ids", label="labels")
         .explode("id", "label")
     )
-
-
-def figures(subject: IdSets) -> ClusteringFigures:
-    """Count the sets anew from the table; they have no texts."""
-    (level,) = {rule.level for rule in subject.spec.sets}
-    sets = tuple(
-        SetFigures(level=level, rows=len(labels), labels=len(Counter(labels)), repeated={})
-        for labels in numbered(subject, Kind.CLUSTERING_IDS)["labels"].to_list()
-    )
-    return ClusteringFigures(sets=sets, texts={})

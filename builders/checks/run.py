@@ -9,7 +9,6 @@ from pathlib import Path
 from builders import registry
 from builders.built import read_all
 from builders.checks import (
-    against_published,
     clustering,
     finding,
     funnel,
@@ -29,7 +28,7 @@ from builders.prepare.splits import read_splits
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
 MODULES = (
-    schema, ids, text, qrels, splits, negatives, funnel, clustering, against_published, reddit_ids, release,
+    schema, ids, text, qrels, splits, negatives, funnel, clustering, reddit_ids, release,
     finding,
 )  # fmt: skip
 CODES: dict[str, str] = {
@@ -45,7 +44,7 @@ RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Clustering: (
         (schema.structure,),
         (schema.nulls, clustering.shape),
-        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES, against_published.check),
+        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES),
     ),
     Ids: (
         (schema.structure,),

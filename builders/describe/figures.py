@@ -14,7 +14,7 @@ from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
 from builders.hub import HUB
 from builders.lock import committed
-from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures
+from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures, TextLengths
 from builders.prepare.funnels import ROWS
 from builders.printable import NOTHING, counted, interval, percent, share, span
 from builders.spec import Clustering, PersonalKind, Retrieval, TextFigures
@@ -341,8 +341,8 @@ def sets(dataset: Dataset) -> Markdown:
 
 def set_texts(dataset: Dataset) -> Markdown:
     """Return the table of distinct texts and their lengths."""
-    figures = _lengths(dataset)
-    rows = [(code(name), meaning, *_cells(figures[name])) for name, meaning in _VARIANTS.items()]
+    texts = _sets(dataset).texts
+    rows = [(code(name), meaning, *_cells(texts[name])) for name, meaning in _VARIANTS.items()]
     return table(("Variant", "Sentences are", "Distinct texts", "Shortest", "Mean", "Longest"), rows)
 
 
@@ -362,7 +362,7 @@ def compared(dataset: Dataset) -> Markdown | None:
         rows.append((Markdown(f"Rows of all sets of {code(level)}"), here, sum(sizes)))
     for variant, there in known.texts.items():
         names = ("distinct texts", "shortest", "mean length", "longest")
-        cells = zip(names, _cells(_lengths(dataset)[variant]), _cells(there), strict=True)
+        cells = zip(names, _cells(_sets(dataset).texts[variant]), _cells(there), strict=True)
         rows += [(Markdown(f"{code(variant)} {name}"), here, published) for name, here, published in cells]
     return table(("What", "Here", "Published"), rows)
 
@@ -372,14 +372,7 @@ def _sets(dataset: Dataset) -> ClusteringFigures:
     return dataset.lock.clustering
 
 
-def _lengths(dataset: Dataset) -> dict[str, TextFigures]:
-    return {
-        variant: TextFigures(one.unique, one.shortest, one.characters / max(one.unique, 1), one.longest)
-        for variant, one in _sets(dataset).texts.items()
-    }
-
-
-def _cells(figures: TextFigures) -> tuple[object, ...]:
+def _cells(figures: TextFigures | TextLengths) -> tuple[object, ...]:
     return figures.unique, figures.shortest, f"{figures.mean:,.2f}", figures.longest
 
 

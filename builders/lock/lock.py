@@ -193,6 +193,11 @@ class TextLengths(Frozen):
     longest: int
     characters: int
 
+    @property
+    def mean(self) -> float:
+        """Their mean, 0 where there is no text."""
+        return self.characters / max(self.unique, 1)
+
 
 class ClusteringFigures(Frozen):
     """The clustering sets in published order, and their texts by variant, "s2s" and "p2p"."""

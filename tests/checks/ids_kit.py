@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from builders.checks import run
+from builders.checks.clustering import figures
 from builders.checks.finding import Finding, Severity
-from builders.checks.reddit_ids import SMALL, figures
 from builders.checks.subject import IdSets, Subject
 from builders.lock.lock import Funnel
 from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
@@ -17,6 +17,8 @@ from builders.tables import SCHEMAS, Kind
 
 Change = Callable[[IdSets], IdSets]
 
+SMALL = 100
+"""Below this many submissions a subreddit is noted."""
 LABELS = ("Beete", "Kompost", "Teich")
 IDS = {label: [f"{label.lower()[:2]}{number:04}" for number in range(SMALL)] for label in LABELS}
 

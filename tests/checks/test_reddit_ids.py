@@ -113,13 +113,13 @@ PLANTS = [
     Plant("set-one-label", ERROR, 1, "set 2: Teich", put(
         2, submission_ids=lambda ids: [*ids[:100]], labels=lambda labels: [*labels[:100]]
     )),
-    Plant("set-figures", ERROR, 1, "3 sets", lambda s: replace(
+    Plant("set-figures", ERROR, 1, "3 sets where 2 are found", lambda s: replace(
         s,
         clustering=s.clustering and s.clustering.model_copy(
             update={"sets": (*s.clustering.sets, s.clustering.sets[0])}
         ),
     ), recounted=False),
-    Plant("set-figures", ERROR, 1, "lengths of texts", lambda s: replace(
+    Plant("set-figures", ERROR, 1, "texts of s2s", lambda s: replace(
         s,
         clustering=s.clustering and s.clustering.model_copy(
             update={"texts": {"s2s": TextLengths(unique=1, shortest=1, longest=1, characters=1)}}
