@@ -75,7 +75,8 @@ def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
 
     Where two would have one name, they keep their full ones, numbered where even those are the same.
     """
-    found = dict.fromkeys(encoders)
+    alike = {encoder: _anywhere(encoder) for encoder in encoders}
+    found = dict.fromkeys(alike.values())
     shorter = Counter(_short(encoder.name) for encoder in found)
     named: dict[EncoderFacts, str] = {}
     for encoder in found:
@@ -83,7 +84,7 @@ def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
         name = name if shorter[name] == 1 else encoder.name
         same = sum(other == name or other.startswith(f"{name} (") for other in named.values())
         named[encoder] = f"{name} ({same + 1})" if same else name
-    return named
+    return {encoder: named[same] for encoder, same in alike.items()}
 
 
 def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
@@ -174,8 +175,7 @@ def evaluated(results: Sequence[Result], statistics: Sequence[ConfigStatistics])
         yield Block(filled(_frame(header, tables)), "Tables", text if stand_ins else "")
     mined: dict[EncoderFacts, list[str]] = {}
     for result in results:
-        same = {"miner": False} | ({"dimensions": 0} if result.encoder.kind == "rule" else {})
-        configs = mined.setdefault(result.encoder.model_copy(update=same), [])
+        configs = mined.setdefault(_anywhere(result.encoder), [])
         if result.encoder.miner and result.config not in configs:
             configs.append(result.config)
     named = names(mined)
@@ -450,6 +450,12 @@ def _cell(value: object) -> str:
 def _short(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2] or name
     return re.sub(r"@([0-9a-f]{10})[0-9a-f]{30}$", r"@\1", last[-200:])
+
+
+def _anywhere(encoder: EncoderFacts) -> EncoderFacts:
+    """Return the facts of an encoder that hold in every config and in every kind of task."""
+    dimensions = 0 if encoder.kind == "rule" else encoder.dimensions
+    return encoder.model_copy(update={"miner": False, "dimensions": dimensions})
 
 
 def _named(results: Iterable[Result]) -> dict[EncoderFacts, str]:

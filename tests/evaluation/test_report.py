@@ -177,6 +177,8 @@ def test_names_are_short_and_never_shared() -> None:
     ]  # fmt: skip
     same = [facts("a/modell"), facts("b/modell"), facts("e5", "1"), facts("e5", "2"), facts("e5", "1")]
     assert list(names(same).values()) == ["a/modell", "b/modell", "e5", "e5 (2)"]
+    miner = facts("e5", "1").model_copy(update={"miner": True})
+    assert set(names([facts("e5", "1"), miner]).values()) == {"e5"}
 
 
 def test_no_markup_of_others_reaches_the_markdown(told: str) -> None:
