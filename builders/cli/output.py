@@ -1,7 +1,7 @@
 """Where words go: data to stdout, everything else to stderr; bars on a terminal only.
 
-No markup in texts from outside is obeyed, and no message holds a control character. `streams` sees to pipes
-that close.
+No markup in texts from outside is obeyed, and nothing but JSON is printed with a control character in it.
+`streams` sees to pipes that close.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def emit(document: dict[str, Any]) -> None:
 
 def say(line: str) -> None:
     """Print a line of data to stdout."""
-    click.echo(line)
+    click.echo(_shown(line))
 
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table to stdout, as wide as its content: a narrow terminal wraps its lines and cuts nothing."""
     table = Table(*headings, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(Text, map(_shown, row)))
     console = Console(highlight=False, width=_UNCUT)
     with console.capture() as printed:
         console.print(table)
@@ -105,13 +105,14 @@ class Lines:
 
     def title(self, text: str) -> None:
         """Print a heading."""
+        text = _shown(text)
         self._note(text)
         self._console.print(Text(text, style="bold"))
 
     def step(self, name: str, *lines: str) -> None:
         """Print what came of a step; its name stands before the first line."""
         self._end_bar()
-        for number, line in enumerate(lines):
+        for number, line in enumerate(map(_shown, lines)):
             label = f"{name if number == 0 else '':<{_LABEL_WIDTH}}"
             self._note(f"  {label} {line}")
             self._console.print(Text.assemble("  ", (label, "cyan"), " ", line), soft_wrap=True)

@@ -14,6 +14,7 @@ import click
 
 from builders.cli.output import Lines, emit, say, tell
 from builders.errors import Refused, UsageError
+from builders.printable import printable
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ def diff(
     Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
     """
     from builders.lock.committed import FOLDER
-    from builders.printable import printable
     from builders.release.diff import diff as run
 
     found = run(out, release, repo, revision=revision, beside=locks or FOLDER)
@@ -92,7 +92,7 @@ def diff(
         emit(dataclasses.asdict(found) | {"difference": found.difference.model_dump(mode="json")})
     else:
         for line in _difference(found):
-            say(printable(line))
+            say(line)
     if exit_code and found.difference.bump != "none":
         raise click.exceptions.Exit(1)
 
@@ -172,7 +172,7 @@ def plan(
     """
     from builders.describe.target import Target
     from builders.lock.committed import FOLDER
-    from builders.printable import printable, shortened
+    from builders.printable import shortened
     from builders.release.diff import REASONS
     from builders.release.plan import command as typed
     from builders.release.plan import make_plan
@@ -196,7 +196,7 @@ def plan(
         if files:
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
     if made.delete:
-        lines.step("deleted", *map(printable, made.delete))
+        lines.step("deleted", *made.delete)
     for gate in made.gates:
         lines.step("gate", gate)
     for stand_in in made.stand_ins:
@@ -271,7 +271,7 @@ def _confirm(yes: bool, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError("this asks before it publishes, and there is no terminal", hint="Pass --yes.")
-    if not click.confirm(question, err=True):
+    if not click.confirm(printable(question), err=True):
         raise Refused("not published: the answer was no")
 
 
@@ -327,7 +327,6 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 
     Exit codes: 0 said; 2 could not run.
     """
-    from builders.printable import printable
     from builders.release.status import status as run
 
     found = run(out, release, repo)
@@ -338,7 +337,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     if found.head is None:
         say(f"{repo}: not there, or the token may not see it")
     else:
-        tags = printable(" ".join(found.head_is)) or "untagged"
+        tags = " ".join(found.head_is) or "untagged"
         say(", ".join([f"{repo}: main is {tags} ({found.head})", *words]))
     for tag, commit in found.versions.items():
         say(f"  {tag:<10} {commit}")

@@ -101,6 +101,18 @@ def test_the_command_says_it_in_words_and_in_json(
     assert (document["state"], document["versions"]) == ("applied", {"v1.0.0": commit})
 
 
+def test_no_control_character_of_the_hub_reaches_a_terminal(
+    out: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = hub.store.add_files("dataset", REPO, {"README.md": b"x"})
+    repo_of(hub).tags["\x1b[31mrot\x9b"] = head
+    status, back = ("status", RELEASE, "--out", str(out)), ("rollback", "--to", "v9.0.0", "--yes")
+    for verb in (status, back, ("diff", RELEASE, "--revision", "\x1b[31m", "--out", str(out))):
+        said = call(capsys, "release", *verb, "--repo", REPO)
+        assert not {"\x1b", "\x9b"} & {*said.out, *said.err}
+        assert r"\x1b[31mrot\x9b" in said.out + said.err
+
+
 def test_tables_that_were_built_after_the_release_are_seen(rehearsed: Path, hub: FaultyHub) -> None:
     apply(rehearsed, RELEASE, api=api_of(hub))
     (rehearsed / RELEASE / "README.md").unlink()
