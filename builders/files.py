@@ -35,11 +35,12 @@ _HINTS = {
 
 
 @contextlib.contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
+def atomic(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`; on success fsync it and rename it over `path`.
 
     Args:
         path: The file to appear. Its folder is made.
+        mode: Its permissions.
 
     Yields:
         A binary file open for writing, and for reading back what was written.
@@ -58,7 +59,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
         fsync_folder(path.parent)
     except OSError as error:

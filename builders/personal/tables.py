@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,10 +28,13 @@ _ALONE_BELOW = 16 << 20
 """Bytes of a file below which starting other processes takes longer than the work."""
 _FORMATS = "CSV (.csv, .tsv), JSON lines (.jsonl, .ndjson) and parquet (.parquet)"
 _LONGEST_NAME, _ROWS = 60, 8192
+_SAME = dict.fromkeys((".jsonl", ".ndjson"), (".jsonl", ".ndjson"))
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
 _Work = Callable[..., Done]
+_Target = tuple[Path, int]
+"""Where the copy goes, links resolved, and its permissions."""
 
 
 class FileReport(Frozen):
@@ -86,22 +90,23 @@ def scrub_file(
         StorageError: `out` cannot be written.
     """
     suffix = path.suffix.lower()
-    task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
     count = workers or (1 if _size(path) < _ALONE_BELOW else os.cpu_count() or 1)
+    target = _target(path, out)
+    task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
     try:
         if suffix == ".parquet":
-            return _parquet(path, out, task, count, progress)
+            return _parquet(path, target, task, count, progress)
         if suffix in {".csv", ".tsv"}:
-            return _csv(path, out, task, count, progress, named=named)
+            return _csv(path, target, task, count, progress, named=named)
         if suffix in {".jsonl", ".ndjson"}:
-            return _lines(path, out, task, count, progress)
+            return _lines(path, target, task, count, progress)
     except (UsageError, UnicodeDecodeError, pa.ArrowException) as error:
         raise UsageError(f"{path}: {error}", hint=getattr(error, "hint", _WHOLE)) from error
     raise UsageError(f"{path}: unknown format {suffix or 'without an ending'}", hint=f"Known: {_FORMATS}.")
 
 
 def _csv(
-    path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None], *, named: bool
+    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None], *, named: bool
 ) -> FileReport:
     with path.open(encoding="utf-8-sig", newline="") as source:
         rows: Iterator[tuple[int, list[str]]] = pieces.csv_rows(source, task)
@@ -114,30 +119,34 @@ def _csv(
             )
         names, found = pieces.clean_names(header, task)
         _check_columns(task, header)
-        with files.atomic(out) as target:
+        with files.atomic(*target) as copy:
             if named:
-                target.write(pieces.csv_bytes([names], task))
+                copy.write(pieces.csv_bytes([names], task))
             else:
                 rows = chain([(number, first)], rows)
             done = _written(
-                pieces.csv_pieces(rows, header), pieces.scrub_csv, task, workers, target.write, progress
+                pieces.csv_pieces(rows, header), pieces.scrub_csv, task, workers, copy.write, progress
             )
     clean = dict(zip(header, names, strict=True))
     left = [name for name in header if task.columns and name not in task.columns]
     return _summed(done, [found], clean, [name for name in header if name not in left], left)
 
 
-def _lines(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
-    with path.open("rb") as source, files.atomic(out) as target:
+def _lines(
+    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None]
+) -> FileReport:
+    with path.open("rb") as source, files.atomic(*target) as copy:
         cut = pieces.line_pieces(source)
-        done = _written(cut, pieces.scrub_lines, task, workers, target.write, progress)
+        done = _written(cut, pieces.scrub_lines, task, workers, copy.write, progress)
         keys = sorted({key for piece in done for key in piece.columns})
         _check_columns(task, keys)
     names, _ = pieces.clean_names(keys, task)
     return _summed(done, [], dict(zip(keys, names, strict=True)), task.columns or keys, [])
 
 
-def _parquet(path: Path, out: Path, task: Task, workers: int, progress: Callable[[int], None]) -> FileReport:
+def _parquet(
+    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None]
+) -> FileReport:
     with _parquet_errors(lambda: pq.ParquetFile(path)) as source:
         before = source.schema_arrow
         if twice := sorted({name for name in before.names if before.names.count(name) > 1}):
@@ -146,7 +155,7 @@ def _parquet(path: Path, out: Path, task: Task, workers: int, progress: Callable
         _check_columns(task, texts)
         after, metadata, found = pieces.clean_schema(before, task)
         work = partial(pieces.scrub_batch, schema=after)
-        with files.atomic(out) as target, pq.ParquetWriter(target, after, compression="zstd") as writer:
+        with files.atomic(*target) as copy, pq.ParquetWriter(copy, after, compression="zstd") as writer:
             done = _written(_batches(source), work, task, workers, writer.write_batch, progress)
     changed = [name for name in texts if not task.columns or name in task.columns]
     clean = dict(zip(before.names, after.names, strict=True))
@@ -226,13 +235,44 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
+def _target(path: Path, out: Path) -> _Target:
+    """Return where a copy goes: what is replaced keeps its permissions, and no other name of it is left.
+
+    Raises:
+        UsageError: `out` has another ending than `path`, is no file, or has several names.
+    """
+    if (ending := out.suffix.lower()) not in _SAME.get(path.suffix.lower(), (path.suffix.lower(),)):
+        hint = f"The copy is in the format of {path.name}: give it the ending {path.suffix}."
+        raise UsageError(f"{out}: the ending {ending or 'is missing and'} does not fit", hint=hint)
+    real = Path(os.path.realpath(out))
+    try:
+        status = real.stat()
+    except FileNotFoundError:
+        return real, stat.S_IMODE(path.stat().st_mode)
+    except OSError as error:
+        raise files.unwritable(out, error) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{out}: no file that a copy can replace", hint="Name a file with --out.")
+    if status.st_nlink > 1:
+        raise UsageError(
+            f"{out}: the file has {status.st_nlink} names (hard links), and would stay under the others",
+            hint="Write the copy to a new file with --out, and remove the old one under all its names.",
+        )
+    return real, stat.S_IMODE(status.st_mode)
+
+
 def _size(path: Path) -> int:
     try:
-        if path.is_file():
-            return path.stat().st_size
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file", hint=f"Give a table: {_FORMATS}.") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", hint="Check the path.") from error
-    raise UsageError(f"{path}: no such file", hint=f"Give a table: {_FORMATS}.")
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(
+            f"{path}: not a file, but a folder, pipe or device", hint="Save the table as a file first."
+        )
+    return status.st_size
 
 
 def _parquet_errors(action: Callable[[], _T]) -> _T:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -191,9 +192,55 @@ def test_an_unknown_column_is_named(tmp_path: Path, name: str) -> None:
     else:
         pq.write_table(pa.Table.from_pylist(_ROWS), tmp_path / name)
     with pytest.raises(UsageError, match="'txt'") as caught:
-        scrub_file(tmp_path / name, tmp_path / "out", ["txt"])
+        scrub_file(tmp_path / name, tmp_path / f"out.{name}", ["txt"])
     assert "text" in caught.value.hint
-    assert not (tmp_path / "out").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_link_leads_to_the_file_that_is_cleaned(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "in.csv", _ROWS)
+    source.chmod(0o440)
+    (tmp_path / "link.csv").symlink_to("in.csv")
+    scrub_file(tmp_path / "link.csv", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert read_csv(source) == _CLEAN
+    assert source.stat().st_mode & 0o777 == 0o440
+
+
+def test_a_copy_has_the_permissions_of_its_source(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "in.csv", _ROWS)
+    source.chmod(0o600)
+    scrub_file(source, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_of_several_names_is_not_replaced_under_one(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "in.csv", _ROWS)
+    before = source.read_bytes()
+    (tmp_path / "other.csv").hardlink_to(source)
+    with pytest.raises(UsageError, match="2 names") as caught:
+        scrub_file(source, source)
+    assert "--out" in caught.value.hint
+    assert source.read_bytes() == (tmp_path / "other.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["q.parquet", "q.tsv", "q.jsonl", "q", "q.csv.bak"])
+def test_a_copy_has_the_ending_of_its_format(tmp_path: Path, name: str) -> None:
+    source = write_csv(tmp_path / "in.csv", _ROWS)
+    with pytest.raises(UsageError, match="does not fit") as caught:
+        scrub_file(source, tmp_path / name)
+    assert ".csv" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("end", ["in", "out"])
+def test_a_pipe_is_no_table(tmp_path: Path, end: str) -> None:
+    write_csv(tmp_path / "file.csv", _ROWS)
+    os.mkfifo(tmp_path / "pipe.csv")
+    names = ("pipe.csv", "out.csv") if end == "in" else ("file.csv", "pipe.csv")
+    with pytest.raises(UsageError, match=r"pipe\.csv: (not a|no) file") as caught:
+        scrub_file(tmp_path / names[0], tmp_path / names[1])
+    assert caught.value.hint
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
