@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import stat
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders import files
-from builders.errors import UsageError
+from builders.errors import StorageError, UsageError
 from builders.lock.lock import Frozen, PersonalReport
 from builders.personal import pieces
 from builders.personal.pieces import Done, Task
@@ -87,7 +90,7 @@ def scrub_file(
 
     Raises:
         UsageError: The file is not there, not one of the formats, broken, or lacks a column.
-        StorageError: `out` cannot be written.
+        StorageError: `out` cannot be written, or a worker was killed.
     """
     suffix = path.suffix.lower()
     count = workers or (1 if _size(path) < _ALONE_BELOW else os.cpu_count() or 1)
@@ -199,18 +202,39 @@ def _worked(cut: Iterable[Any], work: _Work, task: Task, workers: int) -> Iterat
     if workers == 1:
         yield from (work(piece, task=task) for piece in cut)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
         under_way: deque[Future[Done]] = deque()
         try:
             for piece in cut:
+                # A worker is born with this mask: Ctrl-C is its parent's to handle.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 under_way.append(pool.submit(work, piece, task=task))
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 if len(under_way) > workers + 1:
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
+        except BrokenProcessPool as error:
+            raise StorageError(
+                "a process that scrubs was killed, probably as memory ran out; no copy was written",
+                hint="Run it again with fewer --workers: each takes memory of its own.",
+            ) from error
         finally:
             for future in under_way:
                 future.cancel()
+
+
+def _begin() -> None:
+    """Let a worker end when its parent ends, however that does."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _summed(

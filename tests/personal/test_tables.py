@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,19 @@ def test_an_error_in_another_process_keeps_its_hint(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="line 11") as caught:
         scrub_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", workers=2)
     assert caught.value.hint
+
+
+def end_at_once(piece: object, task: Task) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "scrub_lines", end_at_once)
+    (tmp_path / "in.jsonl").write_bytes(b"{}\n")
+    with pytest.raises(StorageError, match="was killed, probably as memory ran out") as caught:
+        scrub_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", workers=2)
+    assert "--workers" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def scrubbed(folder: Path, name: str, content: bytes, **options: Any) -> tuple[bytes, FileReport]:
