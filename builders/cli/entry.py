@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,12 +15,14 @@ from builders.cli.output import complain
 from builders.errors import MtebDeError
 
 INTERRUPTED = 130
+TERMINATED = 143
 COULD_NOT_RUN = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
     streams.install()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that what is half-written is removed
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second Ctrl-C, while the first was told
@@ -34,7 +37,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the command's name; None for those of the process.
 
     Returns:
-        0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted.
+        0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted; 143 terminated.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
@@ -52,7 +55,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain(error.format_message(), _usage_hint(error))
         return COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted; what was finished is kept, run the same command to go on")
+        complain("interrupted; nothing is half-written: run the same command again")
         return INTERRUPTED
     except Exception as error:
         if debug:

@@ -72,5 +72,5 @@ def cli(debug: bool) -> None:
       mteb-de release rehearse mteb-de
       mteb-de release apply mteb-de
 
-    Exit codes: 0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted.
+    Exit codes: 0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted; 143 terminated.
     """

@@ -303,7 +303,7 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setattr("builders.registry.names", interrupted)
     said = call(capsys, "list")
     assert said.code == 130
-    assert "run the same command to go on" in said.err
+    assert "run the same command again" in said.err
 
 
 def test_a_damaged_work_folder_is_named(

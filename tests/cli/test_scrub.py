@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +80,23 @@ def test_what_may_hold_text_and_was_not_looked_at_is_a_finding(
     said = call(capsys, "scrub", str(path), "--column", "t", "--overwrite")
     assert said.code == 0
     assert "not looked at: b, n" in said.err
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_scrub_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    (tmp_path / "a.jsonl").write_text('{"t": "Frau Weber, Tel. 0221 4710815"}\n' * 150_000, "utf-8")
+    words = ["-m", "builders", "scrub", str(tmp_path / "a.jsonl"), "--workers", "2"]
+    with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, encoding="utf-8") as process:
+        while not list(tmp_path.glob(".*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(sent)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert said.strip() == (
+        "" if code == 143 else "error: interrupted; nothing is half-written: run the same command again"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 def test_quotes_can_be_switched_off(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

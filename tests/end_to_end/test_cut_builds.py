@@ -180,7 +180,7 @@ def test_ctrl_c_ends_a_build_that_held_its_folder_and_its_workers(bench: Bench, 
     assert "Wait for it, or use another --out." in other.err
     assert build.returncode == 130
     assert printed == ""
-    assert rest.strip().splitlines()[-1].startswith("error: interrupted; what was finished is kept")
+    assert rest.strip().splitlines()[-1].startswith("error: interrupted; nothing is half-written")
     assert "Traceback" not in rest
     wait_until_gone(str(home))
     assert not left_behind(tmp_path)
