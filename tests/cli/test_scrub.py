@@ -90,6 +90,7 @@ def test_a_scrub_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signa
         while not list(tmp_path.glob(".*")):
             assert process.poll() is None
             time.sleep(0.01)
+        time.sleep(0.3)
         process.send_signal(sent)
         _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
