@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 import polars as pl
 
@@ -24,17 +25,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found.
+    """A fault that a rule found in some rows of a config.
 
     Attributes:
         code: Stable name, "dangling-qrels-corpus".
-        severity: What it stops.
-        count: Number of rows.
         message: The fault, in one line.
         examples: At most five, as "id: detail".
         hint: The next step.
-        config: Name of the config.
-        waived: The waiver's reason, where one covers this finding.
+        waived: The reason of the waiver that covers this finding.
     """
 
     code: str
@@ -53,13 +51,12 @@ class Code:
 
     Attributes:
         name: Stable name, in kebab case.
-        severity: What it stops.
-        meaning: What is counted, as a noun phrase: "qrels rows whose query is in no split".
+        meaning: The rows that are counted, as a noun phrase: "qrels rows whose query is in no split".
         hint: The next step.
     """
 
-    name: str
     severity: Severity
+    name: str
     meaning: str
     hint: str
 
@@ -85,19 +82,12 @@ class Code:
             yield from self.counted(bad.height, examples.to_list(), message=message)
 
 
-def error(name: str, meaning: str, hint: str) -> Code:
-    """Return a code whose findings stop the build."""
-    return Code(name, Severity.ERROR, meaning, hint)
-
-
-def gate(name: str, meaning: str, hint: str) -> Code:
-    """Return a code whose findings stop `release apply`, unless they are waived."""
-    return Code(name, Severity.GATE, meaning, hint)
-
-
-def note(name: str, meaning: str, hint: str) -> Code:
-    """Return a code whose findings are printed, and stop nothing."""
-    return Code(name, Severity.NOTE, meaning, hint)
+error = partial(Code, Severity.ERROR)
+"""Returns a code whose findings stop the build."""
+gate = partial(Code, Severity.GATE)
+"""Returns a code whose findings stop `release apply`, unless they are waived."""
+note = partial(Code, Severity.NOTE)
+"""Returns a code whose findings are printed, and stop nothing."""
 
 
 def shown(column: str | pl.Expr) -> pl.Expr:
@@ -120,12 +110,12 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     )
 
 
-UNUSED = error(
+_UNUSED = error(
     "unused-waiver",
     "waivers that no longer fire",
     "Remove them from the config's `waivers`: what they accepted is gone.",
 )
-REFUSED = error(
+_REFUSED = error(
     "waiver-refused",
     "waivers of an error, without a reason, or for nothing",
     "Mend what the error names; a waiver needs a reason and the largest count it accepts.",
@@ -140,8 +130,7 @@ def apply_waivers(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> lis
     waiver; a second one is unused.
 
     Returns:
-        All findings, those that are covered with `waived` set to the reason, and an error each for waivers
-        that never fire or may not be, sorted by severity and code.
+        All findings, sorted by severity and code.
     """
     sound = [waiver for waiver in waivers if waiver.reason.strip() and waiver.at_most > 0]
     empty = [waiver for waiver in waivers if waiver not in sound]
@@ -151,7 +140,7 @@ def apply_waivers(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> lis
     unused = [waiver for waiver in sound if waiver.code not in fired or waiver is not first[waiver.code]]
     refused = [*empty, *(waiver for waiver in first.values() if waiver.code in errors)]
     marked = (_marked(finding, first.get(finding.code), findings) for finding in findings)
-    return ordered([*marked, *_about(UNUSED, unused), *_about(REFUSED, refused)])
+    return ordered([*marked, *_about(_UNUSED, unused), *_about(_REFUSED, refused)])
 
 
 def _marked(finding: Finding, waiver: Waiver | None, findings: Iterable[Finding]) -> Finding:

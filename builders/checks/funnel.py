@@ -15,26 +15,26 @@ from builders.tables import PAIR, Kind
 
 _COUNT = "Count drops and merges where they happen; never as a difference."
 
-MISSING = error("funnel-missing", "funnels that are missing, double or unknown", _COUNT)
-SUM = error("funnel-sum", "funnels that lose rows or make some up", _COUNT)
-OUT = error("funnel-out", "funnels that do not end in the published rows", _COUNT)
-FOLLOWED = error("funnel-pairs", "ways of pairs that the published tables do not bear out", _COUNT)
-CHAIN = error("funnel-chain", "funnels that do not begin where the rows' funnel ends", _COUNT)
-REASON = error(
+_MISSING = error("funnel-missing", "funnels that are missing, double or unknown", _COUNT)
+_SUM = error("funnel-sum", "funnels that lose rows or make some up", _COUNT)
+_OUT = error("funnel-out", "funnels that do not end in the published rows", _COUNT)
+_FOLLOWED = error("funnel-pairs", "ways of pairs that the published tables do not bear out", _COUNT)
+_CHAIN = error("funnel-chain", "funnels that do not begin where the rows' funnel ends", _COUNT)
+_REASON = error(
     "funnel-reason",
     "reasons that name nothing, or counts below zero",
     "A reason is a word such as `empty_text`; side files and card cite it.",
 )
 _LOST = "Look at them in dropped.parquet: a part of the upstream is missing or damaged."
 _TOLERATED = 0.01
-DANGLING = note("pairs-dangling", "pairs of which the upstream lacks an end", _LOST)
-MANY_DANGLING = gate(
+_DANGLING = note("pairs-dangling", "pairs of which the upstream lacks an end", _LOST)
+_MANY_DANGLING = gate(
     "pairs-dangling-many", "pairs of which the upstream lacks an end", f"{_LOST} Fetch it again."
 )
-NAMELESS = note("rows-without-id", "upstream rows without an id", _LOST)
-MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", f"{_LOST} Fetch it again.")
+_NAMELESS = note("rows-without-id", "upstream rows without an id", _LOST)
+_MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", f"{_LOST} Fetch it again.")
 
-_REASON = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_REASON_WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
 
 
@@ -43,12 +43,12 @@ def _tables(subject: Pairs) -> Iterator[Finding]:
     expected = {*_PUBLISHED, "pairs", *(["rows"] if subject.spec.rows == "pair" else [])}
     found = [funnel.table for funnel in subject.funnels]
     wrong = sorted(name for name in {*expected, *found} if found.count(name) != (name in expected))
-    yield from MISSING.lines([f"{name}: {found.count(name)} funnels" for name in wrong])
+    yield from _MISSING.lines([f"{name}: {found.count(name)} funnels" for name in wrong])
 
 
 def sums(subject: AnySubject) -> Iterator[Finding]:
     """What was read is out, undecided, merged or dropped."""
-    yield from SUM.lines([
+    yield from _SUM.lines([
         f"{funnel.table}: {funnel.read} read, {_accounted(funnel)} accounted for"
         for funnel in subject.funnels
         if funnel.read != _accounted(funnel)
@@ -65,10 +65,10 @@ def _ends(subject: Pairs) -> Iterator[Finding]:
     published = {name: stacked(subject, kind).height for name, kind in ends_in.items()}
     final = [funnel for funnel in subject.funnels if funnel.table in published]
     wrong = [f for f in final if f.out != published[f.table]]
-    yield from OUT.lines([f"{f.table}: {f.out} out, {published[f.table]} published" for f in wrong])
+    yield from _OUT.lines([f"{f.table}: {f.out} out, {published[f.table]} published" for f in wrong])
     left = next((funnel.out for funnel in subject.funnels if funnel.table == "rows"), None)
     broken = [f for f in final if left is not None and f.table in _PUBLISHED and f.read != left]
-    yield from CHAIN.lines([f"{f.table}: {f.read} read, {left} rows left" for f in broken])
+    yield from _CHAIN.lines([f"{f.table}: {f.read} read, {left} rows left" for f in broken])
 
 
 def _followed(subject: Pairs) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
             "undecided": (funnel.undecided, -excluded, 0),
             "no_positive": (funnel.dropped.get("no_positive", 0), -excluded, 0),
         }
-        yield from FOLLOWED.lines([
+        yield from _FOLLOWED.lines([
             f"pairs: {count} {name}, {found[name]} found again"
             for name, (count, least, most) in counted.items()
             if not least <= count - found[name] <= most
@@ -106,7 +106,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
 
 def _losses(subject: Pairs) -> Iterator[Finding]:
     """A part of the upstream that is not there is noted, and much of it is a gate."""
-    for reason, few, many in (("dangling", DANGLING, MANY_DANGLING), ("no_id", NAMELESS, MANY_NAMELESS)):
+    for reason, few, many in (("dangling", _DANGLING, _MANY_DANGLING), ("no_id", _NAMELESS, _MANY_NAMELESS)):
         # Where a row is query, passage and pair, the funnel of rows counts its loss.
         every = subject.spec.rows == "table"
         tables = [funnel for funnel in subject.funnels if every or funnel.table == "rows"]
@@ -124,7 +124,7 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
         f"{funnel.table}: {count} dropped as {reason!a}"
         for funnel in subject.funnels
         for reason, count in funnel.dropped.items()
-        if count < 0 or not _REASON.fullmatch(reason)
+        if count < 0 or not _REASON_WORD.fullmatch(reason)
     ]
     wrong += [
         f"{funnel.table}: {count} {name}"
@@ -133,7 +133,7 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
         for count in (getattr(funnel, name),)
         if count < 0
     ]
-    yield from REASON.lines(wrong)
+    yield from _REASON.lines(wrong)
 
 
 RULES: tuple[Rule, ...] = (_tables, sums, _ends, _followed, _losses, reasons)

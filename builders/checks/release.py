@@ -22,31 +22,31 @@ from builders.tables import SCHEMAS, SORT_KEYS, kind_of
 
 _REBUILD = "Build the config again; nothing in the release folder is edited by hand."
 
-LICENCE = error(
+_LICENCE = error(
     "licence-refused",
     "configs whose licence the release does not admit",
     "Move the config to a release with a licence that allows it.",
 )
-TOP_RANKED = error(
+_TOP_RANKED = error(
     "config-top-ranked",
     "files of a config named *-top_ranked, which turns retrieval into reranking in mteb",
     "Name the table hard_negatives.",
 )
-MISSING = error("file-missing", "files of a lock that are not there", _REBUILD)
-CHANGED = error("file-changed", "files whose bytes differ from their lock", _REBUILD)
-EXTRA = error(
+_MISSING = error("file-missing", "files of a lock that are not there", _REBUILD)
+_CHANGED = error("file-changed", "files whose bytes differ from their lock", _REBUILD)
+_EXTRA = error(
     "file-extra",
     "files that no lock knows",
     "Remove them, or build the config they belong to: all of the folder would be published.",
 )
-SCHEMA = error("file-schema", "files with another Arrow schema than published", _REBUILD)
-ORDER = error("file-order", "files whose rows are not sorted", _REBUILD)
-NO_MANIFEST = error("manifest-missing", "manifests that are missing or unreadable", _REBUILD)
-STALE = error("manifest-stale", "entries in which manifest and locks differ", _REBUILD)
+_SCHEMA = error("file-schema", "files with another Arrow schema than published", _REBUILD)
+_ORDER = error("file-order", "files whose rows are not sorted", _REBUILD)
+_NO_MANIFEST = error("manifest-missing", "manifests that are missing or unreadable", _REBUILD)
+_STALE = error("manifest-stale", "entries in which manifest and locks differ", _REBUILD)
 _PLAN = "Make the plan again: it renders card and Croissant from the locks."
 
-CARD = error("card-differs", "places in which the card differs from the tables", _PLAN)
-CROISSANT = error("croissant-differs", "places in which Croissant differs from the files", _PLAN)
+_CARD = error("card-differs", "places in which the card differs from the tables", _PLAN)
+_CROISSANT = error("croissant-differs", "places in which Croissant differs from the files", _PLAN)
 
 _BESIDE = {"README.md", "croissant.jsonld", MANIFEST}
 
@@ -62,12 +62,9 @@ def check_release(
         rendered: Whether card and Croissant are looked at too; a plan is about to render them anew.
         sha256: Hashes a file.
 
-    Returns:
-        Findings, sorted by severity and code.
-
     Raises:
         UsageError: There is no such release.
-        StorageError: Nothing of it was built, or a lock or file cannot be read.
+        StorageError: Nothing of it was built.
     """
     if release not in RELEASES:
         raise UsageError(f"unknown release {release!r}", hint=f"Releases: {', '.join(sorted(RELEASES))}.")
@@ -89,19 +86,19 @@ def check_release(
 def _licences(locks: Mapping[str, Lock], release: str) -> Iterator[Finding]:
     admitted = RELEASES[release].admits
     refused = {name: lock.licence for name, lock in locks.items() if lock.licence not in admitted}
-    yield from LICENCE.lines([
+    yield from _LICENCE.lines([
         f"{name}: {licence!a}, {release} admits {', '.join(admitted)}" for name, licence in refused.items()
     ])
 
 
 def _names(folder: Path, locked: Mapping[str, PublishedFile], found: set[str]) -> Iterator[Finding]:
-    yield from MISSING.lines(sorted(f"{folder.name}/{path}" for path in set(locked) - found))
+    yield from _MISSING.lines(sorted(f"{folder.name}/{path}" for path in set(locked) - found))
     extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) if not _beside(path))
-    yield from EXTRA.lines([*map(ascii, extra)])
+    yield from _EXTRA.lines([*map(ascii, extra)])
     of_config = {path for path, file in locked.items() if file.config.endswith("top_ranked")}
     reranking = of_config | {path for path in found if "top_ranked" in Path(path).parent.name}
     named = sorted(f"{folder.name}/{path}" for path in reranking)
-    yield from TOP_RANKED.lines([*map(ascii, named)])
+    yield from _TOP_RANKED.lines([*map(ascii, named)])
 
 
 def _beside(path: str) -> bool:
@@ -121,9 +118,9 @@ def _contents(
             schemas.append(named)
         elif not _is_sorted(folder / path, SORT_KEYS[kind]):
             orders.append(f"{named}: not by {', '.join(SORT_KEYS[kind])}")
-    yield from CHANGED.lines(changed)
-    yield from SCHEMA.lines(schemas)
-    yield from ORDER.lines(orders)
+    yield from _CHANGED.lines(changed)
+    yield from _SCHEMA.lines(schemas)
+    yield from _ORDER.lines(orders)
 
 
 def _has_schema(path: Path, expected: pa.Schema) -> bool:
@@ -146,7 +143,7 @@ def _manifest(out: Path, release: str) -> Iterator[Finding]:
     try:
         written = read_manifest(out / release / MANIFEST)
     except StorageError as error:
-        yield from NO_MANIFEST.lines([error.message])
+        yield from _NO_MANIFEST.lines([error.message])
         return
     wanted = manifest_of(out, release)
     faults = sorted(_differences("", _entries(written), _entries(wanted)))
@@ -154,7 +151,7 @@ def _manifest(out: Path, release: str) -> Iterator[Finding]:
         wanted.model_dump(mode="json")
     ):
         faults = ["other bytes than the locks give"]
-    yield from STALE.lines([f"{release}: {fault}" for fault in faults])
+    yield from _STALE.lines([f"{release}: {fault}" for fault in faults])
 
 
 def _entries(manifest: Manifest) -> dict[str, Any]:
@@ -164,75 +161,54 @@ def _entries(manifest: Manifest) -> dict[str, Any]:
     return {"lock of": fields.pop("locks"), "recipe of": fields.pop("recipes"), "file": by_path} | fields
 
 
-_Splits = dict[str, dict[str, Any]]
-"""What is known of each split, by config and split."""
-
-
 def _card_and_croissant(folder: Path, locks: Mapping[str, Lock]) -> Iterator[Finding]:
     """Compare README.md and croissant.jsonld, where they are rendered already, with the locks."""
     locked = [file for lock in locks.values() for file in lock.files]
-    card, croissant = folder / "README.md", folder / "croissant.jsonld"
-    if card.is_file():
-        yield from CARD.lines(
-            sorted(_card_faults(card.read_text(encoding="utf-8", errors="replace"), locked))
-        )
-    if croissant.is_file():
-        yield from CROISSANT.lines(sorted(_croissant_faults(croissant.read_bytes(), locked)))
-
-
-def _card_faults(text: str, files: list[PublishedFile]) -> Iterator[str]:
-    wanted: _Splits = {}
-    for file in files:
+    hashes = {file.path: (file.sha256, f"{file.size} B") for file in locked}
+    splits: dict[str, dict[str, Any]] = {}
+    for file in locked:
         if file.rows:
             facts = {"path": file.path, "num_examples": file.rows, "num_bytes": file.arrow_bytes}
-            wanted.setdefault(file.config, {})[file.split] = facts
+            splits.setdefault(file.config, {})[file.split] = facts
+    yield from _CARD.lines(_faults(folder / "README.md", _splits_of_card, splits))
+    yield from _CROISSANT.lines(_faults(folder / "croissant.jsonld", _hashes_of_croissant, hashes))
+
+
+def _faults(path: Path, read: Callable[[str], object], wanted: object) -> list[str]:
+    if not path.is_file():
+        return []
     try:
-        told = _splits_of_card(text)
-    except (AttributeError, IndexError, KeyError, TypeError, yaml.YAMLError) as error:
-        yield f"its metadata cannot be read ({type(error).__name__})"
-        return
-    yield from _differences("", told, wanted)
+        found = read(path.read_text(encoding="utf-8", errors="replace"))
+    except (AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError) as error:
+        return [f"it cannot be read ({type(error).__name__})"]
+    return sorted(_differences("", found, wanted))
 
 
-def _splits_of_card(text: str) -> _Splits:
+def _splits_of_card(text: str) -> dict[str, dict[str, Any]]:
     metadata = yaml.safe_load(text.split("---\n", 2)[1])
-    told: _Splits = {
+    found: dict[str, dict[str, Any]] = {
         config["config_name"]: {entry["split"]: {"path": entry["path"]} for entry in config["data_files"]}
         for config in metadata["configs"]
     }
     for info in metadata["dataset_info"]:
         for split in info["splits"]:
             facts = {name: split[name] for name in ("num_examples", "num_bytes")}
-            told.setdefault(info["config_name"], {}).setdefault(split["name"], {}).update(facts)
-    return told
+            found.setdefault(info["config_name"], {}).setdefault(split["name"], {}).update(facts)
+    return found
 
 
-def _differences(where: str, told: object, wanted: object) -> Iterator[str]:
-    if isinstance(told, dict) and isinstance(wanted, dict):
-        for name in told.keys() | wanted.keys():
-            yield from _differences(f"{where} {name}".strip(), told.get(name), wanted.get(name))
-    elif told != wanted:
-        yield f"{where}: says {_short(told)}, and the lock {_short(wanted)}"
+def _hashes_of_croissant(text: str) -> dict[str, tuple[str, str]]:
+    files = json.loads(text)["distribution"]
+    return {entry["@id"]: (entry["sha256"], entry["contentSize"]) for entry in files}
+
+
+def _differences(where: str, found: object, wanted: object) -> Iterator[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in found.keys() | wanted.keys():
+            yield from _differences(f"{where} {name}".strip(), found.get(name), wanted.get(name))
+    elif found != wanted:
+        yield f"{where}: says {_short(found)}, and the lock {_short(wanted)}"
 
 
 def _short(value: object) -> str:
     return "nothing" if value is None else "a split" if isinstance(value, dict) else ascii(value)
-
-
-def _croissant_faults(data: bytes, files: list[PublishedFile]) -> Iterator[str]:
-    wanted = {file.path: (file.sha256, f"{file.size} B") for file in files}
-    try:
-        told = {
-            entry["@id"]: (entry["sha256"], entry["contentSize"])
-            for entry in json.loads(data)["distribution"]
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        yield f"it cannot be read ({type(error).__name__})"
-        return
-    for path in told.keys() | wanted.keys():
-        if path not in told:
-            yield f"{path}: is not in it"
-        elif path not in wanted:
-            yield f"{path}: is no file of the release"
-        elif told[path] != wanted[path]:
-            yield f"{path}: has another sha256 or size"

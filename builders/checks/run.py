@@ -1,4 +1,4 @@
-"""All rules and codes, and how they are applied to a build and to a built tree."""
+"""Apply the rules to a build and to a built tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from builders import registry
 from builders.built import read_all
 from builders.checks import (
     clustering,
-    finding,
     funnel,
     ids,
     negatives,
@@ -21,22 +20,13 @@ from builders.checks import (
     splits,
     text,
 )
-from builders.checks.finding import Code, Finding, apply_waivers, ordered
+from builders.checks.finding import Finding, apply_waivers, ordered
 from builders.checks.subject import AnySubject, Rule, subject_of
 from builders.lock.committed import FOLDER, splits_path
 from builders.prepare.splits import read_splits
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
-MODULES = (
-    schema, ids, text, qrels, splits, negatives, funnel, clustering, reddit_ids, release,
-    finding,
-)  # fmt: skip
-CODES: dict[str, str] = {
-    code.name: code.meaning for module in MODULES for code in vars(module).values() if isinstance(code, Code)
-}
-"""Every code, and what it counts."""
-
-RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
+_RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Retrieval: (
         (schema.structure,),
         (*schema.RULES, *ids.RULES, *text.RULES, *qrels.RULES, *funnel.RULES, negatives.check, splits.check),
@@ -69,7 +59,7 @@ def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> lis
         Findings, errors first, then by code; each code at most once.
     """
     found: list[Finding] = []
-    for stage in RULES[type(subject.spec)] if unmined is None else _OF_MINING:
+    for stage in _RULES[type(subject.spec)] if unmined is None else _OF_MINING:
         found = [replace(each, config=subject.spec.name) for rule in stage for each in rule(subject)]
         if found:
             break

@@ -8,31 +8,32 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.finding import Finding, error, gate
-from builders.checks.subject import AnySubject, Rule, kinds_of
-from builders.tables import SCHEMAS, Kind, splits_of
+from builders.checks.subject import AnySubject, Rule
+from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
+from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, splits_of
 
 _PIPELINE = "The build writes this itself: report it as a bug, or build again if the file was edited."
 
-MISSING = error("missing-table", "tables that the config must publish and does not", _PIPELINE)
-UNEXPECTED = error(
+_MISSING = error("missing-table", "tables that the config must publish and does not", _PIPELINE)
+_UNEXPECTED = error(
     "unexpected-table",
     "tables or splits that the config does not publish",
     "Splits are named train, dev and test (a corpus: corpus); hard negatives need `mining` in the config.",
 )
-COLUMNS = error("schema-columns", "tables whose columns or their order differ", _PIPELINE)
-DTYPE = error("schema-dtype", "columns with another dtype than published", _PIPELINE)
-NULL = error("null-value", "null values", "Drop such rows in the build, with a reason.")
-EMPTY_SPLIT = error(
+_COLUMNS = error("schema-columns", "tables whose columns or their order differ", _PIPELINE)
+_DTYPE = error("schema-dtype", "columns with another dtype than published", _PIPELINE)
+_NULL = error("null-value", "null values", "Drop such rows in the build, with a reason.")
+_EMPTY_SPLIT = error(
     "empty-split",
     "splits without a row, which no client can load",
     "Build from more rows; a sample may be too small to fill every split.",
 )
-EMPTY_NEGATIVES = gate(
+_EMPTY_NEGATIVES = gate(
     "empty-negatives",
     "splits without a hard negative, which no client can load",
     "Choose another recipe, or waive it: the card then leaves the split out.",
 )
-CONFIG_NAME = error(
+_CONFIG_NAME = error(
     "config-name",
     "config names that clients misread",
     "Name the config with a-z, 0-9 and single underscores; a hyphen starts the kind of table.",
@@ -41,18 +42,28 @@ CONFIG_NAME = error(
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 
+def _kinds(spec: ConfigSpec) -> tuple[Kind, ...]:
+    match spec:
+        case Clustering():
+            return tuple(CLUSTERING.values())
+        case Ids():
+            return (Kind.CLUSTERING_IDS,)
+        case Retrieval(mining=mining):
+            return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or mining)
+
+
 def _tables(subject: AnySubject) -> Iterator[tuple[Kind, str, pl.DataFrame]]:
-    for kind in kinds_of(subject):
+    for kind in _kinds(subject.spec):
         tables = subject.tables.get(kind, {})
         yield from ((kind, split, tables[split]) for split in splits_of(kind) if split in tables)
 
 
 def structure(subject: AnySubject) -> Iterator[Finding]:
     """Compare the tables with the published schemas; the other rules need them to be right."""
-    expected = {f"{kind}/{split}" for kind in kinds_of(subject) for split in splits_of(kind)}
+    expected = {f"{kind}/{split}" for kind in _kinds(subject.spec) for split in splits_of(kind)}
     found = {f"{kind}/{split}" for kind, splits in subject.tables.items() for split in splits}
-    yield from MISSING.lines(sorted(expected - found))
-    yield from UNEXPECTED.lines(sorted(found - expected))
+    yield from _MISSING.lines(sorted(expected - found))
+    yield from _UNEXPECTED.lines(sorted(found - expected))
     columns, dtypes = [], []
     for kind, split, frame in _tables(subject):
         schema = dict(pl.Schema(SCHEMAS[kind]))
@@ -64,8 +75,8 @@ def structure(subject: AnySubject) -> Iterator[Finding]:
             for name, dtype in schema.items()
             if name in frame.schema and frame.schema[name] != dtype
         ]
-    yield from COLUMNS.lines(columns)
-    yield from DTYPE.lines(dtypes)
+    yield from _COLUMNS.lines(columns)
+    yield from _DTYPE.lines(dtypes)
 
 
 def nulls(subject: AnySubject) -> Iterator[Finding]:
@@ -76,7 +87,9 @@ def nulls(subject: AnySubject) -> Iterator[Finding]:
         for name, count in frame.null_count().row(0, named=True).items()
         if count
     }
-    yield from NULL.counted(sum(found.values()), (f"{where}: {count} null" for where, count in found.items()))
+    yield from _NULL.counted(
+        sum(found.values()), (f"{where}: {count} null" for where, count in found.items())
+    )
 
 
 def _empty_splits(subject: AnySubject) -> Iterator[Finding]:
@@ -84,14 +97,14 @@ def _empty_splits(subject: AnySubject) -> Iterator[Finding]:
     empty = [(kind, split) for kind, split, frame in _tables(subject) if frame.is_empty()]
     negatives = [f"{kind}/{split}" for kind, split in empty if kind is Kind.HARD_NEGATIVES]
     others = [f"{kind}/{split}" for kind, split in empty if kind is not Kind.HARD_NEGATIVES]
-    yield from EMPTY_SPLIT.lines(others)
-    yield from EMPTY_NEGATIVES.lines(negatives)
+    yield from _EMPTY_SPLIT.lines(others)
+    yield from _EMPTY_NEGATIVES.lines(negatives)
 
 
 def _config_name(subject: AnySubject) -> Iterator[Finding]:
     """A hyphen in the name could make a config that ends in a kind mteb gives a meaning of its own."""
     if not _NAME.fullmatch(subject.spec.name):
-        yield from CONFIG_NAME.lines([ascii(subject.spec.name)])
+        yield from _CONFIG_NAME.lines([ascii(subject.spec.name)])
 
 
 RULES: tuple[Rule, ...] = (nulls, _empty_splits, _config_name)

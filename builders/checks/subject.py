@@ -13,7 +13,7 @@ from builders.checks.finding import Finding
 from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
 from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import CLUSTERING, PAIR, RETRIEVAL, Kind
+from builders.tables import PAIR, Kind
 
 Spec = TypeVar("Spec", bound=ConfigSpec, covariant=True)
 
@@ -104,17 +104,6 @@ def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subjec
         committed=committed,
         **beside,
     )
-
-
-def kinds_of(subject: AnySubject) -> tuple[Kind, ...]:
-    """Return the kinds of table that the config publishes."""
-    match subject.spec:
-        case Clustering():
-            return tuple(CLUSTERING.values())
-        case Ids():
-            return (Kind.CLUSTERING_IDS,)
-        case Retrieval(mining=mining):
-            return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or mining)
 
 
 def stacked(subject: AnySubject, kind: Kind) -> pl.DataFrame:

@@ -40,11 +40,11 @@ PLANTS: list[tuple[str, str, str, Change]] = [
     ),
     ("card-differs", "README.md", "cannot be read", lambda text: text.replace("configs:", "configs: [")),
     ("card-differs", "README.md", "cannot be read", lambda text: "# Nur Text\n"),
-    ("croissant-differs", "croissant.jsonld", "another sha256", replaced('"sha256": "', '"sha256": "0')),
+    ("croissant-differs", "croissant.jsonld", "parquet: says ('0", replaced('"sha256": "', '"sha256": "0')),
     (
         "croissant-differs",
         "croissant.jsonld",
-        "is not in it",
+        "jobs/qrels/test.parquet: says nothing, and the lock",
         replaced('"@id": "jobs/qrels/test.parquet"', '"@id": "x"'),
     ),
     ("croissant-differs", "croissant.jsonld", "cannot be read", lambda text: text[:-9]),
