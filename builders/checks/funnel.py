@@ -9,7 +9,6 @@ import polars as pl
 
 from builders.checks.finding import Finding, error, gate, note
 from builders.checks.subject import AnySubject, Pairs, Rule, stacked
-from builders.lock.lock import Funnel
 from builders.spec import observed
 from builders.tables import PAIR, Kind
 
@@ -26,20 +25,19 @@ _REASON = error(
     "A reason is a word such as `empty_text`; side files and card cite it.",
 )
 _LOST = "Look at them in dropped.parquet: a part of the upstream is missing or damaged."
+_MUCH_LOST = f"{_LOST} Fetch it again."
 _TOLERATED = 0.01
 _DANGLING = note("pairs-dangling", "pairs of which the upstream lacks an end", _LOST)
-_MANY_DANGLING = gate(
-    "pairs-dangling-many", "pairs of which the upstream lacks an end", f"{_LOST} Fetch it again."
-)
+_MANY_DANGLING = gate("pairs-dangling-many", "pairs of which the upstream lacks an end", _MUCH_LOST)
 _NAMELESS = note("rows-without-id", "upstream rows without an id", _LOST)
-_MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", f"{_LOST} Fetch it again.")
+_MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", _MUCH_LOST)
 
 _REASON_WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
 
 
 def _tables(subject: Pairs) -> Iterator[Finding]:
-    """Queries, passages and pairs have a funnel each, and rows where a row is all three."""
+    """Demand a funnel of queries, of passages, of pairs, and of rows where a row is all three."""
     expected = {*_PUBLISHED, "pairs", *(["rows"] if subject.spec.rows == "pair" else [])}
     found = [funnel.table for funnel in subject.funnels]
     wrong = sorted(name for name in {*expected, *found} if found.count(name) != (name in expected))
@@ -47,20 +45,17 @@ def _tables(subject: Pairs) -> Iterator[Finding]:
 
 
 def sums(subject: AnySubject) -> Iterator[Finding]:
-    """What was read is out, undecided, merged or dropped."""
-    yield from _SUM.lines([
-        f"{funnel.table}: {funnel.read} read, {_accounted(funnel)} accounted for"
-        for funnel in subject.funnels
-        if funnel.read != _accounted(funnel)
-    ])
-
-
-def _accounted(funnel: Funnel) -> int:
-    return funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
+    """Demand that every row that was read is out, undecided, merged or dropped."""
+    wrong = []
+    for funnel in subject.funnels:
+        accounted = funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
+        if funnel.read != accounted:
+            wrong.append(f"{funnel.table}: {funnel.read} read, {accounted} accounted for")
+    yield from _SUM.lines(wrong)
 
 
 def _ends(subject: Pairs) -> Iterator[Finding]:
-    """Funnels end in the published rows, and begin where the funnel before them ends."""
+    """Demand funnels that end in the published rows, and begin where the funnel of the rows ends."""
     ends_in = {**_PUBLISHED, **({"pairs": Kind.QRELS} if subject.spec.relate is observed else {})}
     published = {name: stacked(subject, kind).height for name, kind in ends_in.items()}
     final = [funnel for funnel in subject.funnels if funnel.table in published]
@@ -72,7 +67,7 @@ def _ends(subject: Pairs) -> Iterator[Finding]:
 
 
 def _followed(subject: Pairs) -> Iterator[Finding]:
-    """Where a row is query and passage, its pair is found again from the provenance and the tables.
+    """Find the pairs of rows that are query and passage again from the provenance and the tables.
 
     The provenance knows no decisions of auditors: the counts may differ by their number.
     """
@@ -105,7 +100,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
 
 
 def _losses(subject: Pairs) -> Iterator[Finding]:
-    """A part of the upstream that is not there is noted, and much of it is a gate."""
+    """Note missing parts of the upstream; many are a gate."""
     for reason, few, many in (("dangling", _DANGLING, _MANY_DANGLING), ("no_id", _NAMELESS, _MANY_NAMELESS)):
         # Where a row is query, passage and pair, the funnel of rows counts its loss.
         every = subject.spec.rows == "table"
@@ -119,7 +114,7 @@ def _losses(subject: Pairs) -> Iterator[Finding]:
 
 
 def reasons(subject: AnySubject) -> Iterator[Finding]:
-    """Every drop has a reason, and no count is negative."""
+    """Demand a reason for every drop, and no count below zero."""
     wrong = [
         f"{funnel.table}: {count} dropped as {reason!a}"
         for funnel in subject.funnels
@@ -127,11 +122,10 @@ def reasons(subject: AnySubject) -> Iterator[Finding]:
         if count < 0 or not _REASON_WORD.fullmatch(reason)
     ]
     wrong += [
-        f"{funnel.table}: {count} {name}"
+        f"{funnel.table}: {getattr(funnel, name)} {name}"
         for funnel in subject.funnels
         for name in ("read", "merged", "undecided", "out")
-        for count in (getattr(funnel, name),)
-        if count < 0
+        if getattr(funnel, name) < 0
     ]
     yield from _REASON.lines(wrong)
 

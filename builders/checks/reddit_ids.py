@@ -54,14 +54,14 @@ _LOST = gate(
 
 
 def shape(subject: IdSets) -> Iterator[Finding]:
-    """A set has as many labels as ids, at least one, and none of them is null."""
+    """Demand as many labels as ids in a set, at least one, and no null among them."""
     sets = numbered(subject, Kind.CLUSTERING_IDS).rename({"submission_ids": "ids"})
     yield from clustering.shape_faults(sets, "ids", "set {}", "set")
 
 
 def _values(subject: IdSets) -> Iterator[Finding]:
-    """Ids and labels are what they are called, so that neither text nor a user's name can hide in them."""
-    each = rows(subject)
+    """Demand that ids and labels have their form, so that no text and no user's name can hide in them."""
+    each = _rows(subject)
     ids = each.select("id").unique()
     yield from _ID.rows(ids.filter(~pl.col("id").str.contains(_ID_PATTERN)), line("{}", "id"))
     labels = each.select("label").unique().with_columns(folded=pl.col("label").str.to_lowercase())
@@ -76,24 +76,22 @@ def _values(subject: IdSets) -> Iterator[Finding]:
 
 
 def _known(subject: IdSets) -> Iterator[Finding]:
-    """Every id is there by the ledger, under its label; and a set holds all that its labels have."""
+    """Demand ids that the ledger knows as there, under their label, and all ids of a label in its set."""
     if subject.statuses is None:
         yield from _UNKNOWN.lines(["there is no ledger beside the lock"])
         return
     there = subject.statuses.filter(status="ok").select("id", label="subreddit")
-    each = rows(subject)
+    each = _rows(subject)
     unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
     yield from _UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
     held = each.group_by("set", "label").agg(held=pl.col("id").n_unique())
-    partial = held.join(there.group_by("label").len("all"), on="label").filter(
-        pl.col("held") != pl.col("all")
-    )
-    told = line("set {} {}: {} of {}", "set", "label", "held", "all")
-    yield from _PARTIAL.rows(partial, told)
+    counted = held.join(there.group_by("label").len("all"), on="label")
+    partial = counted.filter(pl.col("held") != pl.col("all"))
+    yield from _PARTIAL.rows(partial, line("set {} {}: {} of {}", "set", "label", "held", "all"))
 
 
 def _lost(subject: IdSets) -> Iterator[Finding]:
-    """Hardly more ids are missing than time explains."""
+    """Refuse more missing ids than time explains."""
     if subject.statuses is None:
         return
     missing = subject.statuses.filter(status="missing").height
@@ -102,7 +100,7 @@ def _lost(subject: IdSets) -> Iterator[Finding]:
 
 
 def _drawn(subject: IdSets) -> Iterator[Finding]:
-    """Sets have two labels or more, no more than may be drawn, and there are as many as the config draws."""
+    """Demand as many sets as the config draws, with two labels or more, and no more than may be drawn."""
     sets = numbered(subject, Kind.CLUSTERING_IDS).select(
         "set", kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
@@ -117,8 +115,8 @@ def _drawn(subject: IdSets) -> Iterator[Finding]:
 
 
 def _small(subject: IdSets) -> Iterator[Finding]:
-    """Few subreddits have lost most of their submissions."""
-    counts = rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
+    """Note subreddits that have lost most of their submissions."""
+    counts = _rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
     few = counts.filter(pl.col("submissions") < _SMALL)
     yield from _FEW.rows(few, line("{}: {}", "label", "submissions"))
 
@@ -126,7 +124,7 @@ def _small(subject: IdSets) -> Iterator[Finding]:
 RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, clustering.recounted, _small)
 
 
-def rows(subject: IdSets) -> pl.DataFrame:
+def _rows(subject: IdSets) -> pl.DataFrame:
     """Return one row per id and set: ``set`` (from 1), ``id``, ``label``."""
     return (
         numbered(subject, Kind.CLUSTERING_IDS)

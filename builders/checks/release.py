@@ -1,4 +1,4 @@
-"""Rules on a release as a whole: licences, and files, manifest, card and Croissant against the locks."""
+"""Rules on a release: licences, and files, manifest, card and Croissant against the locks."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _contents(
 
 
 def _has_schema(path: Path, expected: pa.Schema) -> bool:
-    """Whether clients see the published columns and types; a large_string would reach them as such."""
+    """Return whether clients see the published columns and types; a large_string would reach them so."""
     try:
         found = pq.read_schema(path)
     except pa.ArrowException:

@@ -80,7 +80,7 @@ def structure(subject: AnySubject) -> Iterator[Finding]:
 
 
 def nulls(subject: AnySubject) -> Iterator[Finding]:
-    """No published value is null: mteb raises on a null title."""
+    """Demand values that are not null: mteb raises on a null title."""
     found = {
         f"{kind}/{split} {name}": count
         for kind, split, frame in _tables(subject)
@@ -93,16 +93,14 @@ def nulls(subject: AnySubject) -> Iterator[Finding]:
 
 
 def _empty_splits(subject: AnySubject) -> Iterator[Finding]:
-    """A split without rows cannot be loaded; `datasets` raises."""
-    empty = [(kind, split) for kind, split, frame in _tables(subject) if frame.is_empty()]
-    negatives = [f"{kind}/{split}" for kind, split in empty if kind is Kind.HARD_NEGATIVES]
-    others = [f"{kind}/{split}" for kind, split in empty if kind is not Kind.HARD_NEGATIVES]
-    yield from _EMPTY_SPLIT.lines(others)
-    yield from _EMPTY_NEGATIVES.lines(negatives)
+    """Demand rows in every split; `datasets` raises on one without."""
+    for code, mined in ((_EMPTY_SPLIT, False), (_EMPTY_NEGATIVES, True)):
+        tables = [table for table in _tables(subject) if (table[0] is Kind.HARD_NEGATIVES) is mined]
+        yield from code.lines([f"{kind}/{split}" for kind, split, frame in tables if frame.is_empty()])
 
 
 def _config_name(subject: AnySubject) -> Iterator[Finding]:
-    """A hyphen in the name could make a config that ends in a kind mteb gives a meaning of its own."""
+    """Demand a name without a hyphen, which could make a config of a kind that mteb reads otherwise."""
     if not _NAME.fullmatch(subject.spec.name):
         yield from _CONFIG_NAME.lines([ascii(subject.spec.name)])
 

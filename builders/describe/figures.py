@@ -82,7 +82,7 @@ def yield_of(dataset: Dataset) -> _Yield | None:
 
 
 def starved(dataset: Dataset) -> bool:
-    """Whether mining left fewer than half of the queries with a hard negative."""
+    """Return whether mining left fewer than half of the queries with a hard negative."""
     found = yield_of(dataset)
     return found is not None and found.some < LEAST_YIELD * found.queries
 

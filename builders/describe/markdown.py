@@ -75,8 +75,8 @@ def _line(row: Sequence[object]) -> str:
 
 
 def _are_numbers(values: Sequence[object]) -> bool:
-    told = [value for value in values if value != NOTHING]
-    return bool(told) and all(isinstance(value, int) or _NUMBER.fullmatch(str(value)) for value in told)
+    given = [value for value in values if value != NOTHING]
+    return bool(given) and all(isinstance(value, int) or _NUMBER.fullmatch(str(value)) for value in given)
 
 
 def _escape_mark(match: re.Match[str]) -> str:

@@ -32,7 +32,7 @@ class _CardPlot:
 
     @property
     def path(self) -> str:
-        """Where it lies in the release."""
+        """Its path in the release."""
         return plot_path(self.name)
 
     @property
