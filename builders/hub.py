@@ -88,7 +88,7 @@ class Advice:
     busy: str = "The Hub is in trouble; try again later. Apply looks first at what has arrived."
 
 
-ADVICE = Advice()
+_ADVICE = Advice()
 
 
 def endpoint() -> str:
@@ -170,7 +170,7 @@ def resolve(
     revision: str,
     kind: Kind = "dataset",
     *,
-    advice: Advice = ADVICE,
+    advice: Advice = _ADVICE,
     cache: Path | None = None,
     offline: bool = False,
 ) -> str:
@@ -223,7 +223,7 @@ def resolve(
 
 
 def tree(
-    api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = ADVICE
+    api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = _ADVICE
 ) -> dict[str, FileIds]:
     """Return all files of a commit by path.
 
@@ -251,7 +251,7 @@ def download(
     commit: str,
     folder: Path,
     *,
-    advice: Advice = ADVICE,
+    advice: Advice = _ADVICE,
     again: bool = False,
 ) -> Path:
     """Download a file of a dataset's commit into a folder that is laid out as the client's cache.
@@ -280,7 +280,7 @@ def download(
 
 
 @contextlib.contextmanager
-def hub_errors(doing: str, advice: Advice = ADVICE, folder: Path | None = None) -> Iterator[None]:
+def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None) -> Iterator[None]:
     """Turn what the Hub's client raises into errors of ours.
 
     Args:
@@ -305,7 +305,7 @@ def hub_errors(doing: str, advice: Advice = ADVICE, folder: Path | None = None) 
 
 
 def explain(
-    error: BaseException, doing: str, advice: Advice = ADVICE, folder: Path | None = None
+    error: BaseException, doing: str, advice: Advice = _ADVICE, folder: Path | None = None
 ) -> MtebDeError | None:
     """Return an exception of the Hub's client as an error of ours, None if it is not one of the client's."""
     import httpx2

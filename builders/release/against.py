@@ -22,7 +22,7 @@ from builders.tables import SCHEMAS, kind_of, read_frame, score_columns
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-TOLERANCE = 1e-3
+_TOLERANCE = 1e-3
 """By how much a score may differ on another machine: other kernels give other last bits."""
 
 _TAGGED = re.compile(r"([^/@\s]+/[^/@\s]+)@([^@\s]+)")
@@ -31,7 +31,7 @@ _TAKES = "--against takes a folder that was built into, or OWNER/NAME@TAG of a p
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a build is held against: its name as the user typed it, and the tree of each release."""
+    """What a build is held against: the name that the user typed, and the tree of each release."""
 
     name: str
     trees: Mapping[str, Tree]
@@ -44,13 +44,13 @@ def open_reference(
 
     Args:
         name: A folder that was built into, or that holds one release; else "OWNER/NAME@TAG".
-        releases: Of the configs that will be built.
+        releases: Releases of the configs that will be built.
         out: The folder that will be built into, which must be another.
-        downloads: A folder for what is read of a published release.
-        api: The Hub's client.
+        downloads: Folder for what is read of a published release.
+        api: Client of the Hub.
 
     Raises:
-        UsageError: It is neither, or not of these releases; or the build would write over it.
+        UsageError: The name is neither, or not of these releases.
     """
     if Path(name).is_dir():
         return Reference(name, {release: _built(Path(name), release, out) for release in sorted(releases)})
@@ -83,7 +83,7 @@ def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]
     """Compare the tables of a config that was built under `out` with the same ones elsewhere.
 
     Returns:
-        One line for each table whose scores differ, by no more than `TOLERANCE`.
+        One line for each table whose scores differ, by no more than `_TOLERANCE`.
 
     Raises:
         Drift: A table is missing on a side, a row differs, or a score differs by more.
@@ -127,11 +127,11 @@ def _differences(split: Split, mine: pl.DataFrame, theirs: pl.DataFrame) -> Iter
         if largest["apart"] == 0:
             continue
         where = " ".join(str(largest[key]) for key in keys)
-        beyond = apart.filter(pl.col("apart") > TOLERANCE).height
+        beyond = apart.filter(pl.col("apart") > _TOLERANCE).height
         limit = f"{beyond:,} of {mine.height:,} rows by more than" if beyond else "within"
         values = f"{largest[f'{name} there']} there, {largest[name]} here"
         how_far = f"by {largest['apart']:.1e} at most ({where}: {values})"
-        yield bool(beyond), f"equal rows, and {name} differs, {limit} {TOLERANCE:g}: {how_far}"
+        yield bool(beyond), f"equal rows, and {name} differs, {limit} {_TOLERANCE:g}: {how_far}"
 
 
 def _apart(mine: pl.Expr, theirs: pl.Expr) -> pl.Expr:

@@ -49,7 +49,7 @@ _KEYS = (("_id",), ("query-id", "corpus-id"))
 _LONGEST = 60
 
 
-class RowChanges(Frozen):
+class _RowChanges(Frozen):
     """Counts of rows that differ between two tables, with the keys of the first `_EXAMPLES` of each kind.
 
     A row is changed where both tables have its key, and a column that both have holds another value. Columns
@@ -96,11 +96,11 @@ class TableChange(Frozen):
     change: Literal["added", "removed", "changed", "unknown"]
     rows_before: int | None
     rows_after: int | None
-    rows: RowChanges | None = None
+    rows: _RowChanges | None = None
     moved: str = ""
 
 
-class FileChange(Frozen):
+class _FileChange(Frozen):
     """A file beside the tables that is other than before, or a table's that was rewritten with equal rows."""
 
     path: str
@@ -124,7 +124,7 @@ class Difference(Frozen):
     configs_added: tuple[str, ...]
     configs_removed: tuple[str, ...]
     tables: tuple[TableChange, ...]
-    files: tuple[FileChange, ...]
+    files: tuple[_FileChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def _same_content(old: SplitFiles, new: SplitFiles) -> bool:
 
 
 def _tables(
-    before: Mapping[Split, SplitFiles], after: Mapping[Split, SplitFiles], rows: Mapping[Split, RowChanges]
+    before: Mapping[Split, SplitFiles], after: Mapping[Split, SplitFiles], rows: Mapping[Split, _RowChanges]
 ) -> Iterator[TableChange]:
     for split in sorted(before.keys() | after.keys()):
         old, new, found = before.get(split), after.get(split), rows.get(split)
@@ -300,7 +300,7 @@ def _tables(
         )
 
 
-def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[FileChange]:
+def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[_FileChange]:
     """Yield the changed files but those of the splits that are named as changed already."""
     listed_by = [
         (split, path) for tree in (before, after) for split, at in tree.splits.items() for path in at.paths
@@ -310,9 +310,9 @@ def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[FileChange]
     for path in sorted((before.files.keys() | after.files.keys()) - skipped):
         old, new = before.files.get(path), after.files.get(path)
         if old is None or new is None:
-            yield FileChange(path=path, change="added" if old is None else "removed")
+            yield _FileChange(path=path, change="added" if old is None else "removed")
         elif not same_bytes(old, new):
-            yield FileChange(path=path, change="rewritten" if path in of_tables else "changed")
+            yield _FileChange(path=path, change="rewritten" if path in of_tables else "changed")
 
 
 def _weigh(table: TableChange, added: set[str], removed: set[str]) -> tuple[Bump, str]:
@@ -334,7 +334,7 @@ def _weigh(table: TableChange, added: set[str], removed: set[str]) -> tuple[Bump
     return "major", f"{where}: {', '.join(filter(None, (differing, table.moved)))}"
 
 
-def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> RowChanges:
+def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     """Compare two tables of any columns row by row.
 
     Rows are matched by the first of `_KEYS` that both have, else by number. Where a key occurs more than once
@@ -359,7 +359,7 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> RowChanges:
         one.join(other, on=on, how="anti", nulls_equal=True) for one, other in ((new, old), (old, new))
     )
     changed = both.filter(pl.any_horizontal(differs)) if differs else both.clear()
-    return RowChanges(
+    return _RowChanges(
         before=before.height,
         after=after.height,
         added=added.height,

@@ -12,10 +12,9 @@ import shlex
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -49,12 +48,10 @@ class PlannedFile(Frozen):
     """A file that the tag will hold.
 
     Attributes:
-        path: In the repository, with forward slashes.
         size: Bytes.
-        sha256: Of the bytes.
         oid: The id under which git stores the bytes.
         lfs: Whether the Hub is expected to keep it as an LFS object.
-        change: Against what the repository held when the plan was made.
+        change: The difference from what the repository held when the plan was made.
     """
 
     path: str
@@ -69,18 +66,12 @@ class Plan(Frozen):
     """One commit and one tag, byte for byte. It names no Hub: the rehearsal pushes the same plan.
 
     Attributes:
-        schema_version: Of this document.
-        release: "mteb-de".
         repo: "OWNER/NAME".
-        version: "1.0.0".
-        tag: "v1.0.0".
-        date: Of the release, as in card and Croissant.
+        version: "1.0.0"; the tag is "v1.0.0".
         private: Whether a new repository becomes private.
         parent: The commit that must still be the head; None where there is no repository yet.
-        message: Of the commit.
         base: The published tag that the version was weighed against; "" where there is none.
         bump: The least that the version had to rise.
-        reasons: What asks for that much.
         files: All files of the tag, sorted by path.
         delete: Files of the repository that are no longer published.
         gates: Findings that stop `apply`, since no waiver covers them.
@@ -118,15 +109,11 @@ class Receipt(Frozen):
     """Proof that a plan was rehearsed.
 
     Attributes:
-        schema_version: Of this document.
         plan: sha256 of the plan.json that was rehearsed.
-        repo: As in the plan.
-        tag: As in the plan.
         files: sha256 of every file as it was read back over the wire, by path.
         rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
-        requests: How many requests the rehearsal took.
+        requests: Number of requests that the rehearsal took.
         tools: Versions of the clients.
-        citations: As in the plan.
     """
 
     schema_version: int = _SCHEMA_VERSION
@@ -184,11 +171,11 @@ def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Doc
         raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}") from error
     except ValueError as error:
         raise StorageError(f"{path}: not a {name} (not JSON: {error})", hint=again) from error
-    found = document.get("schema_version", _SCHEMA_VERSION) if isinstance(document, dict) else _SCHEMA_VERSION
+    fields = document if isinstance(document, dict) else {}
+    found, seal = fields.get("schema_version", _SCHEMA_VERSION), fields.pop(_SEAL, "")
     if found != _SCHEMA_VERSION:
         message = f"{path}: a {name} of schema version {found!r}, and this mteb-de knows {_SCHEMA_VERSION}"
         raise StorageError(message, hint=again)
-    seal = document.pop(_SEAL, "") if isinstance(document, dict) else ""
     try:
         read = kind.model_validate(document)
     except ValidationError as error:
@@ -215,7 +202,7 @@ def make_plan(
 ) -> Plan:
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
-    Changes the folder of the release and nothing remote.
+    Change the folder of the release and nothing remote.
 
     Args:
         out: The folder that was built into.
@@ -223,10 +210,9 @@ def make_plan(
         target: Repository, version and date. For a repository that is private the release is, too.
         least: Whether to take the lowest version that may follow in place of the target's.
         beside: Folder of the citations.
-        api: The Hub's client.
+        api: Client of the Hub.
 
     Raises:
-        Busy: A build holds the folder.
         Refused: The tree differs from its locks, a licence is not admitted, the version is below what the
             changes since the latest one ask for, the repository holds another release, or it is public and
             the target private; with `least`, nothing has changed.
@@ -293,7 +279,7 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
 
 
 def check_visibility(repo: str, private: bool, remote: Remote) -> None:
-    """Keep a release that shall be private out of a public repository."""
+    """Refuse to put a release that shall be private into a public repository."""
     if private and remote.head is not None and not remote.private:
         message = f"{repo} is public, and the release shall be private"
         raise Refused(message, hint="Make the repository private first, or plan without --private.")
@@ -344,6 +330,9 @@ def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[
 def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
     """Hold the folder of a release against its plan, and write the compared bytes to `copy`, if it is given.
 
+    Each file is opened once, and hashed while it is copied: what becomes of the folder afterwards changes
+    nothing of what is sent.
+
     Raises:
         Refused: A file was changed, removed or added since, or a link stands in its place.
     """
@@ -351,18 +340,6 @@ def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
     if faults:
         message = f"{folder} has changed since the plan was made:\n{listed(faults)}"
         raise Refused(message, hint="Make a new plan and rehearse it.")
-
-
-@contextmanager
-def planned_bytes(plan: Plan, folder: Path) -> Iterator[Path]:
-    """Check a folder as `check_bytes` does, and yield a private copy of the very bytes that were compared.
-
-    Each file is opened once, and hashed while it is copied: what becomes of the folder afterwards changes
-    nothing of what is sent. The copy is gone when the block ends.
-    """
-    with tempfile.TemporaryDirectory(prefix="mteb-de-upload-") as copy:
-        check_bytes(plan, folder, Path(copy))
-        yield Path(copy)
 
 
 def changes(plan: Plan, folder: Path, copy: Path | None = None, *, tables_only: bool = False) -> list[str]:
@@ -393,7 +370,9 @@ def _fault(path: Path, sha256: str, target: Path | None) -> str:
         return "not a regular file"
     digest = hashlib.sha256()
     try:
-        with os.fdopen(descriptor, "rb") as file, _writing(target) as copy:
+        if target:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(descriptor, "rb") as file, Path(target or os.devnull).open("wb") as copy:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
                 copy.write(chunk)
@@ -402,10 +381,3 @@ def _fault(path: Path, sha256: str, target: Path | None) -> str:
         message = f"{path}: cannot be read{' or copied' if target else ''} ({error.strerror or error})"
         raise StorageError(message, hint=hint) from error
     return "" if digest.hexdigest() == sha256 else "other bytes than planned"
-
-
-def _writing(target: Path | None) -> IO[bytes]:
-    if target is None:
-        return Path(os.devnull).open("wb")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target.open("wb")

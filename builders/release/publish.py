@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +17,9 @@ from builders.hub import HUB, LONGEST_WAIT, client, explain, hub_errors, is_loop
 from builders.printable import listed
 from builders.release.plan import (
     Plan,
+    check_bytes,
     check_visibility,
     command,
-    planned_bytes,
     read_plan,
     read_plan_and_digest,
     read_receipt,
@@ -44,13 +45,10 @@ class Change:
     """One commit and one tag that shall be published.
 
     Attributes:
-        repo: "OWNER/NAME".
-        tag: "v1.0.0".
-        message: Message of the commit.
         parent: The commit that must still be the head; None where there must be no repository yet.
         private: Whether the repository has to be private; one that has to be made becomes so.
         wanted: All files of the tag by path.
-        operations: Makes the operations of the commit; called anew for each attempt.
+        operations: Function that makes the operations of the commit, called anew for each attempt.
     """
 
     repo: str
@@ -67,8 +65,6 @@ class Applied:
     """A release that is published.
 
     Attributes:
-        repo: "OWNER/NAME".
-        tag: "v1.0.0".
         commit: Full id of the tagged commit.
         recognised: Whether the commit had already arrived, and only its answer was lost.
         already: Whether the tag was there with these very files, so that nothing was sent.
@@ -92,21 +88,19 @@ def apply(
     """Publish a plan that has been rehearsed.
 
     The folder is held against builds and plans meanwhile. Where the tag is there with the planned files,
-    nothing is sent.
+    nothing is sent. Running it again is safe.
 
     Args:
         out: The folder that was built into.
         release: "mteb-de".
-        api: The Hub's client.
-        ask: Raises where somebody does not want this plan published, before anything is read from the Hub.
-        sleep: Waits the given seconds before a request is repeated.
+        api: Client of the Hub.
+        ask: Function that raises where somebody does not want this plan published, before anything is read
+            from the Hub.
+        sleep: Function that waits the given seconds before a request is repeated.
 
     Raises:
-        Refused: There is no receipt of this very plan, the bytes on disk are not the planned ones, a gate is
-            open, the build is not from the real upstreams, the repository has moved on, or the tag exists
-            with other files.
-        RemoteError: The Hub refused, failed, or was not reachable. Running it again is safe.
-        Busy: A build or a plan holds the folder.
+        Refused: There is no receipt of this very plan, a gate is open, or the build is not from the real
+            upstreams.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -145,11 +139,12 @@ def check_receipt(out: Path, release: str, plan: Plan, digest: str) -> None:
 def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
     """Commit the files of a plan in its folder and tag the commit; `apply` and the rehearsal both do it.
 
-    What is sent is a private copy, made of the bytes that were compared with the plan.
+    A private copy is sent, made of the bytes that were compared with the plan.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    with planned_bytes(plan, folder) as copy:
+    with tempfile.TemporaryDirectory(prefix="mteb-de-upload-") as copy:
+        check_bytes(plan, folder, Path(copy))
         change = Change(
             repo=plan.repo,
             tag=plan.tag,
@@ -158,7 +153,7 @@ def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None]
             private=plan.private,
             wanted=plan.wanted,
             operations=lambda: [
-                *(CommitOperationAdd(file.path, str(copy / file.path)) for file in plan.files),
+                *(CommitOperationAdd(file.path, str(Path(copy, file.path))) for file in plan.files),
                 *(CommitOperationDelete(path, is_folder=False) for path in plan.delete),
             ],
         )
@@ -172,8 +167,7 @@ def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time
     its tree; so is a tag, and then there is nothing to do.
 
     Raises:
-        Refused: The repository has moved on or is not private, or the tag exists with other files.
-        RemoteError: The token may not write, or the Hub refused, failed, or was not reachable.
+        RemoteError: The commit that arrived is not the planned one.
     """
     remote = read_remote(api, change.repo)
     check_visibility(change.repo, change.private, remote)
@@ -200,10 +194,7 @@ def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time
 
 
 def _check_token(api: HfApi, repo: str) -> None:
-    """Refuse a token that only reads, or that is of no member of the repository's owner.
-
-    What the answer does not tell is left to the Hub, which refuses it with 403 before a file is sent.
-    """
+    """Refuse a token that only reads, or of no member of the owner; others are left to the Hub's 403."""
     with hub_errors("checking the token"):
         who: dict[str, Any] = api.whoami()
     owner, name = repo.partition("/")[0], str(who["name"])
@@ -279,7 +270,7 @@ def _stale(change: Change, remote: Remote) -> Refused:
 
 
 def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], None]) -> tuple[str, bool]:
-    """Return the commit's id, and whether it was recognised after an error."""
+    """Return the id of the commit, and whether it was recognised after an error."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             made = api.create_commit(

@@ -37,10 +37,7 @@ def rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
         The plan that was rehearsed, and its receipt.
 
     Raises:
-        Refused: The bytes on disk are not the planned ones.
-        RemoteError: The Hub would refuse the push (bad card, …).
-        Drift: Something reads back otherwise than it was built, or was not read over the wire.
-        Busy: A build or a plan holds the folder.
+        Drift: Something reads back otherwise than it was built.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -64,7 +61,7 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
         except Drift as error:
             hint = "Nothing was published. Build and plan again; if it stays, please report it."
             raise Drift(error.message, hint=hint) from error
-        check_wire(plan, verified.commit, hub.log[before:])
+        _check_wire(plan, verified.commit, hub.log[before:])
         receipt = Receipt(
             plan=digest,
             repo=plan.repo,
@@ -80,7 +77,7 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
 
 
 def _as_planned(plan: Plan) -> Store:
-    """Return a Hub in the state that the plan expects: its parent commit, with the files to delete."""
+    """Return a Hub that holds the parent commit of the plan, with the files to delete."""
     from builders.rehearsal import Store
 
     store = Store(orgs=[plan.repo.partition("/")[0]])
@@ -90,13 +87,11 @@ def _as_planned(plan: Plan) -> Store:
     return store
 
 
-def check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
+def _check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
     """Make sure by the log that every published file came from the Hub at its commit, none from this disk.
 
-    Equal bytes are fetched once: the clients keep files by hash.
-
     Raises:
-        Drift: A file was not asked for, or its bytes were not sent.
+        Drift: A file was not asked for, or its bytes were not sent; equal bytes are sent once.
     """
     answered = {request.path for request in log if request.status in {200, 302}}
     sent = {request.path for request in log if request.method == "GET" and request.status == 200}

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollback:
-    """What going back means.
+class _Rollback:
+    """The commit that brings the files of an earlier version back.
 
     Attributes:
-        repo: "OWNER/NAME".
         to: The tag whose files come back.
-        to_commit: Commit of that tag.
         latest: The highest version.
         version: Version that the restored files get.
         bump: The least that it had to rise.
@@ -60,14 +58,14 @@ class Rollback:
         return f"v{self.version}"
 
 
-def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> Rollback:
-    """Say what going back to a tag would change; reads only.
+def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> _Rollback:
+    """Return what going back to a tag would change; reads only.
 
     Args:
         repo: "OWNER/NAME".
         to: A tag there.
-        version: Of the restored files; by default the least that may follow the highest one.
-        api: The Hub's client.
+        version: Version of the restored files; by default the least that may follow the highest one.
+        api: Client of the Hub.
 
     Raises:
         UsageError: There is no such repository or tag, or `version` is no version.
@@ -93,7 +91,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
         trees = [remote_tree(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
         bump = compare_trees(*trees, differing=False, unknown=True).bump
-    return Rollback(
+    return _Rollback(
         repo=repo,
         to=to,
         to_commit=commit,
@@ -118,12 +116,9 @@ def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:
 
 
 def rollback(
-    planned: Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
+    planned: _Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> Applied:
-    """Go back as planned, with one commit and one tag; raises as `publish` does.
-
-    Planning and running it again is safe.
-    """
+    """Go back as planned, with one commit and one tag. Planning and running it again is safe."""
     from huggingface_hub import CommitOperationCopy, CommitOperationDelete
 
     change = Change(

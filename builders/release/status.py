@@ -18,7 +18,7 @@ from builders.release.tree import Remote, differences, read_files, read_remote
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-State = Literal["none", "current", "rehearsed", "unfinished", "applied", "superseded", "rebuilt", "stale"]
+_State = Literal["none", "current", "rehearsed", "unfinished", "applied", "superseded", "rebuilt", "stale"]
 _PUBLISHED = frozenset({"applied", "superseded", "rebuilt"})
 
 
@@ -27,19 +27,16 @@ class Status:
     """Where a release stands.
 
     Attributes:
-        repo: "OWNER/NAME".
         head: The commit of `main`; None where there is no repository, or the token may not see it.
-        private: Whether it is private.
         gated: Whether its files are handed out only to those who were let in.
         versions: Commits by tag, the highest version first; other tags are left out.
-        head_is: The tags of the head.
+        head_is: Tags of the head.
         state: Of the plan: "none"; "current", not rehearsed yet; "rehearsed"; "unfinished", committed but not
             tagged; "applied", published, and what `main` holds; "superseded", published, and `main` has moved
             on since; "rebuilt", published, and other rows were built since; "stale", it no longer fits.
         why: What the plan is, or why it no longer fits.
-        gates: What `apply` would refuse on this Hub: one on this machine takes stand-ins.
-        next: The command that comes next, whole. Where `apply` would refuse, what it refuses has to be mended
-            and built before.
+        gates: Findings that `apply` would refuse on this Hub: one on this machine takes stand-ins.
+        next: The whole command that comes next; what `apply` would refuse has to be mended before.
     """
 
     repo: str
@@ -48,18 +45,14 @@ class Status:
     gated: bool
     versions: dict[str, str]
     head_is: tuple[str, ...]
-    state: State
+    state: _State
     why: str
     gates: tuple[str, ...]
     next: str
 
 
 def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> Status:
-    """Return where a release stands; reads only.
-
-    Raises:
-        Busy: A build or a plan holds the folder.
-    """
+    """Return where a release stands; reads only."""
     check_repo(repo)
     api = api or client()
     with reading(out):
@@ -87,7 +80,7 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
 
 def _plan_state(
     out: Path, release: str, repo: str, remote: Remote, api: HfApi
-) -> tuple[State, str, tuple[str, ...]]:
+) -> tuple[_State, str, tuple[str, ...]]:
     if not plan_path(out, release).exists():
         return "none", f"there is no plan in {out}", ()
     folder = out / release
@@ -112,7 +105,7 @@ def _refused(plan: Plan, api: HfApi) -> tuple[str, ...]:
     return plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
 
 
-def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[State, str]:
+def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str]:
     if plan.tag in remote.tags:
         commit = remote.tags[plan.tag]
         tree = remote.files if commit == remote.head else read_files(api, plan.repo, commit)
@@ -140,7 +133,7 @@ def _main(repo: str, remote: Remote, api: HfApi) -> str:
     return main
 
 
-def _rehearsed(out: Path, release: str, plan: Plan, digest: str) -> tuple[State, str]:
+def _rehearsed(out: Path, release: str, plan: Plan, digest: str) -> tuple[_State, str]:
     try:
         check_receipt(out, release, plan, digest)
     except Refused as error:

@@ -46,13 +46,7 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SplitFiles:
-    """A split as it is known before its rows are read.
-
-    Attributes:
-        paths: Its files.
-        rows: Number of rows; None where nobody has counted.
-        content: Hash of the rows; "" where it is not known.
-    """
+    """The files of a split, and number and content hash of its rows: None and "" where they are not known."""
 
     paths: tuple[str, ...]
     rows: int | None = None
@@ -61,17 +55,14 @@ class SplitFiles:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All files of a release, and the splits that they hold.
+    """All files of a release by path, and the splits that they hold.
 
     Attributes:
-        splits: What is known of each split.
-        files: Size and ids of each file by path.
-        read: Reads the rows of a split.
-        by: What the splits are known by: content hashes of our manifest, or the card and parquet files.
-        release: Whose manifest it holds; "" where there is none of ours.
-        version: That its Croissant names; "" where there is none. A release that went back names another than
-            its tag does.
-        date: When it was published, by its Croissant.
+        read: Function that reads the rows of a split.
+        by: Source of the splits: content hashes of our manifest, or the card and parquet files.
+        release: The release whose manifest it holds; "" where there is none of ours.
+        version: Version in its Croissant, "" where there is none. After a rollback it is not that of the tag.
+        date: Day of publication in its Croissant.
     """
 
     splits: Mapping[Split, SplitFiles]
@@ -93,9 +84,8 @@ class Remote:
 
     Attributes:
         head: The commit of `main`; None where there is no repository, or the token may not see it.
-        private: Whether it is private.
         tags: Commits by tag.
-        files: By path, without the Hub's own `.gitattributes`.
+        files: Files by path, without the Hub's own `.gitattributes`.
         gated: Whether its files are handed out only to those who were let in.
     """
 
@@ -142,7 +132,7 @@ def read_remote(api: HfApi, repo: str) -> Remote:
 
 
 def read_tags(api: HfApi, repo: str) -> dict[str, str]:
-    """Return the commits of a repository by tag."""
+    """Return the commits by tag."""
     with hub_errors(f"reading the tags of {repo}"):
         tags = api.list_repo_refs(repo, repo_type="dataset").tags
         return {tag.name: tag.target_commit for tag in tags}
@@ -154,13 +144,13 @@ def read_files(api: HfApi, repo: str, commit: str) -> dict[str, FileIds]:
 
 
 def same_bytes(one: FileIds, other: FileIds) -> bool:
-    """Whether two files hold the same bytes, as their ids tell: git has none of an LFS object itself."""
+    """Return whether two files hold the same bytes by their ids: git has none of an LFS object itself."""
     equal_ids = one.sha256 == other.sha256 if one.sha256 and other.sha256 else one.oid == other.oid
     return one.size == other.size and equal_ids
 
 
 def differences(wanted: Mapping[str, FileIds], found: Mapping[str, FileIds]) -> list[str]:
-    """Return in which paths files differ from what is wanted, sorted."""
+    """Return the sorted paths whose files differ from the wanted ones, with what differs."""
     faults = {path: "missing" for path in wanted.keys() - found.keys()}
     faults |= {path: "not planned" for path in found.keys() - wanted.keys()}
     common = wanted.keys() & found.keys()
@@ -207,9 +197,9 @@ def local_tree(
 
 
 def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) -> Tree:
-    """Return the tree of a published commit. Only what must be read is downloaded, to `folder`.
+    """Return the tree of a published commit; only what must be read is downloaded, to `folder`.
 
-    A manifest's entry counts where the repository holds the very bytes that it names; other files are read.
+    An entry of the manifest counts where the repository holds the very bytes that it names.
     """
     files = remote.files if commit == remote.head else read_files(api, repo, commit)
 
@@ -273,8 +263,7 @@ def _version_and_date(path: Path) -> tuple[str, datetime.date | None]:
 def _card_splits(readme: bytes, paths: Iterable[str]) -> dict[Split, SplitFiles]:
     """Return the splits that a card offers and whose files are parquet and there.
 
-    Only what the card says counts: `datasets` guesses splits from file names where a card names none, and a
-    guess is no ground for a version. A card without readable `configs` offers nothing.
+    `datasets` guesses splits from file names where a card names none, and a guess is no ground for a version.
     """
     parquet = sorted(path for path in paths if path.endswith(".parquet"))
     found: dict[Split, SplitFiles] = {}

@@ -25,16 +25,8 @@ _MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """A release that reads back as it was built.
-
-    Attributes:
-        repo: "OWNER/NAME".
-        tag: "v1.0.0".
-        commit: Full id of the tagged commit.
-        files: sha256 by path.
-        rows: Rows by config and split, as `load_dataset` gave them.
-    """
+class _Verified:
+    """A release that reads back as it was built: sha256 by path, and rows by config and split."""
 
     repo: str
     tag: str
@@ -45,25 +37,22 @@ class Verified:
 
 def verify(
     repo: str, tag: str, *, dist: Path | None = None, environment: Mapping[str, str] | None = None
-) -> Verified:
+) -> _Verified:
     """Load every config and split of a release by its tag, with fresh caches, and compare all values.
 
     Args:
         repo: "OWNER/NAME".
         tag: "v1.0.0".
-        dist: The local folder of the release; every file must equal its own there. Without it the published
-            manifest is what the rows are held against.
-        environment: Of the child process that reads; None for this process's own with fresh caches.
-
-    Raises:
-        Drift: A file, a config, a split or a value differs.
-        RemoteError: The Hub refused, failed, or was not reachable, or the tag holds no release of ours.
+        dist: The local folder of the release, whose files must be equal; without it the published manifest
+            must hold.
+        environment: Environment of the child process that reads; by default that of this process with fresh
+            caches.
     """
     request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
     if environment is not None:
-        return Verified(**child.ask(request, environment))
+        return _Verified(**child.ask(request, environment))
     with tempfile.TemporaryDirectory(prefix="mteb-de-verify-") as home:
-        return Verified(**child.ask(request, _fresh(Path(home))))
+        return _Verified(**child.ask(request, _fresh(Path(home))))
 
 
 def _fresh(home: Path) -> dict[str, str]:
@@ -76,8 +65,13 @@ def _fresh(home: Path) -> dict[str, str]:
     return kept | {"HF_HOME": str(home)} | ({"HF_TOKEN": token} if token else {})
 
 
-def read_back(repo: str, tag: str, dist: Path | None) -> Verified:
-    """Do what `verify` does in this process. It fills the clients' caches: call it where they are fresh."""
+def read_back(repo: str, tag: str, dist: Path | None) -> _Verified:
+    """Verify in this process, whose caches of the clients must be fresh.
+
+    Raises:
+        Drift: A file, a config, a split or a value differs.
+        RemoteError: The tag holds no release of ours.
+    """
     from huggingface_hub import constants
 
     api = hub.client()
@@ -104,7 +98,7 @@ def read_back(repo: str, tag: str, dist: Path | None) -> Verified:
     if faults:
         message = f"{repo}@{tag} differs from what was built:\n" + listed(faults, _MOST)
         raise Drift(message, hint="Do not use this tag; publish a higher version.")
-    return Verified(repo, tag, commit, found, rows)
+    return _Verified(repo, tag, commit, found, rows)
 
 
 def _tables(repo: str, tag: str, manifest: Manifest, rows: dict[str, dict[str, int]]) -> Iterator[str]:

@@ -46,11 +46,9 @@ def of_tags(tags: Iterable[str]) -> list[Version]:
 
 
 def least(published: Version | None, bump: Bump) -> Version:
-    """Return the lowest version that may follow.
+    """Return the lowest version that may follow the highest published one after changes of that weight.
 
-    Args:
-        published: The highest version that is published.
-        bump: What has changed since. Publishing again where nothing has changed takes a patch.
+    Publishing again where nothing has changed takes a patch.
     """
     if published is None or published < FIRST:
         return FIRST

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builders.release import make_plan, rehearse
+from builders.release.plan import make_plan
+from builders.release.rehearse import rehearse
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, TARGET, api_of, loopback, write_release
 

@@ -21,7 +21,7 @@ from builders.describe import Target
 from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
 from builders.rehearsal import WRITE_TOKEN, Hub, Store
 from builders.rehearsal.store import Repo
-from builders.release import make_plan
+from builders.release.plan import make_plan
 from builders.release.publish import Applied, push
 from builders.tables import Kind, Table, encode
 from tests.describe.kit import build

@@ -11,7 +11,7 @@ import pytest
 
 from builders.errors import Drift, MtebDeError, RemoteError, StorageError, UsageError
 from builders.lock.lock import read_lock, work_folder
-from builders.release.against import TOLERANCE, hold_against, open_reference
+from builders.release.against import _TOLERANCE, hold_against, open_reference
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, rewrite
 
@@ -71,7 +71,7 @@ def test_scores_within_the_tolerance_are_told(compare: Compare, there: Path) -> 
 def test_a_score_beyond_the_tolerance_is_drift(compare: Compare, there: Path, by: float) -> None:
     rewrite(there, NEGATIVES, lambda rows: rows.with_columns(shifted(by)))
     rows = pl.read_parquet(there / RELEASE / NEGATIVES).height
-    with pytest.raises(Drift, match=f"score differs, 1 of {rows} rows by more than {TOLERANCE:g}") as error:
+    with pytest.raises(Drift, match=f"score differs, 1 of {rows} rows by more than {_TOLERANCE:g}") as error:
         compare()
     assert error.value.exit_code == 1
 

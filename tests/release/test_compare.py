@@ -16,8 +16,7 @@ from builders import files
 from builders.errors import Refused, RemoteError, StorageError, UsageError
 from builders.lock.lock import Lock
 from builders.rehearsal.store import AddFile
-from builders.release import diff
-from builders.release.diff import FileChange
+from builders.release.diff import _FileChange, diff
 from tests.cli.kit import call
 from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
 from tests.release.kit import (
@@ -118,7 +117,7 @@ def test_another_writer_is_metadata_and_a_new_config_is_minor(
     relock(out, "germandpr", relocked)
     found = diff(out, RELEASE, REPO, api=api_of(hub))
     assert (found.difference.bump, found.difference.tables) == ("patch", ())
-    assert FileChange(path=path, change="rewritten") in found.difference.files
+    assert _FileChange(path=path, change="rewritten") in found.difference.files
 
 
 OLD_CARD = """---
@@ -184,7 +183,7 @@ def test_a_manifest_counts_only_where_the_repository_holds_what_it_names(out: Pa
     found = diff(out, RELEASE, REPO, api=api_of(hub))
     assert any(path.endswith("jobs/qrels/dev.parquet") for path in fetched(hub, since))
     assert [(table.split, table.change) for table in found.difference.tables] == [("test", "added")]
-    assert FileChange(path="manifest.json", change="changed") in found.difference.files
+    assert _FileChange(path="manifest.json", change="changed") in found.difference.files
 
 
 def test_other_revisions_and_what_is_not_there(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.files import FileIds
-from builders.release.diff import _EXAMPLES, Difference, FileChange, compare_trees, row_changes
+from builders.release.diff import _EXAMPLES, Difference, _FileChange, compare_trees, row_changes
 from builders.release.tree import Split, SplitFiles, Tree
 from builders.release.version import Bump
 
@@ -106,10 +106,10 @@ def test_equal_rows_in_other_bytes_and_files_beside_the_tables_are_a_patch() -> 
     found = unread(tree(BASE, old), tree(BASE, new))
     assert found.bump == "patch" and found.tables == ()
     assert found.files == (
-        FileChange(path="alt", change="removed"),
-        FileChange(path="card", change="changed"),
-        FileChange(path="neu", change="added"),
-        FileChange(path="orte-qrels/test.parquet", change="rewritten"),
+        _FileChange(path="alt", change="removed"),
+        _FileChange(path="card", change="changed"),
+        _FileChange(path="neu", change="added"),
+        _FileChange(path="orte-qrels/test.parquet", change="rewritten"),
     )
     assert found.reasons == (
         "alt: removed",

@@ -14,8 +14,9 @@ import pytest
 
 from builders import files
 from builders.errors import Busy, Refused
-from builders.release import apply, make_plan, read_plan, rehearse
-from builders.release.plan import plan_path
+from builders.release.plan import make_plan, plan_path, read_plan
+from builders.release.publish import apply
+from builders.release.rehearse import rehearse
 from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, edit, repo_of, writes

@@ -18,8 +18,7 @@ from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import FileIds, exclusive, reading
 from builders.lock.beside import CitedScore, citations_path, cite
 from builders.lock.lock import MANIFEST, Lock, LockedFinding, read_lock, work_folder
-from builders.release import make_plan, read_plan
-from builders.release.plan import check_bytes, plan_path, receipt_path
+from builders.release.plan import check_bytes, make_plan, plan_path, read_plan, receipt_path
 from builders.release.tree import paths_in, same_bytes
 from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub

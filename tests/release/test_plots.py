@@ -7,7 +7,9 @@ import pytest
 from builders.errors import Refused
 from builders.plots.svg import is_plot
 from builders.rehearsal import Hub
-from builders.release import apply, make_plan, verify
+from builders.release.plan import make_plan
+from builders.release.publish import apply
+from builders.release.verify import verify
 from tests.release.kit import RELEASE, REPO, TARGET, api_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")

@@ -16,9 +16,8 @@ from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.hub import LONGEST_WAIT
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
-from builders.release import apply, make_plan, read_plan
-from builders.release.plan import Plan, plan_path, receipt_path, sealed
-from builders.release.publish import push
+from builders.release.plan import Plan, make_plan, plan_path, read_plan, receipt_path, sealed
+from builders.release.publish import apply, push
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
 
@@ -337,7 +336,7 @@ def test_a_write_token_of_somebody_else(rehearsed: Path, hub: FaultyHub) -> None
 
 def with_receipt(out: Path, **changes: Any) -> None:
     """Change plan and receipt alike, as if that plan had been rehearsed."""
-    from builders.release import read_receipt
+    from builders.release.plan import read_receipt
 
     receipt = read_receipt(out, RELEASE)
     replan(out, **changes)

@@ -11,9 +11,8 @@ from builders import files
 from builders.errors import Drift, Refused, RemoteError
 from builders.lock.lock import Lock
 from builders.rehearsal import Hub, Request
-from builders.release import make_plan, read_plan, read_receipt, rehearse
-from builders.release.plan import Plan, plan_path, receipt_path, sealed
-from builders.release.rehearse import check_wire
+from builders.release.plan import Plan, make_plan, plan_path, read_plan, read_receipt, receipt_path, sealed
+from builders.release.rehearse import _check_wire, rehearse
 from tests.release.kit import CONFIGS, RELEASE, REPO, TARGET, api_of, write_release
 
 
@@ -99,15 +98,15 @@ def _requests(plan: Plan, commit: str) -> list[Request]:
 def test_a_file_that_did_not_come_over_the_wire_is_found(rehearsed: Path, name: str) -> None:
     plan, commit = read_plan(rehearsed, RELEASE), "a" * 40
     log = _requests(plan, commit)
-    check_wire(plan, commit, log)
+    _check_wire(plan, commit, log)
 
     def without(method: str) -> Sequence[Request]:
         return [request for request in log if not (request.method == method and request.path.endswith(name))]
 
     with pytest.raises(Drift, match=name):
-        check_wire(plan, commit, without("GET"))
+        _check_wire(plan, commit, without("GET"))
     if name.endswith(".parquet"):
         with pytest.raises(Drift, match=name):
-            check_wire(plan, commit, without("HEAD"))
+            _check_wire(plan, commit, without("HEAD"))
     with pytest.raises(Drift):
-        check_wire(plan, "b" * 40, log)
+        _check_wire(plan, "b" * 40, log)

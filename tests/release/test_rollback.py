@@ -11,8 +11,8 @@ import pytest
 from builders.errors import Refused, RemoteError, UsageError
 from builders.rehearsal import READ_TOKEN
 from builders.rehearsal.store import AddFile, Blob
-from builders.release import verify
 from builders.release.rollback import plan_rollback, rollback
+from builders.release.verify import verify
 from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, least, publish, repo_of, rewrite, without, writes

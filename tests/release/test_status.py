@@ -13,8 +13,8 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal.store import AddFile
-from builders.release import apply
 from builders.release.plan import plan_path, read_plan, receipt_path
+from builders.release.publish import apply
 from builders.release.rollback import plan_rollback, rollback
 from builders.release.status import Status, _refused, status
 from tests.cli.kit import call

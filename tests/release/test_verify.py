@@ -11,7 +11,8 @@ import pytest
 from builders.errors import Drift, RemoteError
 from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.rehearsal.store import AddFile, AddLfs, Delete, Operation
-from builders.release import apply, verify
+from builders.release.publish import apply
+from builders.release.verify import verify
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
 
 # the Hub's client sends files in a way that its HTTP library has deprecated

@@ -17,7 +17,7 @@ from builders.describe import Target
 from builders.reddit.folder import TAKEDOWN
 from builders.reddit.recheck import recheck
 from builders.reddit.run import hydrate
-from builders.release import make_plan
+from builders.release.plan import make_plan
 from builders.tables import Kind
 from tests.fixtures.upstream import upstream
 from tests.reddit.hydration.kit import QUIET, World, told
