@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -34,10 +34,10 @@ from builders.evaluation.rankings import (
     search,
 )
 from builders.evaluation.results import (
-    ClusteringResult,
     EncoderFacts,
     Result,
     RetrievalResult,
+    Score,
     SetScore,
     builder_of,
     place_of,
@@ -75,8 +75,8 @@ class EvalOptions:
         out: The folder that was built into.
         split: Split of the queries: one of `SPLITS`, or "all" for their union.
         pipelines: Names in `pipelines.PIPELINES`, by which vectors are clustered.
-        seed: Seed of bootstraps, of rules and of what clusters.
-        resamples: Means that a bootstrap draws.
+        seed: Seed of bootstraps, of rules and of clustering.
+        resamples: Number of means that a bootstrap draws.
         vectors: Folder of the cached vectors; None for the default.
         texts: Hydrated texts by config of ids.
     """
@@ -104,11 +104,10 @@ class Evaluation:
 
     Attributes:
         results: Results of the candidates, by config in the order asked, then by candidate.
-        baselines: Results of what needs no model: the rules, and BM25 where there is a search.
-        chances: Expected scores of a random ranking with their standard errors, by "jobs/test"; see
-            `metrics.chance`.
-        configs: The configs that were evaluated, by name.
-        failures: What could not be scored; the rest is there all the same.
+        baselines: Results of the rules, and of BM25 where there is a search.
+        chances: What `metrics.chance` returns, by "jobs/test".
+        configs: The evaluated configs by name.
+        failures: Errors of what could not be scored, without effect on the rest.
     """
 
     results: tuple[Result, ...]
@@ -121,10 +120,10 @@ class Evaluation:
 def evaluate(
     specs: Sequence[ConfigSpec], candidates: Sequence[Candidate], options: EvalOptions, progress: Progress
 ) -> Evaluation:
-    """Evaluate candidates on configs, and what needs no model beside them.
+    """Evaluate candidates on configs, and beside them rules and BM25.
 
-    A result is kept at ``OUT/work/CONFIG/eval`` as soon as it is there, clusters set by set: a run that was
-    killed goes on, and a second one computes nothing. BM25 ranks and is left out of clustering.
+    A result is kept at ``OUT/work/CONFIG/eval`` as soon as it is computed, clusters set by set: a run that
+    was killed goes on, and a second one computes nothing. BM25 ranks and is left out of clustering.
 
     Raises:
         StorageError: A config was not built, its tables are not those that were built, or something cannot
@@ -143,10 +142,8 @@ def evaluate(
         for config in searched:
             with asked.attempt(candidate):
                 asked.results.append(_search(config, candidate))
-        if candidate.kind == "dense":
+        if candidate.kind == "dense" or candidate.name == RANDOM:
             _cluster(asked, clustered, candidate, pipelines)
-        elif candidate.name == RANDOM:
-            _cluster_random(asked, clustered)
         elif clustered:
             progress.step(label(candidate.name), "gives no vectors: left out of clustering")
     if asked.failures and not asked.results:
@@ -156,10 +153,19 @@ def evaluate(
         with beside.attempt():
             beside.results.extend(_search(config, baseline) for baseline in _BASELINES)
             chances[config.searched] = _expected(config)
-    _cluster_random(beside, clustered)
-    order = _order([config.name for config in configs], [one.name for one in candidates], pipelines)
+    _cluster(beside, clustered, Candidate(RANDOM, "rule"), pipelines)
+    names, encoders = [config.name for config in configs], [one.name for one in candidates]
+
+    def place(result: Result) -> tuple[int, ...]:
+        first = (names.index(builder_of(result)), encoders.index(result.encoder.name))
+        if isinstance(result, RetrievalResult):
+            return first
+        asked = result.pipeline in pipelines  # random vectors are clustered by mteb's own pipeline alone
+        pipeline = pipelines.index(result.pipeline) if asked else -1
+        return (*first, list(CLUSTERING.values()).index(kind_of(result.config)), pipeline)
+
     return Evaluation(
-        results=tuple(sorted(asked.results, key=order)),
+        results=tuple(sorted(asked.results, key=place)),
         baselines=tuple(beside.results),
         chances=chances,
         configs={config.name: config.built for config in configs},
@@ -197,33 +203,25 @@ def cited_scores(results: Iterable[Result], configs: Mapping[str, Built]) -> dic
     """
     found: dict[str, list[CitedScore]] = {}
     for result in results:
-        lock = configs[builder_of(result)].lock
-        if lock is not None and (score := _cited_score(result, lock.rows_id)) is not None:
-            found.setdefault(lock.config, []).append(score)
+        encoder, lock = result.encoder, configs[builder_of(result)].lock
+        if lock is None or encoder.kind == "rule":
+            continue
+        if isinstance(result, RetrievalResult):
+            metric, score = "ndcg_at_10", result.scores["ndcg_at_10"]
+        elif result.pipeline == MTEB:
+            metric, score = "v_measure", Score(value=result.v_measure)
+        else:
+            continue
+        cited = CitedScore(
+            build=lock.rows_id,
+            config=place_of(result),
+            model=encoder.model,
+            revision=encoder.revision,
+            metric=metric,
+            **score.model_dump(),
+        )
+        found.setdefault(lock.config, []).append(cited)
     return found
-
-
-def _cited_score(result: Result, build: str) -> CitedScore | None:
-    encoder = result.encoder
-    if encoder.kind == "rule":
-        return None
-    if isinstance(result, RetrievalResult):
-        score = result.scores["ndcg_at_10"]
-        metric, value, low, high = "ndcg_at_10", score.value, score.low, score.high
-    elif result.pipeline == MTEB:
-        metric, value, low, high = "v_measure", result.v_measure, None, None
-    else:
-        return None
-    return CitedScore(
-        build=build,
-        config=place_of(result),
-        model=encoder.model,
-        revision=encoder.revision,
-        metric=metric,
-        value=value,
-        low=low,
-        high=high,
-    )
 
 
 @dataclass
@@ -372,120 +370,65 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
     return unit
 
 
-@dataclass(frozen=True, eq=False)
-class _Clusters:
-    """The clustering of a table by some pipelines; the scores of its sets are kept as they come.
-
-    Attributes:
-        config: The config under evaluation.
-        variant: "s2s" or "p2p".
-        facts: The facts of what made the vectors.
-        pipelines: Names in `pipelines.PIPELINES`.
-        asked: What decides the vectors, as JSON values.
-    """
-
-    config: _Config
-    variant: str
-    facts: EncoderFacts
-    pipelines: Sequence[str]
-    asked: Mapping[str, Any]
-
-    @property
-    def table(self) -> str:
-        return config_name(self.config.name, CLUSTERING[self.variant])
-
-    @property
-    def sets(self) -> pl.DataFrame:
-        return self.config.sets(self.variant)
-
-    @functools.cached_property
-    def scored(self) -> dict[str, tuple[SetScore, ...]]:
-        """Scores of the first sets by pipeline, as they were kept."""
-        return {
-            name: read_kept(self._path(name), _sets, lambda scores: len(scores) <= self.sets.height) or ()
-            for name in self.pipelines
-        }
-
-    def kept(self) -> list[Result]:
-        """Return the results of pipelines by which all sets were scored before."""
-        whole = [name for name, scores in self.scored.items() if len(scores) == self.sets.height]
-        for name in whole:
-            self.config.progress.step(self.table, f"{label(self.facts.name)} {name} kept")
-        return [summed_up(self.table, self.facts, name, self.scored[name]) for name in whole]
-
-    def lacking(self) -> list[str]:
-        return [name for name, scores in self.scored.items() if len(scores) < self.sets.height]
-
-    def score(self, texts: pl.Series, vectors: NDArray[np.float32]) -> Iterator[ClusteringResult]:
-        for result in score_pipelines(
-            self.sets,
-            texts,
-            vectors,
-            self.facts,
-            config=self.table,
-            pipelines=self.lacking(),
-            seed=self.config.options.seed,
-            scored=self.scored,
-            keep=lambda name, scores: self.config.keep(self._path(name), _sets, tuple(scores)),
-            progress=self.config.progress,
-        ):
-            value = f"{result.pipeline} V {result.v_measure:.6f}"
-            self.config.progress.step(self.table, f"{label(self.facts.name)} {value}")
-            yield result
-
-    def _path(self, pipeline: str) -> Path:
-        return self.config.path((CLUSTERING[self.variant],), pipeline=pipeline, **self.asked)
-
-
 def _cluster(
     found: _Results, configs: Sequence[_Config], candidate: Candidate, pipelines: Sequence[str]
 ) -> None:
-    """Cluster the vectors of an encoder: the texts of all tables are encoded together, each once."""
-    if not configs or candidate.clustering is None:
-        return
-    with found.attempt(candidate):
-        encoder = candidate.clustering()
-        asked = {"role": candidate.role, "encoder": encoder.identity.model_dump(mode="json")}
-        tables = [
-            _Clusters(
-                config, variant, facts_of(candidate, encoder.identity, config.built.lock), pipelines, asked
-            )
-            for config, variant in itertools.product(configs, CLUSTERING)
-        ]
-        for table in tables:
-            found.results += table.kept()
-        lacking = [table for table in tables if table.lacking()]
-        if not lacking:
-            return
-        texts = unique_texts([table.sets for table in lacking])
-        vectors = configs[0].encode(candidate, encoder, texts, candidate.role)
-        for table in lacking:
-            with found.attempt(candidate):
-                found.results.extend(table.score(texts, vectors))
-
-
-def _cluster_random(found: _Results, configs: Sequence[_Config]) -> None:
-    """Cluster random vectors of every table by mteb's own pipeline: they must score at chance."""
+    """Cluster the vectors of an encoder table by table; random ones by mteb's own pipeline, for chance."""
     for config, variant in itertools.product(configs, CLUSTERING):
-        table = _Clusters(config, variant, RANDOM_FACTS, (MTEB,), {"rule": RANDOM})
-        found.results += table.kept()
-        if table.lacking():
-            texts = unique_texts([table.sets])
+        if candidate.clustering is None:
+            random = functools.partial(random_vectors, seed=config.options.seed)
             with found.attempt():
-                found.results.extend(table.score(texts, random_vectors(texts, config.options.seed)))
+                found.results.extend(_clusters(config, variant, RANDOM_FACTS, (MTEB,), random, rule=RANDOM))
+            continue
+        with found.attempt(candidate):
+            encoder = candidate.clustering()
+            facts = facts_of(candidate, encoder.identity, config.built.lock)
+            encode = functools.partial(config.encode, candidate, encoder, role=candidate.role)
+            identity = encoder.identity.model_dump(mode="json")
+            results = _clusters(
+                config, variant, facts, pipelines, encode, role=candidate.role, encoder=identity
+            )
+            found.results.extend(results)
 
 
-def _order(
-    configs: Sequence[str], encoders: Sequence[str], pipelines: Sequence[str]
-) -> Callable[[Result], tuple[int, ...]]:
-    kinds = list(CLUSTERING.values())
+def _clusters(
+    config: _Config,
+    variant: str,
+    facts: EncoderFacts,
+    pipelines: Sequence[str],
+    encode: Callable[[pl.Series], NDArray[np.float32]],
+    **asked: object,
+) -> Iterator[Result]:
+    """Yield the results of a table by pipeline, first those of which all sets were scored before.
 
-    def place(result: Result) -> tuple[int, ...]:
-        first = (configs.index(builder_of(result)), encoders.index(result.encoder.name))
-        if isinstance(result, RetrievalResult):
-            return first
-        asked = result.pipeline in pipelines  # random vectors are clustered by mteb's own pipeline alone
-        pipeline = pipelines.index(result.pipeline) if asked else -1
-        return (*first, kinds.index(kind_of(result.config)), pipeline)
-
-    return place
+    The scores of its sets are kept as they come; `asked` is what decides the vectors, as JSON values.
+    """
+    kind = CLUSTERING[variant]
+    table, sets, named = config_name(config.name, kind), config.sets(variant), label(facts.name)
+    paths = {name: config.path((kind,), pipeline=name, **asked) for name in pipelines}
+    scored = {
+        name: read_kept(path, _sets, lambda scores: len(scores) <= sets.height) or ()
+        for name, path in paths.items()
+    }
+    whole = [name for name, scores in scored.items() if len(scores) == sets.height]
+    for name in whole:
+        config.progress.step(table, f"{named} {name} kept")
+        yield summed_up(table, facts, name, scored[name])
+    lacking = [name for name in pipelines if name not in whole]
+    if not lacking:
+        return
+    texts = unique_texts([sets])
+    for result in score_pipelines(
+        sets,
+        texts,
+        encode(texts),
+        facts,
+        config=table,
+        pipelines=lacking,
+        seed=config.options.seed,
+        scored=scored,
+        keep=lambda name, scores: config.keep(paths[name], _sets, tuple(scores)),
+        progress=config.progress,
+    ):
+        config.progress.step(table, f"{named} {result.pipeline} V {result.v_measure:.6f}")
+        yield result
