@@ -6,7 +6,7 @@ import contextlib
 import functools
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,8 +36,8 @@ class Candidate:
     Attributes:
         name: Name that the user gave.
         kind: Kind as in `EncoderFacts`.
-        searching: Returns the encoder that searches, by the encoder that a config pins; None unless dense.
-        clustering: Returns the encoder whose vectors are clustered; None unless dense.
+        searching: Function from the encoder that a config pins to the one that searches; None unless dense.
+        clustering: Function that returns the encoder whose vectors are clustered; None unless dense.
         role: Role of texts that are clustered.
         cached: Whether vectors are kept: not where making one is quicker than reading it.
     """
@@ -57,12 +57,12 @@ def candidate(
 
     Args:
         name: One of `NAMES`; a folder that holds a sentence-transformers model; or "owner/name@revision".
-        offline: Never touch the network.
-        workers: Texts that are encoded beside each other; None for one per core.
+        offline: Whether the network is never touched.
+        workers: Number of texts that are encoded at a time; None for one per core.
         root: Folder of the cached vectors; None for the default.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The name is none of these.
     """
     if name in RULES:
         return Candidate(name, "rule")
@@ -113,15 +113,14 @@ def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock 
     """Return the facts of a candidate with the identity of its encoder; the config's lock names the miner."""
     if identity is None:
         return EncoderFacts(name=candidate.name, kind=candidate.kind)
-    mining = lock.mining if lock else None
+    miner = lock.mining.encoder if lock and lock.mining else None
     return EncoderFacts(
         name=candidate.name,
         kind=candidate.kind,
         model=identity.model,
         revision=identity.revision,
         dimensions=identity.dimensions,
-        miner=mining is not None
-        and (mining.encoder.model, mining.encoder.revision) == (identity.model, identity.revision),
+        miner=miner is not None and (miner.model, miner.revision) == (identity.model, identity.revision),
     )
 
 
@@ -147,8 +146,6 @@ def _offline(workers: int | None) -> Candidate:
 
 def _e5(workers: int | None, root: Path | None, *, offline: bool) -> Candidate:
     """The pinned miner. mteb gives E5 no prefix in clustering, since its prompts have no name for that."""
-    from dataclasses import replace
-
     from builders.encoders.sentence import E5
 
     @functools.cache

@@ -10,7 +10,7 @@ from pathlib import Path
 from builders.errors import StorageError, UsageError
 from builders.evaluation.candidates import Candidate
 from builders.evaluation.pipelines import MTEB
-from builders.evaluation.results import Result, RetrievalResult, builder_of
+from builders.evaluation.results import Result, builder_of
 from builders.spec import ConfigSpec, Retrieval
 from builders.text.digest import digest
 
@@ -20,11 +20,7 @@ _RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) 
 def coverage(results: Iterable[Result]) -> set[str]:
     """Return a key for every result: its config, and a hash of its encoder with its split or pipeline."""
     return {
-        _key(
-            builder_of(one),
-            one.encoder.name,
-            one.split if isinstance(one, RetrievalResult) else one.pipeline,
-        )
+        _key(builder_of(one), one.encoder.name, one.split if one.kind == "retrieval" else one.pipeline)
         for one in results
     }
 
@@ -47,15 +43,15 @@ def record(results: Iterable[Result]) -> str:
 
 
 def require_wider(report: Sequence[Path], keys: set[str]) -> None:
-    """Make sure that nothing is lost where a report is written over another one.
+    """Make sure that nothing is lost where a report, which need not exist, is written over.
 
     Args:
-        report: The files of the report, Markdown first; they need not exist.
-        keys: Of the results that the new report has or may have.
+        report: The files of the report, Markdown first.
+        keys: Keys of the results that the new report has or may have.
 
     Raises:
-        UsageError: The report that is there holds other results too, or does not say what it holds.
-        StorageError: It cannot be read.
+        UsageError: The report holds other results too, or no record of its results.
+        StorageError: The report cannot be read.
     """
     if not any(path.exists() for path in report):
         return

@@ -37,16 +37,13 @@ _log = logging.getLogger(__name__)
 
 
 def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str, Any]) -> Path:
-    """Return where the result of a question lies: named after all that decides it.
+    """Return the path of a result, which is named after all that decides it.
 
     Args:
         out: The folder that was built into.
         built: The config; the rows of its tables count, not the bytes of its files.
         kinds: Kinds of the tables that are read: "corpus", "clustering-s2s".
         asked: The encoder and every parameter, as JSON values.
-
-    Raises:
-        StorageError: What a build keeps beside its lock cannot be read.
     """
     work = work_folder(out, built.spec.name)
     classes = work / "classes.parquet"
@@ -83,11 +80,7 @@ def read_kept(path: Path, shape: TypeAdapter[_T], complete: Callable[[_T], bool]
 
 
 def keep(path: Path, shape: TypeAdapter[_T], result: _T) -> None:
-    """Keep a result, whole or not at all.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Keep a result, whole or not at all."""
     files.write_json(path, shape.dump_python(result, mode="json"))
 
 

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from builders.errors import UsageError
 
 Reduction = Literal["none", "pca", "umap", "pca+umap"]
-Algorithm = Literal["minibatch-kmeans", "agglomerative", "hdbscan", "dbstream"]
+_Algorithm = Literal["minibatch-kmeans", "agglomerative", "hdbscan", "dbstream"]
 Vectors = NDArray[np.float32]
-Assignment = NDArray[np.int64]
 
 MTEB = "minibatch-kmeans"
 """The pipeline of mteb's own tasks."""
-AGGLOMERATIVE_ROWS = 32_768
+_AGGLOMERATIVE_ROWS = 32_768
 """The largest set that is clustered agglomeratively: all its distances, twice in float64, fill 8 GiB."""
 _NEIGHBOURS = 15
 _FEWEST = 3
@@ -37,15 +36,10 @@ _EXTRA = "From a checkout: pip install -c constraints.txt -e '.[clustering]'"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A reduction of the vectors of a set, and an algorithm that clusters them.
-
-    Attributes:
-        reduction: Step before clustering; "pca" leaves 2 dimensions, "umap" 2, "pca+umap" 50 and then 2.
-        algorithm: Step that clusters.
-    """
+    """A reduction of the vectors of a set ("pca+umap" to 50 dimensions, then 2), and a clustering of them."""
 
     reduction: Reduction
-    algorithm: Algorithm
+    algorithm: _Algorithm
 
     @property
     def name(self) -> str:
@@ -55,8 +49,8 @@ class Pipeline:
 
 def _paper() -> Iterator[Pipeline]:
     reductions: tuple[Reduction, ...] = ("none", "pca", "umap", "pca+umap")
-    by_count: tuple[Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
-    by_density: tuple[Algorithm, ...] = ("hdbscan", "dbstream")
+    by_count: tuple[_Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
+    by_density: tuple[_Algorithm, ...] = ("hdbscan", "dbstream")
     yield from (Pipeline(reduction, algorithm) for algorithm in by_count for reduction in reductions)
     yield from (Pipeline(reduction, algorithm) for algorithm in by_density for reduction in reductions[1:])
 
@@ -69,7 +63,7 @@ def choose(names: Sequence[str]) -> tuple[Pipeline, ...]:
     """Return pipelines by name, once each.
 
     Raises:
-        UsageError: One is not known, or what it needs is not installed.
+        UsageError: A pipeline is not known, or its library is not installed.
     """
     unknown = [name for name in names if name not in PIPELINES]
     if unknown:
@@ -85,16 +79,12 @@ def choose(names: Sequence[str]) -> tuple[Pipeline, ...]:
 
 
 def check_rows(pipelines: Sequence[Pipeline], rows: int, place: str) -> None:
-    """Refuse a set that is too large for one of the pipelines, before any work is done on it.
-
-    Raises:
-        UsageError: It has more than `AGGLOMERATIVE_ROWS` rows, and one of the pipelines is agglomerative.
-    """
+    """Refuse a set that is too large for one of the pipelines, before any work is done on it."""
     for pipeline in pipelines:
-        if pipeline.algorithm == "agglomerative" and rows > AGGLOMERATIVE_ROWS:
+        if pipeline.algorithm == "agglomerative" and rows > _AGGLOMERATIVE_ROWS:
             raise UsageError(
                 f"{place}: {rows:,} rows are too many for {pipeline.name}, which keeps the distances of all "
-                f"pairs in memory and takes {AGGLOMERATIVE_ROWS:,} rows at most",
+                f"pairs in memory and takes {_AGGLOMERATIVE_ROWS:,} rows at most",
                 hint="Leave out the agglomerative pipelines.",
             )
 
@@ -115,17 +105,14 @@ def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
             return _umap(_pca(vectors, 50, seed), seed)
 
 
-def cluster(vectors: Vectors, algorithm: Algorithm, clusters: int, *, seed: int) -> Assignment:
-    """Return the cluster of each row.
+def cluster(vectors: Vectors, algorithm: _Algorithm, clusters: int, *, seed: int) -> NDArray[np.int64]:
+    """Return the cluster of each row as int64 of shape (rows,), -1 for points that HDBSCAN gives none.
 
     Args:
-        vectors: float32 of shape (rows, dimensions).
-        algorithm: "minibatch-kmeans" is mteb's, with its settings.
+        vectors: Vectors as float32 of shape (rows, dimensions).
+        algorithm: "minibatch-kmeans" with mteb's settings, or another.
         clusters: Number of clusters to find; "hdbscan" and "dbstream" find out by themselves.
         seed: Seed of k-means; the others draw nothing.
-
-    Returns:
-        int64 of shape (rows,). Numbers mean nothing; -1 are the points that HDBSCAN gives no cluster.
     """
     from sklearn.cluster import HDBSCAN, AgglomerativeClustering, MiniBatchKMeans
 
@@ -171,7 +158,7 @@ def _umap(vectors: Vectors, seed: int) -> Vectors:
     return np.asarray(model.fit_transform(vectors), dtype=np.float32)
 
 
-def _dbstream(vectors: Vectors) -> Assignment:
+def _dbstream(vectors: Vectors) -> NDArray[np.int64]:
     from river.cluster import DBSTREAM
 
     model: Any = DBSTREAM()  # its methods have no types

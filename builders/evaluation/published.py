@@ -53,7 +53,7 @@ class Published(Frozen):
     Attributes:
         task: Name in mteb; "RedditClusteringS2S(de)" is the paper's.
         model: Name of the model, "owner/name"; its revision is empty where none was published.
-        pipeline: Name as in `ClusteringResult`; empty for retrieval.
+        pipeline: Name in `pipelines.PIPELINES`; empty for retrieval.
         source: File in embeddings-benchmark/results, or the paper's repository.
     """
 
@@ -73,14 +73,12 @@ class Compared(Frozen):
 
     Attributes:
         split: Split of the queries; empty for clustering.
-        pipeline: Name as in `ClusteringResult`; empty for retrieval.
+        pipeline: Name in `pipelines.PIPELINES`; empty for retrieval.
         difference: Our score minus the published one.
         tolerance: Largest difference of scores that agree; None where it was not measured.
-        verdict: "agrees" or "differs" where model and procedure are the same, and rows are, or are drawn
-            alike from the same documents.
-        why: What forbids a comparison, or else limits it; may be empty.
+        verdict: "agrees" or "differs" where model, procedure and the drawing of rows are the same.
+        why: Reason that forbids a comparison, or limits it; may be empty.
         model: The published model, with its revision where it is known.
-        source: File that holds the published score.
     """
 
     config: str
@@ -100,11 +98,7 @@ class Compared(Frozen):
 
 @functools.cache
 def published_scores() -> tuple[Published, ...]:
-    """Return the published scores that travel with the package.
-
-    Raises:
-        StorageError: The file is damaged.
-    """
+    """Return the published scores that the package holds."""
     file = resources.files("builders.evaluation") / "facts" / "published.csv"
     rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
     try:
@@ -122,9 +116,6 @@ def prompted_alike() -> frozenset[str]:
     The file has each model that mteb 2.26 loads by its plain wrapper of sentence-transformers, with the
     prompts of the model's own settings ("own") or with E5's prefixes ("e5"), and searches by cosine. Left out
     is what it instructs, prompts otherwise, cuts elsewhere, runs in another precision, or does not list.
-
-    Raises:
-        StorageError: The file is damaged.
     """
     file = resources.files("builders.evaluation") / "facts" / "prompted.csv"
     rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))

@@ -49,11 +49,7 @@ def report_paths(folder: Path) -> list[Path]:
 
 
 def write_report(content: ReportContent, folder: Path) -> list[Path]:
-    """Write evaluation.md and evaluation.html over those that are there, and return their paths.
-
-    Raises:
-        StorageError: A file cannot be written.
-    """
+    """Write evaluation.md and evaluation.html over those that are there, and return their paths."""
     paths = report_paths(folder)
     texts = (f"{markdown(content)}\n{record(content.results)}", html(content))
     for path, text in zip(paths, texts, strict=True):
@@ -76,19 +72,16 @@ def html(content: ReportContent) -> str:
 
     style = _asset("report.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return (
-        _environment(autoescape=True)
-        .get_template("report.html.j2")
-        .render(
-            blocks=_blocks(content),
-            cells=views.cells,
-            numeric=_numeric,
-            image=_image,
-            style=Markup(style),
-            style_hash=Markup(f"sha256-{digest}"),
-        )
-        .lstrip("\n")
+    template = _environment(autoescape=True).get_template("report.html.j2")
+    page = template.render(
+        blocks=_blocks(content),
+        cells=views.cells,
+        numeric=_numeric,
+        image=_image,
+        style=Markup(style),
+        style_hash=Markup(f"sha256-{digest}"),
     )
+    return page.lstrip("\n")
 
 
 def _blocks(content: ReportContent) -> dict[str, list[Block]]:

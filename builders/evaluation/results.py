@@ -22,11 +22,6 @@ _LEVELS = ("coarse", "fine", "within")
 _T = TypeVar("_T")
 
 
-def by_score(names: Iterable[str]) -> list[str]:
-    """Return names of scores in the order of `SCORES`, others behind them by name."""
-    return _placed(names, tuple(SCORES))
-
-
 def by_level(names: Iterable[str]) -> list[str]:
     """Return names of levels from coarse to fine, others behind them by name."""
     return _placed(names, _LEVELS)
@@ -37,7 +32,7 @@ def _placed(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
 
 
 def _scores_in_order(scores: dict[str, _T]) -> dict[str, _T]:
-    return {name: scores[name] for name in by_score(scores)}
+    return {name: scores[name] for name in _placed(scores, tuple(SCORES))}
 
 
 def _levels_in_order(levels: dict[str, _T]) -> dict[str, _T]:
@@ -45,14 +40,13 @@ def _levels_in_order(levels: dict[str, _T]) -> dict[str, _T]:
 
 
 class EncoderFacts(Frozen):
-    """Name and model of what was evaluated.
+    """Name and model of what was evaluated; what it does not have is empty or 0.
 
     Attributes:
         name: Name that the user gave: "offline", "e5", "bm25", "hashing", a folder, "repo@revision".
         kind: "dense" turns texts into vectors, "lexical" ranks by words, "rule" knows no text at all.
-        model: Name of the model, as published scores have it; empty for a rule.
-        revision: Commit of the model, or version of the library that ranks; empty for a rule.
-        dimensions: Dimensions of the vectors; 0 where there are none.
+        model: Name of the model, as published scores have it.
+        revision: Commit of the model, or version of the library that ranks.
         miner: Whether it mined the hard negatives of the build.
     """
 
@@ -86,12 +80,10 @@ class RetrievalResult(Frozen):
 
     Attributes:
         config: Name of the config, "jobs".
-        split: Split of the queries: one of `SPLITS`, or "all" for their union.
-        encoder: Name and model of what was evaluated.
+        split: One of `SPLITS`, or "all" for their union.
         queries: Number of queries that were scored.
         passages: Number of passages that were searched.
-        scores: By name: "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"; "r_precision" and
-            "core_ndcg_at_10" where passages have classes.
+        scores: Scores by the names of `SCORES`, the last two where passages have classes.
         lengths: nDCG@10 by length of the query.
     """
 
@@ -109,7 +101,6 @@ class SetScore(Frozen):
     """Scores of one clustering set.
 
     Attributes:
-        level: Level of the set, as published.
         rows: Number of sentences.
         labels: Number of different labels.
         v_measure: V-measure as mteb computes it; 1 where there is one label.
@@ -136,11 +127,10 @@ class ClusteringResult(Frozen):
 
     Attributes:
         config: Name of the table, "blurbs-clustering-s2s".
-        encoder: Name and model of what was evaluated.
-        pipeline: Name in `builders.evaluation.pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan".
+        pipeline: Name in `pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan".
         v_measure: Mean over all sets, as mteb has it.
         spread: Population standard deviation over all sets.
-        levels: By level, "coarse", "fine", "within" (all genres together), "topic".
+        levels: Scores by level, "coarse", "fine", "within" (all genres together), "topic".
         sets: Scores of the sets in published order.
     """
 

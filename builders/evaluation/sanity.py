@@ -67,16 +67,11 @@ Chances = Mapping[str, Mapping[str, float]]
 
 
 def check(results: Sequence[Result], baselines: Sequence[Result], chances: Chances) -> list[Finding]:
-    """Apply every rule.
+    """Apply every rule to the results of encoders and to those of the baselines.
 
     Chance of a search is its expectation over all orders; of clusters it is an adjusted mutual information
-    of 0, whose standard error is that of the mean over the sets.
-
-    Args:
-        results: Results of the encoders that were asked for.
-        baselines: Results of the rules and of BM25.
-        chances: Scores of chance with their standard errors, as `jobs.Evaluation` has them; a search without
-            is held against no rule that needs them.
+    of 0, whose standard error is that of the mean over the sets. A search whose chance is not known is held
+    against no rule that needs it.
 
     Returns:
         Findings, errors first; each code at most once, with the scores as examples.

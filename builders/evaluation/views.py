@@ -26,7 +26,7 @@ from builders.evaluation.results import (
     SetScore,
     by_level,
 )
-from builders.evaluation.statistics import STEP, ConfigStatistics, Overlap
+from builders.evaluation.statistics import STEP, ConfigStatistics
 from builders.plots import charts
 from builders.printable import NOTHING, percent, share, span
 from builders.tables import SPLITS
@@ -49,12 +49,11 @@ class Block:
     """A part of a section of a report.
 
     Attributes:
-        frame: The numbers.
-        heading: Empty where the section has one block only.
+        heading: Heading; empty where the section has one block only.
         text: Plain sentences.
-        draw: Makes the plot; None where there is nothing to draw.
-        alt: What the plot shows, for a reader who sees no picture.
-        more: A longer table that is folded away, by its summary.
+        draw: Function that makes the plot; None where there is nothing to draw.
+        alt: Description of the plot for a reader who sees no picture.
+        more: Longer tables by their summaries, which are folded away.
     """
 
     frame: pl.DataFrame
@@ -90,20 +89,22 @@ def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
 def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
     """Return the scores of searches, a row a result."""
     named, metrics = _named(results), [name for name in SCORES if any(name in r.scores for r in results)]
-    rows = []
-    for result in results:
-        row: list[object] = [result.config, result.split, named[result.encoder]]
-        for name in metrics:
-            score = result.scores.get(name)
-            row.append(score.value if score else None)
-            if name in _WITH_INTERVAL:
-                whole = score and score.low is not None and score.high is not None
-                row.append(f"{score.low:.4f} to {score.high:.4f}" if score and whole else None)
-        rows.append(row)
-    header = ["Config", "Split", "Encoder"]
+    columns: dict[str, list[object]] = {
+        "Config": [result.config for result in results],
+        "Split": [result.split for result in results],
+        "Encoder": [named[result.encoder] for result in results],
+    }
     for name in metrics:
-        header += [SCORES[name], *([f"{SCORES[name]}, 95\u00a0%"] if name in _WITH_INTERVAL else [])]
-    return _frame(header, rows)
+        scores = [result.scores.get(name) for result in results]
+        columns[SCORES[name]] = [score and score.value for score in scores]
+        if name in _WITH_INTERVAL:
+            columns[f"{SCORES[name]}, 95\u00a0%"] = [
+                f"{score.low:.4f} to {score.high:.4f}"
+                if score and None not in {score.low, score.high}
+                else None
+                for score in scores
+            ]
+    return pl.DataFrame(columns)
 
 
 def clustering(results: Sequence[ClusteringResult]) -> pl.DataFrame:
@@ -145,10 +146,10 @@ def summary(compared: Sequence[Compared]) -> pl.DataFrame:
     order = ("differs", "agrees", "not comparable")
     main = [one for one in compared if one.metric in {"ndcg_at_10", "v_measure"}]
     place = {id(one): number for number, one in enumerate(compared)}
-    first: dict[Hashable, Compared] = {}
-    for one in sorted(main, key=lambda one: order.index(one.verdict)):
-        first.setdefault((one.config, one.split, one.encoder, one.pipeline), one)
-    shown = published(sorted(first.values(), key=lambda one: place[id(one)]))
+    main.sort(key=lambda one: order.index(one.verdict))
+    groups = _grouped(main, lambda one: (one.config, one.split, one.encoder, one.pipeline))
+    first = (group[0] for group in groups.values())
+    shown = published(sorted(first, key=lambda one: place[id(one)]))
     return filled(shown.drop("Published for", "Source"))
 
 
@@ -161,18 +162,17 @@ def filled(frame: pl.DataFrame) -> pl.DataFrame:
 
 def evaluated(results: Sequence[Result], statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return the tables that were evaluated, and the encoders."""
-    tables = [
-        (
-            one.config, sum(one.splits.values()) or None, *(one.splits.get(split) for split in SPLITS),
-            one.passages or None, len(one.sets) or None,
-        )
-        for one in statistics
-    ]  # fmt: skip
     stand_ins = ", ".join(one.config for one in statistics if one.stand_in)
     text = f"Not built from all of the real upstreams, but from stand-ins or a part: {stand_ins}."
-    if tables:
-        header = ("Config", "Queries", *SPLITS, "Passages", "Sets")
-        yield Block(filled(_frame(header, tables)), "Tables", text if stand_ins else "")
+    tables = pl.DataFrame({
+        "Config": [one.config for one in statistics],
+        "Queries": [sum(one.splits.values()) or None for one in statistics],
+        **{split: [one.splits.get(split) for one in statistics] for split in SPLITS},
+        "Passages": [one.passages or None for one in statistics],
+        "Sets": [len(one.sets) or None for one in statistics],
+    })
+    if statistics:
+        yield Block(filled(tables), "Tables", text if stand_ins else "")
     mined: dict[EncoderFacts, list[str]] = {}
     for result in results:
         configs = mined.setdefault(_anywhere(result.encoder), [])
@@ -411,7 +411,10 @@ def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     for config, found in ((one.config, one.overlap) for one in statistics if one.overlap):
         sides = {"in a positive": found.positive_tenths, "in a random passage": found.random_tenths}
         shares = {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()}
-        said = _overlap_said(found)
+        other = f"{percent(found.random)} in a random passage"
+        if found.random is None:
+            other = "and no passage that was drawn at random is none"
+        said = f"on average {percent(found.positive)} stand in a positive, {other}"
         of = "" if found.queries == found.of else f"of {found.of:,} "
         yield Block(
             _frame(("Words, %", *sides), zip(_TENTHS, *sides.values(), strict=True)),
@@ -422,13 +425,6 @@ def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
         )
 
 
-def _overlap_said(found: Overlap) -> str:
-    other = f"{percent(found.random)} in a random passage"
-    if found.random is None:
-        other = "and no passage that was drawn at random is none"
-    return f"on average {percent(found.positive)} stand in a positive, {other}"
-
-
 def _frame(header: Iterable[str], rows: Iterable[Sequence[object]]) -> pl.DataFrame:
     names = list(header)
     data: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -436,15 +432,9 @@ def _frame(header: Iterable[str], rows: Iterable[Sequence[object]]) -> pl.DataFr
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return NOTHING
-    return (
-        f"{value + 0.0:.4f}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value + 0.0:.4f}"  # no minus before a zero
+    return NOTHING if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _short(name: str) -> str:

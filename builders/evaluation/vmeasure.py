@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,7 @@ _COLUMNS = {"sentences": pl.List(pl.String), "labels": pl.List(pl.String), "leve
 
 @dataclass(frozen=True, slots=True)
 class _NumberedSet:
-    """A clustering set in numbers.
-
-    Attributes:
-        level: Level of the set, as published.
-        rows: Row numbers of the vectors, int64, in the order of the set.
-        labels: Codes of the labels, int64 from 0 without gaps, in the order of the labels.
-        count: Number of different labels.
-    """
+    """A clustering set: rows of the vectors, and codes of the labels from 0 without gaps, `count` in all."""
 
     level: str
     rows: NDArray[np.int64]
@@ -47,7 +41,7 @@ def read_sets(path: Path) -> pl.DataFrame:
     """Read a table of clustering sets: lists of ``sentences`` and ``labels``, and ``level``, a row per set.
 
     Raises:
-        StorageError: It is not there, or holds something else.
+        StorageError: The file is missing, or holds something else.
     """
     frame = read_frame(path)
     missing = [name for name, dtype in _COLUMNS.items() if frame.schema.get(name) != dtype]
@@ -103,21 +97,20 @@ def score_pipelines(
     Args:
         sets: Table that `read_sets` returns.
         texts: Distinct texts, among them all sentences.
-        vectors: float32 of shape (texts, dimensions), row by row the vectors of `texts`, used as they are.
+        vectors: Vectors of `texts` as float32 of shape (texts, dimensions), used as they are.
         encoder: The facts of what made the vectors.
         config: Name of the table: "blurbs-clustering-s2s".
         pipelines: Names in `pipelines.PIPELINES`.
         seed: Seed of all that draws; 42 is mteb's.
         scored: Scores of the first sets by pipeline, which are not computed again.
-        keep: Called with a pipeline and all its scores so far, set by set.
+        keep: Function that is called with a pipeline and all its scores so far, set by set.
         progress: Listener that is called after every set.
 
     Yields:
         A result per pipeline; pipelines that share a reduction stand together.
 
     Raises:
-        UsageError: A pipeline is not known, its library missing, or a set too large for it; a sentence has no
-            vector.
+        UsageError: A set is too large for a pipeline, or a sentence has no vector.
         EncoderError: The vectors are not usable.
     """
     chosen = ways.choose(pipelines)
@@ -127,7 +120,8 @@ def score_pipelines(
     scores = {pipeline.name: list((scored or {}).get(pipeline.name, ())) for pipeline in chosen}
     # One piece of memory for all sets: fresh pages for each would cost as much as gathering itself.
     memory = np.empty((max(len(one.rows) for one in found), vectors.shape[1]), dtype=np.float32)
-    for reduction, group in groupby(sorted(chosen, key=_reduction), key=_reduction):
+    reduction_of = attrgetter("reduction")
+    for reduction, group in groupby(sorted(chosen, key=reduction_of), key=reduction_of):
         members = tuple(group)
         for number, one in enumerate(found):
             left = [pipeline for pipeline in members if len(scores[pipeline.name]) <= number]
@@ -196,15 +190,8 @@ def _scored(
         yield pipeline, scored(v_measure=v_measure, ami=ami)
 
 
-def _reduction(pipeline: ways.Pipeline) -> ways.Reduction:
-    return pipeline.reduction
-
-
 def _number(sets: pl.DataFrame, texts: pl.Series, vectors: Vectors, config: str) -> list[_NumberedSet]:
-    """Return the sets with rows of `vectors` for sentences, and codes for labels.
-
-    Arguments and errors are those of `score_pipelines`.
-    """
+    """Return the sets with rows of `vectors` for sentences, and codes for labels."""
     if vectors.shape[:1] != (len(texts),) or vectors.ndim != 2 or vectors.dtype != np.float32:
         raise EncoderError(
             f"{config}: vectors of shape {vectors.shape} and type {vectors.dtype} for {len(texts):,} texts"
