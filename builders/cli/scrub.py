@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--column",
     "columns",
     multiple=True,
-    help="Look at this column only; may be repeated.  [default: all text]",
+    help="Look at this column only; may be repeated.  [default: all]",
 )
 @click.option(
     "--contact-only",
@@ -58,11 +58,12 @@ def command(
       mteb-de scrub postings.csv --column title
       mteb-de scrub news.parquet --contact-only --out clean.parquet
 
-    Names of columns, keys and the metadata of a file are scrubbed as well. Without --no-header, columns
-    of such a CSV file are called 1, 2, 3 and so on.
+    Names of columns, keys and the metadata of a file are scrubbed as well; a number of JSON becomes the
+    placeholder's text. With --no-header, columns of a CSV file are called 1, 2, 3 and so on.
 
-    Exit codes: 0 written; 1 written, but something that may hold text was not looked at; 2 the file or a
-    column is not there, or is broken.
+    Exit codes: 0 written; 1 written, but what may hold personal data stays: bytes, numbers of parquet that
+    look personal, or a named --column of neither text nor numbers; 2 the file or a column is not there, or
+    is broken.
     """
     from builders.personal.tables import scrub_file
     from builders.spec import ALL_KINDS, CONTACT
@@ -88,8 +89,8 @@ def command(
         _tell(report, target)
     if report.unread:
         raise FindingsError(
-            f"not looked at, though it may hold text: {', '.join(map(printable, report.unread))}",
-            hint="The copy holds it as it was: take it out, or name with --column what is to be looked at.",
+            f"left as it was, though it may hold personal data: {', '.join(map(printable, report.unread))}",
+            hint="Take it out or store it as text; or name with --column what is to be looked at.",
         )
 
 

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -23,10 +23,19 @@ from builders.errors import StorageError, UsageError
 from builders.lock.lock import PersonalReport
 from builders.personal.engine import scrub_rows
 from builders.personal.replacements import report, together
+from builders.personal.words import lines_of
 from builders.spec import PersonalKind
 from builders.text_files import BOM, whole
 
 _ROWS = 4096
+_CUES = {
+    name: f"{cue}: "
+    for cue, _, names in (line.partition(": ") for line in lines_of("header_cues"))
+    for name in names.split()
+}
+"""Cues by the letters of a column's name."""
+_LEAST, _LEAST_ANNOUNCED, _MOST = 10**10, 10**4, 10**19
+"""The least number that may be personal, by itself and behind a cue, and the first that is too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Task:
     """What is done to each piece.
 
     Attributes:
-        columns: Names of the columns, or keys in JSON; empty for all that hold text.
+        columns: Names of the columns, or keys in JSON; empty for all.
         kinds: What is replaced.
         separator: Between the values of a CSV file.
         quote: Around values of a CSV file; empty where none are quoted.
@@ -45,6 +54,10 @@ class Task:
     separator: str = ","
     quote: str = '"'
 
+    def wants(self, name: str) -> bool:
+        """Whether a column of this name is looked at."""
+        return not self.columns or name in self.columns
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -54,19 +67,67 @@ class Done:
         output: Bytes to write, or an Arrow batch.
         rows: Rows of the piece.
         report: What was replaced.
-        columns: Of JSON, the keys that are there.
+        keys: Of JSON, the keys that are there.
+        kept: Of Arrow, columns of numbers in which personal data stays: no placeholder is a number.
     """
 
     output: Any
     rows: int
     report: PersonalReport
-    columns: frozenset[str]
+    keys: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
 
 
-def clean_names(names: Sequence[str], task: Task) -> tuple[list[str], PersonalReport]:
-    """Scrub the names of columns or keys; they stay apart."""
-    after, spans = scrub_rows(names, task.kinds)
-    return renamed(names, [name or "" for name in after]), report(names, spans)
+class Cleaner:
+    """Scrubs strings and sums up what was replaced.
+
+    Attributes:
+        unread: Names of metadata that are no text.
+    """
+
+    def __init__(self, kinds: Collection[PersonalKind]) -> None:
+        self.unread: list[str] = []
+        self._kinds = tuple(kinds)
+        self._reports: list[PersonalReport] = []
+
+    @property
+    def report(self) -> PersonalReport:
+        """What was replaced until now."""
+        return together(self._reports)
+
+    def texts(self, before: Sequence[str | None], cues: Sequence[str] = ()) -> list[str | None]:
+        """Scrub strings, each behind its cue where there is one."""
+        if not any(cues):
+            after, spans = scrub_rows(before, self._kinds)
+            self._reports.append(report(before, spans))
+            return after
+        rows = [text and cue + text for cue, text in zip(cues, before, strict=True)]
+        return [text and text.removeprefix(cue) for cue, text in zip(cues, self.texts(rows), strict=True)]
+
+    def names(self, before: Sequence[str]) -> list[str]:
+        """Scrub names of columns or keys; they stay apart."""
+        return renamed(before, [name or "" for name in self.texts(before)])
+
+    def document(self, value: bytes) -> bytes:
+        """Scrub a text; of a JSON object, which readers depend on, the strings alone."""
+        try:
+            is_object = isinstance(json.loads(value), dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            return (self.texts([value.decode()])[0] or "").encode()
+        done = scrub_lines((1, [value]), Task((), self._kinds))
+        self._reports.append(done.report)
+        return bytes(done.output)
+
+    def finds(self, texts: Iterable[str]) -> bool:
+        """Say whether one of some strings holds personal data, which is not replaced."""
+        return not scrub_rows(sorted(texts), self._kinds)[1].is_empty()
+
+
+def cue_of(name: str) -> str:
+    """Return the words that announce each value of a column of this name; empty for none."""
+    return _CUES.get("".join(filter(str.isalpha, name.casefold())), "")
 
 
 def renamed(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -86,6 +147,10 @@ def renamed(before: Sequence[str], after: Sequence[str]) -> list[str]:
 def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of an open CSV file with their numbers; values may be of any length, and rows empty.
 
+    Args:
+        file: Bytes that are no UTF-8 are halves of characters in it ("surrogateescape").
+        task: Separator and quotes.
+
     Raises:
         UsageError: A row is no CSV, or not UTF-8.
     """
@@ -95,13 +160,18 @@ def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
         number += 1
         try:
             row = next(rows, None)
-        except (csv.Error, UnicodeDecodeError) as error:
+        except csv.Error as error:
             hint = "Check separator and quotes; --quote '' where quotation marks are no more than text."
-            if isinstance(error, UnicodeDecodeError):
-                hint = "Save the table in UTF-8."
             raise UsageError(f"row {number}: {error}", hint=hint) from error
         if row is None:
             return
+        try:
+            "".join(row).encode()
+        except UnicodeEncodeError as error:
+            byte = ord(error.object[error.start]) - 0xDC00
+            raise UsageError(
+                f"row {number}: byte 0x{byte:02x} is no UTF-8", hint="Save it in UTF-8."
+            ) from error
         yield number, row
 
 
@@ -130,31 +200,37 @@ def csv_pieces(
 
 
 def scrub_csv(piece: tuple[Sequence[str], list[list[str]]], task: Task) -> Done:
-    """Scrub rows of a CSV file; the output is CSV with line feeds, quoted where needed.
-
-    Raises:
-        StorageError: What was written is not what is read.
-    """
+    """Scrub rows of a CSV file; the output is CSV with line feeds, quoted where needed."""
     header, rows = piece
+    cleaner = Cleaner(task.kinds)
     columns = list(zip(*rows, strict=True))
-    wanted = [place for place, name in enumerate(header) if not task.columns or name in task.columns]
-    before = [text for place in wanted for text in columns[place]]
-    after, spans = scrub_rows(before, task.kinds)
-    for order, place in enumerate(wanted):
-        columns[place] = tuple(text or "" for text in after[order * len(rows) : (order + 1) * len(rows)])
-    return Done(csv_bytes(zip(*columns, strict=True), task), len(rows), report(before, spans), frozenset())
+    wanted = [place for place, name in enumerate(header) if task.wants(name)]
+    cues = [cue_of(header[place]) for place in wanted for _ in rows]
+    after = iter(cleaner.texts([text for place in wanted for text in columns[place]], cues))
+    for place in wanted:
+        columns[place] = tuple(text or "" for text in islice(after, len(rows)))
+    return Done(csv_bytes(list(zip(*columns, strict=True)), task), len(rows), cleaner.report)
 
 
-def csv_bytes(rows: Iterator[tuple[str, ...]] | Sequence[Sequence[str]], task: Task) -> bytes:
+def csv_bytes(rows: Sequence[Sequence[str]], task: Task) -> bytes:
     """Return rows as CSV in UTF-8, which was read back.
 
     Raises:
         StorageError: What was written is not what is read.
     """
-    given = [list(row) for row in rows]
-    text = "".join(_lines(given, task))
+    lines = _Lines()
+    if task.quote:
+        # Before CPython 3.11.9 a carriage return is quoted only where the end of a line has one.
+        csv.writer(lines, delimiter=task.separator, quotechar=task.quote, lineterminator="\r\n").writerows(
+            rows
+        )
+    else:
+        lines += [f"{task.separator.join(row)}\n" for row in rows]
+    text = "".join(lines)
     try:
-        same = [row or [""] for row in _reader(io.StringIO(text, newline=""), task)] == given
+        same = [tuple(row or [""]) for row in _reader(io.StringIO(text, newline=""), task)] == [
+            *map(tuple, rows)
+        ]
     except csv.Error:
         same = False
     if not same:
@@ -177,27 +253,22 @@ class _Lines(list[str]):
         self.append(f"{row[:-2]}\n")
 
 
-def _lines(rows: Sequence[Sequence[str]], task: Task) -> list[str]:
-    if not task.quote:
-        return [f"{task.separator.join(row)}\n" for row in rows]
-    lines = _Lines()
-    # Before CPython 3.11.9 a carriage return is quoted only where the end of a line has one.
-    csv.writer(lines, delimiter=task.separator, quotechar=task.quote, lineterminator="\r\n").writerows(rows)
-    return lines
-
-
 _LINE_BYTES = 2 << 20
-_TOKEN = re.compile(r'"(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|[{\[]|[}\]]')
-"""Strings and brackets of what is known to be JSON."""
+_TOKEN = re.compile(
+    r'"(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|[{\[]|[}\]]'
+    r"|(?P<whole>[1-9](?<![0-9.eE+-].)[0-9]{4,18})(?:\.0{1,9})?(?![0-9.eE])"
+)
+"""Strings, brackets and long whole numbers of what is known to be JSON."""
 _COLON = re.compile(r"[ \t\r\n]*+:")
 
 
 class _String(NamedTuple):
-    """A string of a line: its place with quotes, what it means, and of a key the number of its object."""
+    """A string, key or number of a line: its place, value and cue, and of a key the number of its object."""
 
     start: int
     end: int
     text: str
+    cue: str
     owner: int | None
 
 
@@ -210,29 +281,28 @@ def line_pieces(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
-    """Scrub the strings and keys of JSON lines, nested ones too; with columns named, what stands below them.
+    """Scrub strings, keys and long numbers of JSON lines, at any depth; below named keys, where there are.
 
     Raises:
         UsageError: A line is no JSON object in UTF-8.
         StorageError: A scrubbed line is not what it should be.
     """
     first, lines = piece
+    cleaner = Cleaner(task.kinds)
     texts = [_checked(line, number) for number, line in enumerate(lines, first)]
     keys: set[str] = set()
-    found = [_strings(text, task.columns, keys) for text in texts]
-    before = [string.text for strings in found for string in strings]
-    after, spans = scrub_rows(before, task.kinds)
-    clean = iter(after)
+    found = [_strings(text, task, keys) for text in texts]
+    every = [string for strings in found for string in strings]
+    clean = iter(cleaner.texts([string.text for string in every], [string.cue for string in every]))
     output = []
     for number, (text, strings) in enumerate(zip(texts, found, strict=True), first):
-        new = [text or "" for text in islice(clean, len(strings))]
+        new = [value or "" for value in islice(clean, len(strings))]
         changed = any(string.text != value for string, value in zip(strings, new, strict=True))
         output.append(_spliced(text, strings, new) if changed else text)
         if changed:
-            every = _strings(text, (), set()) if task.columns else strings
-            _require_same(output[-1], every, dict(zip(strings, new, strict=True)), number)
+            _require_same(output[-1], text, dict(zip(strings, new, strict=True)), number)
     rows = sum(1 for text in texts if text.strip())
-    return Done("".join(output).encode(), rows, report(before, spans), frozenset(keys))
+    return Done("".join(output).encode(), rows, cleaner.report, keys=frozenset(keys))
 
 
 def _checked(line: bytes, number: int) -> str:
@@ -250,12 +320,12 @@ def _checked(line: bytes, number: int) -> str:
     return text
 
 
-def _strings(text: str, columns: Sequence[str], keys: set[str]) -> list[_String]:
-    """Return the strings and keys of a line that are looked at, in order; add the names of all its keys."""
+def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
+    """Return the strings, keys and long numbers of a line that are looked at, in order; add all its keys."""
     found: list[_String] = []
     open_: list[tuple[int, bool]] = []
     """Number of each object or list that is open, and whether all that stands in it is looked at."""
-    inside = not columns
+    inside, cue = not task.columns, ""
     objects = 0
     for match in _TOKEN.finditer(text):
         sign = text[match.start()]
@@ -264,18 +334,26 @@ def _strings(text: str, columns: Sequence[str], keys: set[str]) -> list[_String]
             open_.append((objects, inside))
         elif sign in "}]":
             open_.pop()
-            inside = open_[-1][1] if open_ else False
+            inside, cue = open_[-1][1] if open_ else False, ""
+        elif number := match["whole"]:
+            if inside and _may_be_personal(int(number), cue):
+                found.append(_String(*match.span(), number, cue, None))
         else:
             token = match.group()
             value = str(json.loads(token)) if "\\" in token else token[1:-1]
-            is_key = _COLON.match(text, match.end()) is not None
             owner, all_inside = open_[-1]
-            if is_key:
+            if _COLON.match(text, match.end()):
                 keys.add(value)
-                inside = all_inside or value in columns
-            if all_inside if is_key else inside:
-                found.append(_String(*match.span(), value, owner if is_key else None))
+                inside, cue = all_inside or value in task.columns, cue_of(value)
+                if all_inside:
+                    found.append(_String(*match.span(), value, "", owner))
+            elif inside:
+                found.append(_String(*match.span(), value, cue, None))
     return found
+
+
+def _may_be_personal(number: int, cue: str) -> bool:
+    return (_LEAST_ANNOUNCED if cue else _LEAST) <= number < _MOST
 
 
 def _spliced(text: str, strings: Sequence[_String], new: list[str]) -> str:
@@ -291,213 +369,206 @@ def _spliced(text: str, strings: Sequence[_String], new: list[str]) -> str:
     pieces, position = [], 0
     for string, value in zip(strings, new, strict=True):
         if value != string.text:
-            pieces += [text[position : string.start], _quoted(value)]
+            # Halves of characters, which UTF-8 cannot hold, stay escaped.
+            quoted = json.dumps(value, ensure_ascii=whole(value) != value)
+            pieces += [text[position : string.start], quoted]
             position = string.end
     return "".join([*pieces, text[position:]])
 
 
-def _require_same(line: str, strings: Sequence[_String], new: Mapping[_String, str], number: int) -> None:
+def _require_same(line: str, before: str, new: Mapping[_String, str], number: int) -> None:
     """Read a line back: its strings are the ones that were there, or those that were put in."""
-    expected = [new.get(string, string.text) for string in strings]
-    if [string.text for string in _strings(_checked(line.encode(), number), (), set())] != expected:
+    every = Task((), ())
+    expected = [new.get(string, string.text) for string in _strings(before, every, set())]
+    if [string.text for string in _strings(_checked(line.encode(), number), every, set())] != expected:
         raise StorageError(f"line {number}: what was written does not read back", hint="Please report it.")
-
-
-def _quoted(value: str) -> str:
-    """Return a string as JSON; halves of characters, which UTF-8 cannot hold, stay escaped."""
-    return json.dumps(value, ensure_ascii=whole(value) != value)
 
 
 _Array: TypeAlias = Any  # the stubs know no type that nested arrays share
 _Type: TypeAlias = Any
 _MAKE: Any = pa  # makes nested types and arrays
-_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-_BYTES = (
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-    pa.types.is_fixed_size_binary,
-)
 _NUMBERS_IN_BYTES = ("arrow.uuid", "arrow.bool8")
 
 
+def is_read(kind: pa.DataType) -> bool:
+    """Say whether values of a type hold strings or numbers, at any depth."""
+    return any(_is_string(leaf) or _is_number(leaf) for leaf in _leaves(kind))
+
+
 def is_text(kind: pa.DataType) -> bool:
-    """Say whether values of a type hold strings that can be scrubbed, at any depth."""
-    return _is_string(kind) or (_is_nested(kind) and any(map(is_text, _inner(kind))))
+    """Say whether values of a type hold strings, at any depth."""
+    return any(map(_is_string, _leaves(kind)))
 
 
-def is_unread(kind: pa.DataType) -> bool:
-    """Say whether values of a type may hold text that is not looked at: bytes, or a type not known here."""
+def is_unread(kind: pa.DataType, name: str) -> bool:
+    """Say whether a column may hold what is not looked at: bytes, a type not known here, dates of birth."""
+    dates = (pa.types.is_temporal,) if cue_of(name).startswith("Geburt") else ()
+    return any(test(leaf) for test in (_is_bytes, pa.types.is_nested, *dates) for leaf in _leaves(kind))
+
+
+def _leaves(kind: _Type) -> Iterator[pa.DataType]:
+    """Yield the types that are inside a type."""
     if isinstance(kind, pa.BaseExtensionType):
-        return kind.extension_name not in _NUMBERS_IN_BYTES and is_unread(kind.storage_type)
-    if any(is_bytes(kind) for is_bytes in _BYTES):
-        return True
-    if _is_nested(kind):
-        return any(map(is_unread, _inner(kind)))
-    return pa.types.is_nested(kind)
-
-
-def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
-    """Scrub the text columns of a batch, whose schema is given with clean names."""
-    reports: list[PersonalReport] = []
-    arrays = []
-    for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
-        wanted = is_text(field.type) and (not task.columns or name in task.columns)
-        arrays.append(_scrubbed(column, field.type, task, reports) if wanted else column.cast(field.type))
-    return Done(
-        pa.RecordBatch.from_arrays(arrays, schema=schema), batch.num_rows, together(reports), frozenset()
-    )
-
-
-def clean_schema(schema: pa.Schema, task: Task) -> tuple[pa.Schema, list[str], PersonalReport]:
-    """Return a schema with clean names and metadata, what of these is no text, and what was replaced."""
-    reports: list[PersonalReport] = []
-    unread: list[str] = []
-    fields = _clean_fields(list(schema), task, reports, unread)
-    clean = _MAKE.schema(fields, _clean_metadata(schema.metadata, task, reports, unread))
-    return clean, unread, together(reports)
+        inner = [] if kind.extension_name in _NUMBERS_IN_BYTES else [kind.storage_type]
+    elif pa.types.is_struct(kind):
+        inner = [field.type for field in kind]
+    elif pa.types.is_map(kind):
+        inner = [kind.key_type, kind.item_type]
+    elif pa.types.is_dictionary(kind) or _is_list(kind):
+        inner = [kind.value_type]
+    else:
+        yield kind
+        return
+    for one in inner:
+        yield from _leaves(one)
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    return any(is_string(kind) for is_string in _STRINGS)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    types = pa.types
+    return (
+        types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+        or types.is_fixed_size_binary(kind)
+    )
 
 
 def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
-def _is_nested(kind: pa.DataType) -> bool:
-    return (
-        isinstance(kind, pa.BaseExtensionType)
-        or pa.types.is_dictionary(kind)
-        or pa.types.is_struct(kind)
-        or pa.types.is_map(kind)
-        or _is_list(kind)
-    )
+def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
+    """Scrub the text columns of a batch, whose schema is given with clean names, and look at its numbers."""
+    cleaner = Cleaner(task.kinds)
+    arrays, kept = [], set()
+    for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
+        wanted = task.wants(name)
+        if wanted and any(cleaner.finds(numbers) for numbers in _long_numbers(column, cue_of(name))):
+            kept.add(name)
+        is_scrubbed = wanted and is_text(field.type)
+        arrays.append(
+            _scrubbed(column, field.type, cue_of(name), cleaner) if is_scrubbed else column.cast(field.type)
+        )
+    output = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return Done(output, batch.num_rows, cleaner.report, kept=frozenset(kept))
 
 
-def _inner(kind: _Type) -> list[pa.DataType]:
+def _long_numbers(array: _Array, cue: str) -> Iterator[set[str]]:
+    """Yield the whole numbers below a column that may be personal, as texts behind their cue."""
+    kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return [kind.storage_type]
-    if pa.types.is_struct(kind):
-        return [field.type for field in kind]
-    if pa.types.is_map(kind):
-        return [kind.key_type, kind.item_type]
-    return [kind.value_type]
+        yield from _long_numbers(array.storage, cue)
+    elif pa.types.is_dictionary(kind):
+        yield from _long_numbers(array.dictionary, cue)
+    elif pa.types.is_struct(kind):
+        for part, field in zip(array.flatten(), kind, strict=True):
+            yield from _long_numbers(part, cue_of(field.name))
+    elif pa.types.is_map(kind):
+        yield from _long_numbers(array.keys, "")
+        yield from _long_numbers(array.items, cue)
+    elif _is_list(kind):
+        yield from _long_numbers(array.flatten(), cue)
+    elif _is_number(kind):
+        rough = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        may_be = (rough >= (_LEAST_ANNOUNCED if cue else _LEAST)) & (rough < _MOST)
+        yield {f"{cue}{int(value)}" for value in array.filter(pa.array(may_be)).to_pylist() if value % 1 == 0}
 
 
-def _scrubbed(array: _Array, kind: _Type, task: Task, reports: list[PersonalReport]) -> _Array:
+def clean_schema(schema: pa.Schema, cleaner: Cleaner) -> pa.Schema:
+    """Return a schema with clean names and metadata."""
+    clean: pa.Schema = _MAKE.schema(
+        _clean_fields(list(schema), cleaner), _clean_metadata(schema.metadata, cleaner)
+    )
+    return clean
+
+
+def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
     """Return an array with its strings scrubbed, as the given type: its own, with clean names.
 
     What stands below a null is carried over only where it may not be null, and scrubbed.
     """
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(
-            kind, _scrubbed(array.storage, kind.storage_type, task, reports)
-        )
+        storage = _scrubbed(array.storage, kind.storage_type, cue, cleaner)
+        return pa.ExtensionArray.from_storage(kind, storage)
     if pa.types.is_dictionary(kind):
-        values = _scrubbed(array.cast(kind.value_type), kind.value_type, task, reports)
+        values = _scrubbed(array.cast(kind.value_type), kind.value_type, cue, cleaner)
         return values.dictionary_encode().cast(kind)
     if pa.types.is_struct(kind):
         # Below a null of the whole, a part that may not be null stands for something: it is scrubbed as well.
         parts = [
-            _scrubbed(part if field.nullable else array.field(place), field.type, task, reports)
+            _scrubbed(part if field.nullable else array.field(place), field.type, cue_of(field.name), cleaner)
             for place, (part, field) in enumerate(zip(array.flatten(), kind, strict=True))
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
     if pa.types.is_map(kind) or _is_list(kind):
-        return _scrubbed_list(array.take(pa.array(range(len(array)), pa.int64())), kind, task, reports)
+        return _scrubbed_list(array.take(pa.array(range(len(array)), pa.int64())), kind, cue, cleaner)
     if not _is_string(kind):
         return array.cast(kind)
     before = array.cast(pa.large_string()).to_pylist()
-    after, spans = scrub_rows(before, task.kinds)
-    reports.append(report(before, spans))
-    return pa.array(after, kind)
+    return pa.array(cleaner.texts(before, [cue] * len(before) if cue else ()), kind)
 
 
-def _scrubbed_list(array: _Array, kind: _Type, task: Task, reports: list[PersonalReport]) -> _Array:
+def _scrubbed_list(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
     mask = array.is_null()
     if pa.types.is_map(kind):
-        keys = _scrubbed(array.keys, kind.key_type, task, reports)
-        items = _scrubbed(array.items, kind.item_type, task, reports)
-        if _is_string(kind.key_type):
-            keys = _MAKE.array(_apart(array, [str(key) for key in keys.to_pylist()]), kind.key_type)
+        keys = _scrubbed(array.keys, kind.key_type, "", cleaner)
+        items = _scrubbed(array.items, kind.item_type, cue, cleaner)
+        if _is_string(kind.key_type) and not keys.equals(array.keys):
+            before, after = array.keys.to_pylist(), keys.to_pylist()
+            bounds = pairwise(array.offsets.to_pylist())
+            apart = [name for start, end in bounds for name in renamed(before[start:end], after[start:end])]
+            keys = _MAKE.array(apart, kind.key_type)
         return _MAKE.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=mask)
-    values = _scrubbed(array.values, kind.value_type, task, reports)
+    values = _scrubbed(array.values, kind.value_type, cue, cleaner)
     if pa.types.is_fixed_size_list(kind):
         return _MAKE.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
     lists = pa.LargeListArray if pa.types.is_large_list(kind) else pa.ListArray
     return lists.from_arrays(array.offsets, values, type=kind, mask=mask)
 
 
-def _apart(array: _Array, after: list[str]) -> list[str]:
-    """Keep the keys of each map apart."""
-    before = array.keys.to_pylist()
-    if before == after:
-        return after
-    offsets = array.offsets.to_pylist()
-    return [name for start, end in pairwise(offsets) for name in renamed(before[start:end], after[start:end])]
-
-
-def _clean_fields(
-    fields: list[pa.Field[Any]], task: Task, reports: list[PersonalReport], unread: list[str]
-) -> list[pa.Field[Any]]:
-    names, part = clean_names([field.name for field in fields], task)
-    reports.append(part)
+def _clean_fields(fields: list[pa.Field[Any]], cleaner: Cleaner) -> list[pa.Field[Any]]:
+    names = cleaner.names([field.name for field in fields])
     return [
         pa.field(
             name,
-            _clean_type(field.type, task, reports, unread),
+            _clean_type(field.type, cleaner),
             field.nullable,
-            _clean_metadata(field.metadata, task, reports, unread),
+            _clean_metadata(field.metadata, cleaner),
         )
         for name, field in zip(names, fields, strict=True)
     ]
 
 
-def _clean_type(kind: _Type, task: Task, reports: list[PersonalReport], unread: list[str]) -> _Type:
+def _clean_type(kind: _Type, cleaner: Cleaner) -> _Type:
     if pa.types.is_struct(kind):
-        return pa.struct(_clean_fields(list(kind), task, reports, unread))
+        return pa.struct(_clean_fields(list(kind), cleaner))
     if pa.types.is_map(kind):
-        inner = _clean_fields([kind.key_field, kind.item_field], task, reports, unread)
+        inner = _clean_fields([kind.key_field, kind.item_field], cleaner)
         return _MAKE.map_(*inner, keys_sorted=kind.keys_sorted)
     if _is_list(kind):
-        (field,) = _clean_fields([kind.value_field], task, reports, unread)
+        (field,) = _clean_fields([kind.value_field], cleaner)
         if pa.types.is_fixed_size_list(kind):
             return pa.list_(field, kind.list_size)
         return pa.large_list(field) if pa.types.is_large_list(kind) else pa.list_(field)
     return kind
 
 
-def _clean_metadata(
-    metadata: Mapping[bytes, bytes] | None, task: Task, reports: list[PersonalReport], unread: list[str]
-) -> dict[bytes, bytes] | None:
-    """Scrub keys and values; of JSON, which readers depend on, the strings alone."""
-    if not metadata:
-        return None
+def _clean_metadata(metadata: Mapping[bytes, bytes] | None, cleaner: Cleaner) -> dict[bytes, bytes] | None:
+    """Scrub keys and values; what is no text stays, and its key is noted as unread."""
     clean: dict[bytes, bytes] = {}
-    for key, value in metadata.items():
+    for key, value in (metadata or {}).items():
         try:
-            names, part = clean_names([key.decode()], task)
-            text, other = _clean_text(value, task)
+            (name,) = cleaner.names([key.decode()])
+            clean[name.encode()] = cleaner.document(value)
         except UnicodeDecodeError:
-            unread.append(f"metadata {key.decode(errors='replace')}")
+            cleaner.unread.append(f"metadata {key.decode(errors='replace')}")
             clean[key] = value
-            continue
-        reports += [part, other]
-        clean[names[0].encode()] = text
-    return clean
-
-
-def _clean_text(value: bytes, task: Task) -> tuple[bytes, PersonalReport]:
-    everything = Task((), task.kinds)
-    try:
-        is_object = isinstance(json.loads(value), dict)
-    except (ValueError, RecursionError):
-        is_object = False
-    if is_object:
-        done = scrub_lines((1, [value]), everything)
-        return bytes(done.output), done.report
-    rows = [value.decode()]
-    after, spans = scrub_rows(rows, task.kinds)
-    return (after[0] or "").encode(), report(rows, spans)
+    return clean or None

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,7 +24,7 @@ from builders import files
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import Frozen, PersonalReport
 from builders.personal import pieces
-from builders.personal.pieces import Done, Task
+from builders.personal.pieces import Cleaner, Done, Task
 from builders.personal.replacements import together
 from builders.spec import ALL_KINDS, PersonalKind
 
@@ -31,13 +32,11 @@ _ALONE_BELOW = 16 << 20
 """Bytes of a file below which starting other processes takes longer than the work."""
 _FORMATS = "CSV (.csv, .tsv), JSON lines (.jsonl, .ndjson) and parquet (.parquet)"
 _LONGEST_NAME, _ROWS = 60, 8192
-_SAME = dict.fromkeys((".jsonl", ".ndjson"), (".jsonl", ".ndjson"))
+_JSON = frozenset({".jsonl", ".ndjson"})
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
 _Work = Callable[..., Done]
-_Target = tuple[Path, int]
-"""Where the copy goes, links resolved, and its permissions."""
 
 
 class FileReport(Frozen):
@@ -46,8 +45,9 @@ class FileReport(Frozen):
     Attributes:
         rows: Rows of the table.
         columns: Columns that were looked at, by their clean names; in JSON, keys.
-        left: Columns that were not: no text, or not asked for. Empty for JSON.
-        unread: What may hold text and was not looked at, though no columns were named.
+        left: Columns that were not: neither text nor numbers, or not asked for. Empty for JSON.
+        unread: What stays as it was though it may hold personal data: bytes; columns that were asked for and
+            cannot be looked at; and of parquet, columns of numbers in which personal data was found.
         header: Whether names of columns were changed: the first row of CSV may be no header.
         personal: What was replaced.
     """
@@ -58,6 +58,29 @@ class FileReport(Frozen):
     unread: tuple[str, ...] = ()
     header: bool = False
     personal: PersonalReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy to be made: from where, to where (links resolved, with these permissions), and how."""
+
+    path: Path
+    target: Path
+    mode: int
+    task: Task
+    workers: int
+    progress: Callable[[int], None]
+
+    def scrub(self, cut: Iterable[Any], work: _Work, write: Callable[[Any], object]) -> list[Done]:
+        """Scrub and write pieces in order; what is returned of each holds no text."""
+        finished: list[Done] = []
+        rows = 0
+        for done in _worked(cut, partial(work, task=self.task), self.workers):
+            write(done.output)
+            finished.append(replace(done, output=None))
+            rows += done.rows
+            self.progress(rows)
+        return finished
 
 
 def scrub_file(
@@ -75,12 +98,13 @@ def scrub_file(
     """Write a copy of a table without personal data.
 
     The table is read and written in pieces, so memory does not grow with the file. `out` appears when all is
-    done; it may be `path` itself. Names of columns and keys, and a file's metadata, are scrubbed as well.
+    done; it may be `path` itself. Names of columns and keys, and a file's metadata, are scrubbed as well. A
+    column's name announces its values: "12345" is a phone number in a column "Telefon".
 
     Args:
         path: The table: .csv, .tsv, .jsonl, .ndjson or .parquet, in UTF-8.
         out: The copy, in the same format.
-        columns: Which columns; in JSON, keys at any depth. Empty for all that hold text.
+        columns: Which columns; in JSON, keys at any depth. Empty for all.
         kinds: What is replaced.
         separator: Between values of a CSV file; None for a comma, or a tab in .tsv.
         quote: Around values of a CSV file; empty where none are quoted.
@@ -94,24 +118,23 @@ def scrub_file(
     """
     suffix = path.suffix.lower()
     count = workers or (1 if _size(path) < _ALONE_BELOW else os.cpu_count() or 1)
-    target = _target(path, out)
     task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
+    copy = _Copy(path, *_target(path, out), task, count, progress)
     try:
         if suffix == ".parquet":
-            return _parquet(path, target, task, count, progress)
+            return _parquet(copy)
         if suffix in {".csv", ".tsv"}:
-            return _csv(path, target, task, count, progress, named=named)
-        if suffix in {".jsonl", ".ndjson"}:
-            return _lines(path, target, task, count, progress)
+            return _csv(copy, named=named)
+        if suffix in _JSON:
+            return _lines(copy)
     except (UsageError, UnicodeDecodeError, pa.ArrowException) as error:
         raise UsageError(f"{path}: {error}", hint=getattr(error, "hint", _WHOLE)) from error
     raise UsageError(f"{path}: unknown format {suffix or 'without an ending'}", hint=f"Known: {_FORMATS}.")
 
 
-def _csv(
-    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None], *, named: bool
-) -> FileReport:
-    with path.open(encoding="utf-8-sig", newline="") as source:
+def _csv(copy: _Copy, *, named: bool) -> FileReport:
+    task, cleaner = copy.task, Cleaner(copy.task.kinds)
+    with copy.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as source:
         rows: Iterator[tuple[int, list[str]]] = pieces.csv_rows(source, task)
         number, first = next(((number, row) for number, row in rows if row), (1, []))
         header = first if named else [str(place) for place in range(1, len(first) + 1)]
@@ -120,87 +143,67 @@ def _csv(
                 "the header is empty or names a column twice",
                 hint="Give each column its own name, or pass --no-header.",
             )
-        names, found = pieces.clean_names(header, task)
+        clean = dict(zip(header, cleaner.names(header), strict=True))
         _check_columns(task, header)
-        with files.atomic(*target) as copy:
+        with files.atomic(copy.target, copy.mode) as target:
             if named:
-                copy.write(pieces.csv_bytes([names], task))
+                target.write(pieces.csv_bytes([list(clean.values())], task))
             else:
                 rows = chain([(number, first)], rows)
-            done = _written(
-                pieces.csv_pieces(rows, header), pieces.scrub_csv, task, workers, copy.write, progress
-            )
-    clean = dict(zip(header, names, strict=True))
-    left = [name for name in header if task.columns and name not in task.columns]
-    return _summed(done, [found], clean, [name for name in header if name not in left], left)
+            done = copy.scrub(pieces.csv_pieces(rows, header), pieces.scrub_csv, target.write)
+    return _summed(done, cleaner, clean, columns=list(filter(task.wants, header)))
 
 
-def _lines(
-    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None]
-) -> FileReport:
-    with path.open("rb") as source, files.atomic(*target) as copy:
-        cut = pieces.line_pieces(source)
-        done = _written(cut, pieces.scrub_lines, task, workers, copy.write, progress)
-        keys = sorted({key for piece in done for key in piece.columns})
-        _check_columns(task, keys)
-    names, _ = pieces.clean_names(keys, task)
-    return _summed(done, [], dict(zip(keys, names, strict=True)), task.columns or keys, [])
+def _lines(copy: _Copy) -> FileReport:
+    with copy.path.open("rb") as source, files.atomic(copy.target, copy.mode) as target:
+        done = copy.scrub(pieces.line_pieces(source), pieces.scrub_lines, target.write)
+        keys = sorted({key for piece in done for key in piece.keys})
+        _check_columns(copy.task, keys)
+    clean = dict(zip(keys, Cleaner(copy.task.kinds).names(keys), strict=True))
+    wanted = copy.task.columns or keys
+    return _summed(done, Cleaner(()), {key: clean[key] for key in wanted}, columns=wanted)
 
 
-def _parquet(
-    path: Path, target: _Target, task: Task, workers: int, progress: Callable[[int], None]
-) -> FileReport:
-    with _parquet_errors(lambda: pq.ParquetFile(path)) as source:
+def _parquet(copy: _Copy) -> FileReport:
+    task, cleaner = copy.task, Cleaner(copy.task.kinds)
+    with _parquet_errors(lambda: pq.ParquetFile(copy.path)) as source:
         before = source.schema_arrow
         if twice := sorted({name for name in before.names if before.names.count(name) > 1}):
             raise UsageError(f"two columns are called {twice[0]!r}", hint="Give each column its own name.")
-        texts = [field.name for field in before if pieces.is_text(field.type)]
-        _check_columns(task, texts)
-        after, metadata, found = pieces.clean_schema(before, task)
+        _check_columns(task, before.names)
+        after = pieces.clean_schema(before, cleaner)
         work = partial(pieces.scrub_batch, schema=after)
-        with files.atomic(*target) as copy, pq.ParquetWriter(copy, after, compression="zstd") as writer:
-            done = _written(_batches(source), work, task, workers, writer.write_batch, progress)
-    changed = [name for name in texts if not task.columns or name in task.columns]
+        with (
+            files.atomic(copy.target, copy.mode) as target,
+            pq.ParquetWriter(target, after, compression="zstd") as writer,
+        ):
+            done = copy.scrub(_batches(source), work, writer.write_batch)
+    kept = {name for piece in done for name in piece.kept}
+    columns = [field.name for field in before if task.wants(field.name) and pieces.is_read(field.type)]
+    unread = [
+        field.name
+        for field in before
+        if task.wants(field.name)
+        if field.name in kept
+        or pieces.is_unread(field.type, field.name)
+        or (task.columns and field.name not in columns)
+    ]
     clean = dict(zip(before.names, after.names, strict=True))
-    unread = [] if task.columns else [field.name for field in before if pieces.is_unread(field.type)]
-    left = [name for name in before.names if name not in {*changed, *unread}]
-    summed = _summed(done, [found], clean, changed, left)
-    return summed.model_copy(update={"unread": (*(clean[name] for name in unread), *metadata)})
+    return _summed(done, cleaner, clean, columns=columns, unread=unread)
 
 
 def _check_columns(task: Task, known: Sequence[str]) -> None:
-    unknown = [name for name in task.columns if name not in known]
-    if unknown:
-        names, _ = pieces.clean_names(sorted(known), Task((), ALL_KINDS))
+    if unknown := [name for name in task.columns if name not in known]:
+        names = Cleaner(ALL_KINDS).names(sorted(known))
         raise UsageError(
-            f"no text column {', '.join(map(repr, unknown))}",
-            hint=f"Text columns: {', '.join(map(_short, names))}.",
+            f"no column {', '.join(map(repr, unknown))}", hint=f"Columns: {', '.join(map(_short, names))}."
         )
 
 
-def _written(
-    cut: Iterable[Any],
-    work: _Work,
-    task: Task,
-    workers: int,
-    write: Callable[[Any], object],
-    progress: Callable[[int], None],
-) -> list[Done]:
-    """Scrub and write pieces in order; what is returned of each holds no text."""
-    finished: list[Done] = []
-    rows = 0
-    for done in _worked(cut, work, task, workers):
-        write(done.output)
-        finished.append(Done(None, done.rows, done.report, done.columns))
-        rows += done.rows
-        progress(rows)
-    return finished
-
-
-def _worked(cut: Iterable[Any], work: _Work, task: Task, workers: int) -> Iterator[Done]:
+def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Iterator[Done]:
     """Yield scrubbed pieces in order; a few more than there are workers are under way at a time."""
     if workers == 1:
-        yield from (work(piece, task=task) for piece in cut)
+        yield from map(work, cut)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
@@ -209,7 +212,7 @@ def _worked(cut: Iterable[Any], work: _Work, task: Task, workers: int) -> Iterat
             for piece in cut:
                 # A worker is born with this mask: Ctrl-C is its parent's to handle.
                 before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-                under_way.append(pool.submit(work, piece, task=task))
+                under_way.append(pool.submit(work, piece))
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 if len(under_way) > workers + 1:
                     yield under_way.popleft().result()
@@ -239,18 +242,21 @@ def _end_with_parent() -> None:
 
 def _summed(
     done: Sequence[Done],
-    others: Sequence[PersonalReport],
+    cleaner: Cleaner,
     clean: Mapping[str, str],
+    *,
     columns: Sequence[str],
-    left: Sequence[str],
+    unread: Sequence[str] = (),
 ) -> FileReport:
     """Sum up the pieces and what was found beside the rows, with the clean names of columns."""
+    left = [name for name in clean if name not in {*columns, *unread}]
     return FileReport(
         rows=sum(piece.rows for piece in done),
         columns=tuple(_short(clean[name]) for name in columns),
         left=tuple(_short(clean[name]) for name in left),
+        unread=(*(_short(clean[name]) for name in unread), *cleaner.unread),
         header=any(old != new for old, new in clean.items()),
-        personal=together([*others, *(piece.report for piece in done)]),
+        personal=together([cleaner.report, *(piece.report for piece in done)]),
     )
 
 
@@ -259,13 +265,14 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
-def _target(path: Path, out: Path) -> _Target:
+def _target(path: Path, out: Path) -> tuple[Path, int]:
     """Return where a copy goes: what is replaced keeps its permissions, and no other name of it is left.
 
     Raises:
         UsageError: `out` has another ending than `path`, is no file, or has several names.
     """
-    if (ending := out.suffix.lower()) not in _SAME.get(path.suffix.lower(), (path.suffix.lower(),)):
+    source, ending = path.suffix.lower(), out.suffix.lower()
+    if ending != source and not {source, ending} <= _JSON:
         hint = f"The copy is in the format of {path.name}: give it the ending {path.suffix}."
         raise UsageError(f"{out}: the ending {ending or 'is missing and'} does not fit", hint=hint)
     real = Path(os.path.realpath(out))

@@ -75,7 +75,7 @@ def test_what_may_hold_text_and_was_not_looked_at_is_a_finding(
     pq.write_table(pa.table({"b": [b"a@beispiel.de"], "n": [1], "t": ["u/abc"]}), path)
     said = call(capsys, "scrub", str(path))
     assert said.code == 1
-    assert "may hold text: b" in said.err
+    assert "may hold personal data: b" in said.err
     assert path.with_name("a.scrubbed.parquet").exists()
     said = call(capsys, "scrub", str(path), "--column", "t", "--overwrite")
     assert said.code == 0

@@ -114,7 +114,7 @@ def test_parquet_keeps_its_schema(tmp_path: Path) -> None:
         for row in json.loads(json.dumps(table.to_pylist()).replace("u/abc", "<HANDLE>"))
     ]
     assert out["n"].to_pylist() == [1, 2, None, 4]
-    assert (done.left, done.personal.kinds) == (("n",), {"handle": 7})
+    assert (done.columns[0], done.left, done.personal.kinds) == ("n", (), {"handle": 7})
 
 
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_nested_columns_of_parquet_are_scrubbed(tmp_path: Path, kind: pa.DataTyp
     if kind == pa.map_(pa.string(), pa.int8()):
         clean = "[[('<EMAIL> 2', 1), ('<EMAIL> 3', 2), ('<EMAIL>', 3)]]"
     assert repr(out["v"].to_pylist()) == clean
-    assert (done.left, done.unread) == (("n",), ())
+    assert (done.columns, done.left, done.unread) == (("n", "v"), (), ())
     assert done.personal.kinds["email"] >= 1
     assert b"beispiel" not in (tmp_path / "out.parquet").read_bytes()
 
@@ -456,7 +456,7 @@ def test_nested_columns_of_parquet_are_scrubbed(tmp_path: Path, kind: pa.DataTyp
 def test_what_stands_below_a_null_is_not_carried_over(tmp_path: Path) -> None:
     hidden = pa.StructArray.from_arrays([pa.array([_MAIL, "x"])], ["t"], mask=pa.array([True, False]))
     batch = pa.record_batch({"v": hidden})
-    schema, _, _ = pieces.clean_schema(batch.schema, Task((), ALL_KINDS))
+    schema = pieces.clean_schema(batch.schema, pieces.Cleaner(ALL_KINDS))
     column = pieces.scrub_batch(batch, schema, Task((), ALL_KINDS)).output.column(0)
     assert column.field(0).to_pylist() == [None, "x"]
 
@@ -472,17 +472,125 @@ def test_names_and_metadata_of_parquet_are_scrubbed(tmp_path: Path) -> None:
     assert schema.names == ["<EMAIL>", "s"]
     assert schema.field("s").type.field(0).name == "<EMAIL>"
     assert schema.metadata == {b"by": b"von <EMAIL>", b"json": b'{"a": "<EMAIL>", "v": "2.10.0"}'}
-    assert (done.columns, done.header, done.personal.kinds) == (("<EMAIL>",), True, {"email": 4})
+    assert (done.columns, done.header, done.personal.kinds) == (("<EMAIL>", "s"), True, {"email": 4})
     assert b"beispiel" not in (tmp_path / "out.parquet").read_bytes()
 
 
-def test_bytes_are_told_as_not_looked_at_unless_columns_are_named(tmp_path: Path) -> None:
-    table = pa.table({"b": [b"a@beispiel.de"], "l": [[b"x"]], "n": [1], "t": ["x"]}, metadata={"k": b"\xff"})
+def test_what_is_not_looked_at_is_unread_unless_other_columns_are_named(tmp_path: Path) -> None:
+    columns = {"b": [b"a@beispiel.de"], "l": [[b"x"]], "n": [1], "t": ["x"], "w": [True]}
+    days = pa.array([8000], pa.date32())
+    table = pa.table(columns | {"d": days, "Geburtstag": days}, metadata={"k": b"\xff"})
     pq.write_table(table, tmp_path / "in.parquet")
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    done = scrub_file(source, out)
+    assert (done.columns, done.left) == (("n", "t"), ("w", "d"))
+    assert done.unread == ("b", "l", "Geburtstag", "metadata k")
+    done = scrub_file(source, out, ["t"])
+    assert (done.left, done.unread) == (("b", "l", "n", "w", "d", "Geburtstag"), ("metadata k",))
+    for name in ("b", "w", "d"):
+        assert scrub_file(source, out, [name]).unread == (name, "metadata k")
+    assert scrub_file(source, out, ["n"]).unread == ("metadata k",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "is_kept"),
+    [
+        (pa.int64(), 491711234567, True),
+        (pa.float64(), 491711234567.0, True),
+        (pa.decimal128(20, 0), 86095742719, True),
+        (pa.list_(pa.int64()), [5, 491711234567], True),
+        (pa.struct([("Telefon", pa.int32())]), {"Telefon": 71234567}, True),
+        (pa.map_(pa.string(), pa.uint64()), [("a", 491711234567)], True),
+        (pa.int64(), 12345678901, False),
+        (pa.int32(), 71234567, False),
+        (pa.float64(), 491711234567.5, False),
+        (pa.list_(pa.float32()), [0.5, float("inf"), float("nan")], False),
+    ],
+)
+def test_numbers_of_parquet_are_looked_at_and_stay(
+    tmp_path: Path, kind: pa.DataType, value: Any, is_kept: bool
+) -> None:
+    pq.write_table(pa.table({"v": pa.array([None, value], kind)}), tmp_path / "in.parquet")
     done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
-    assert (done.left, done.unread) == (("n",), ("b", "l", "metadata k"))
-    done = scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet", ["t"])
-    assert (done.left, done.unread) == (("b", "l", "n"), ("metadata k",))
+    assert (done.columns, done.unread) == (("v",), ("v",) if is_kept else ())
+    out, source = (pq.read_table(tmp_path / name)["v"] for name in ("out.parquet", "in.parquet"))
+    assert (out.type, repr(out.to_pylist())) == (source.type, repr(source.to_pylist()))
+    pq.write_table(pa.table({"v": [1], "Telefon": [71234567]}), tmp_path / "in.parquet")
+    assert scrub_file(tmp_path / "in.parquet", tmp_path / "out.parquet").unread == ("Telefon",)
+
+
+@pytest.mark.parametrize(
+    ("line", "clean"),
+    [
+        ('{"n": 491711234567, "m": 12}', '{"n": "<PHONE>", "m": 12}'),
+        (
+            '{"n": [491711234567.0, -491711234567, 491711234567.5]}',
+            '{"n": ["<PHONE>", -491711234567, 491711234567.5]}',
+        ),
+        ('{"Telefon": 71234567, "n": 71234567}', '{"Telefon": "<PHONE>", "n": 71234567}'),
+        ('{"n": 86095742719}', '{"n": "<TAX_ID>"}'),
+        ('{"n": 4.91711234567e11, "m": 0.491711234567}', '{"n": 4.91711234567e11, "m": 0.491711234567}'),
+    ],
+)
+def test_long_numbers_of_json_are_looked_at(tmp_path: Path, line: str, clean: str) -> None:
+    out, done = scrubbed(tmp_path, "in.jsonl", line.encode())
+    assert out.decode() == clean
+    assert done.unread == ()
+    out, _ = scrubbed(tmp_path, "in.jsonl", line.encode(), columns=["n"])
+    assert json.loads(out)["n"] == json.loads(clean)["n"]
+
+
+def test_the_name_of_a_column_announces_its_values(tmp_path: Path) -> None:
+    rows = [
+        {
+            "Vorname": "Xaveria",
+            "last_name": "Koch",
+            "Telefon-Nr.": "1711234567",
+            "Ort": "Xaveria",
+            "Geburtstag": "1.2.1990",
+        },
+        {
+            "Vorname": "",
+            "last_name": "von Xanten",
+            "Telefon-Nr.": "keine",
+            "Ort": "1711234567",
+            "Geburtstag": "1.2.1990",
+        },
+    ]
+    clean = [
+        {
+            "Vorname": "<PERSON>",
+            "last_name": "<PERSON>",
+            "Telefon-Nr.": "<PHONE>",
+            "Ort": "Xaveria",
+            "Geburtstag": "<BIRTH_DATE>",
+        },
+        {
+            "Vorname": "",
+            "last_name": "<PERSON>",
+            "Telefon-Nr.": "keine",
+            "Ort": "1711234567",
+            "Geburtstag": "<BIRTH_DATE>",
+        },
+    ]
+    write_csv(tmp_path / "in.csv", rows)
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    for ending in ("csv", "jsonl", "parquet"):
+        done = scrub_file(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}")
+        assert done.personal.kinds == {"birth_date": 2, "person": 3, "phone": 1}
+        assert done.personal.examples["phone.cue"] == ("0000000000",)
+    assert read_csv(tmp_path / "out.csv") == clean
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()] == clean
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == clean
+
+
+@pytest.mark.parametrize("row", [2, 3, 5000])
+def test_the_row_of_a_byte_that_is_no_text_is_named(tmp_path: Path, row: int) -> None:
+    lines = [b"a,b"] + [b"1,x"] * 6000
+    lines[row - 1] = b"1,M\xfcller"
+    with pytest.raises(UsageError, match=f"row {row}: byte 0xfc is no UTF-8"):
+        scrubbed(tmp_path, "in.csv", b"\n".join(lines))
 
 
 def test_two_columns_of_one_name_in_parquet(tmp_path: Path) -> None:
