@@ -15,12 +15,14 @@ from builders.lock.lock import Lock, all_locks, read_lock, rows_id, work_folder
 from builders.spec import ConfigSpec
 from builders.tables import (
     CLUSTERING,
-    SCHEMAS,
     Kind,
     Table,
     content_hash,
+    inside,
+    published,
     published_path,
     read_frame,
+    rowless,
     splits_of,
     to_arrow,
 )
@@ -82,7 +84,7 @@ class Built:
         Raises:
             StorageError: It is not there, or damaged.
         """
-        return read_frame(self.path(kind, split))
+        return inside(kind, read_frame(self.path(kind, split)))
 
     def splits(self, kind: Kind) -> tuple[str, ...]:
         """Return the splits of a table that lie on disk, in published order."""
@@ -104,7 +106,7 @@ class Built:
         """
         folders = {kind: self.folder / self.spec.name / kind for kind in Kind}
         return {
-            kind: {path.stem: read_frame(path) for path in sorted(folder.glob("*.parquet"))}
+            kind: {path.stem: inside(kind, read_frame(path)) for path in sorted(folder.glob("*.parquet"))}
             for kind, folder in folders.items()
             if folder.is_dir()
         }
@@ -126,11 +128,12 @@ class Built:
         if path is None or not path.exists():
             return None
         frame = read_frame(path)
-        for column, dtype in schema.items():
+        expected = published(name, pl.DataFrame(schema=schema)).schema
+        for column, dtype in expected.items():
             if frame.schema.get(column) != dtype:
-                what = "strings" if dtype is pl.String else "numbers"
+                what = "strings" if dtype == pl.String else "numbers"
                 raise StorageError(f"{path}: no column {column!r} of {what}", hint=_BUILD_AGAIN)
-        return frame.select(*schema)
+        return inside(name, frame.select(*expected))
 
     def verify(self, kinds: Iterable[Kind] = tuple(Kind)) -> None:
         """Compare tables with their sha256 at the time of the build or of the hydration.
@@ -165,7 +168,7 @@ def stack(frames: Mapping[str, pl.DataFrame], kind: Kind) -> pl.DataFrame:
     """Return the splits of a table below each other in published order, with a column ``split`` str."""
     found = [frames[split].with_columns(split=pl.lit(split)) for split in splits_of(kind) if split in frames]
     if not found:
-        return pl.DataFrame(schema={**pl.Schema(SCHEMAS[kind]), "split": pl.String()})
+        return rowless(kind).with_columns(split=pl.lit("", dtype=pl.String))
     return pl.concat(found, rechunk=True)
 
 

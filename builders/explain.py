@@ -13,7 +13,7 @@ from builders.built import Built, read_all
 from builders.errors import UsageError
 from builders.prepare.funnels import PAIR_SEPARATOR, ROWS, Space
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import PAIR, Kind, read_frame
+from builders.tables import PAIR, Kind, inside, read_frame
 
 _MOST_IDS = 10
 
@@ -120,7 +120,8 @@ def explain(
 
 def _search(built: Built, wanted: str) -> Iterator[Explained]:
     assert built.work is not None
-    provenance, dropped = (read_frame(built.work / f"{name}.parquet") for name in ("provenance", "dropped"))
+    provenance = inside("provenance", read_frame(built.work / "provenance.parquet"))
+    dropped = read_frame(built.work / "dropped.parquet")
     places = provenance.filter(pl.col("upstream_id") == wanted)
     if isinstance(built.spec, Ids):
         yield from _submission(built, read_frame(built.work / "statuses.parquet"), places, wanted)
@@ -128,18 +129,16 @@ def _search(built: Built, wanted: str) -> Iterator[Explained]:
         yield from _document(built, places, wanted)
     if not isinstance(built.spec, Retrieval):
         provenance = provenance.clear()
-    hits = provenance.filter((pl.col("_id") == wanted) | (pl.col("upstream_id") == wanted))
+    hits = provenance.filter((pl.col("id") == wanted) | (pl.col("upstream_id") == wanted))
     # A row that was dropped after merging is listed under the id that the merged rows share.
-    merged = dropped.filter(pl.col("space") == Space.PUBLISHED).join(
-        hits, left_on=["table", "id"], right_on=["table", "_id"], how="semi"
-    )
+    merged = dropped.filter(pl.col("space") == Space.PUBLISHED).join(hits, on=["table", "id"], how="semi")
     # The end of a pair that is no row of the upstream is known by its pairs alone.
     ends = pl.col("id").str.split(PAIR_SEPARATOR).list.contains(wanted)
     ends &= pl.col("space") == Space.UPSTREAM_PAIR
     dangling = dropped.filter(ends & (pl.col("reason") == "dangling") & hits.is_empty())
     whole = dropped.filter(pl.col("space") != Space.PUBLISHED, pl.col("id") == wanted)
     dropped = pl.concat([whole, merged, dangling]).unique(maintain_order=True)
-    for table, published_id in hits.select("table", "_id").unique().sort("table", "_id").iter_rows():
+    for table, published_id in hits.select("table", "id").unique().sort("table", "id").iter_rows():
         yield from _published(built, provenance, table, published_id)
     for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
         yield Dropped(built.spec.name, table, row_id, reason, ROWS.get(reason, reason))
@@ -152,7 +151,7 @@ def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[Clust
         built
         .table(Kind.CLUSTERING_S2S, "test")
         .with_columns(set=pl.int_range(1, pl.len() + 1))
-        .join(places.select("row", set=pl.col("_id").cast(pl.Int64)), on="set")
+        .join(places.select("row", set=pl.col("id").cast(pl.Int64)), on="set")
         .with_columns(pl.col("sentences", "labels").list.get(pl.col("row") - 1))
         .sort("set", "row")
     )
@@ -163,7 +162,7 @@ def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[Clust
 def _submission(
     built: Built, statuses: pl.DataFrame, places: pl.DataFrame, wanted: str
 ) -> Iterator[SubmissionStatus]:
-    sets = tuple(places.select(pl.format("set {}, row {}", "_id", "row")).to_series())
+    sets = tuple(places.select(pl.format("set {}, row {}", "id", "row")).to_series())
     known = statuses.filter(pl.col("id") == wanted)
     columns = known.select("status", pl.col("subreddit").fill_null(""), "checked")
     for status, subreddit, checked in columns.iter_rows():
@@ -172,10 +171,10 @@ def _submission(
 
 def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) -> Iterator[Published]:
     kind, (own, other) = (Kind.QUERIES, PAIR) if table == "queries" else (Kind.CORPUS, PAIR[::-1])
-    rows = built.stacked(kind).filter(pl.col("_id") == wanted)
+    rows = built.stacked(kind).filter(pl.col(own) == wanted)
     qrels = built.stacked(Kind.QRELS).filter(pl.col(own) == wanted)
     negatives = built.stacked(Kind.HARD_NEGATIVES).filter(pl.col(own) == wanted).sort("rank", other)
-    origin = provenance.filter((pl.col("table") == table) & (pl.col("_id") == wanted))
+    origin = provenance.filter((pl.col("table") == table) & (pl.col("id") == wanted))
     for split, text in rows.select("split", "text").head(1).iter_rows():
         yield Published(
             config=built.spec.name,

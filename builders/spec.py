@@ -272,10 +272,10 @@ class Relations:
     """Which passages are relevant to which query.
 
     Attributes:
-        qrels: ``query-id`` str, ``corpus-id`` str, ``extended`` bool (true: by the config's rule alone,
+        qrels: ``query_id`` str, ``passage_id`` str, ``extended`` bool (true: by the config's rule alone,
             not observed with any query of the group), unique pairs.
-        undecided: ``query-id`` str, ``corpus-id`` str: neither positive nor negative; kept from mining.
-        classes: ``corpus-id`` str, ``class`` str, or None where the config has no such rule: passages that
+        undecided: ``query_id`` str, ``passage_id`` str: neither positive nor negative; kept from mining.
+        classes: ``passage_id`` str, ``class`` str, or None where the config has no such rule: passages that
             share a class with a positive are as good as it, and a recipe with `equivalence` never takes them.
     """
 
@@ -316,7 +316,7 @@ def titled(passages: pl.DataFrame) -> pl.DataFrame:
 
 def observed(pairs: pl.DataFrame) -> Relations:
     """Take every observed pair as relevant, and nothing else."""
-    keys = ["query-id", "corpus-id"]
+    keys = ["query_id", "passage_id"]
     qrels = pairs.select(keys).unique().with_columns(extended=pl.lit(value=False))
     return Relations(qrels, pairs.select(keys).clear())
 
@@ -343,7 +343,7 @@ class Retrieval:
         relevance_key: Merge key in, relevance key out. Queries of equal keys are a group.
         leak_key: Relevance key in, leak key out, which is coarser. Equal keys never span splits.
         spelling: What two texts of one leak key may differ in, for the card.
-        relate: One row per observed pair in (``query-id``, ``corpus-id``, ``group``, ``core``),
+        relate: One row per observed pair in (``query_id``, ``passage_id``, ``group``, ``core``),
             relations out.
         titles: Whether the queries are titles of jobs, in which roles, degrees and codes announce nothing
             personal.

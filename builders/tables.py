@@ -23,8 +23,8 @@ from builders.errors import StorageError
 from builders.lock.lock import PublishedFile
 
 SPLITS = ("train", "dev", "test")
-PAIR = ["query-id", "corpus-id"]
-"""The columns that name a pair of a query and a passage."""
+PAIR = ["query_id", "passage_id"]
+"""The columns that name a pair of a query and a passage, as the package names them."""
 
 
 class Kind(StrEnum):
@@ -91,9 +91,42 @@ SORT_KEYS: dict[Kind, tuple[str, ...]] = {
 """What rows are sorted by; the order of clustering sets is that of their drawing."""
 
 
+_IDS = {"query_id": "query-id", "passage_id": "corpus-id"}
+_OTHER_IDS = {
+    Kind.QUERIES.value: {"query_id": "_id"},
+    Kind.CORPUS.value: {"passage_id": "_id"},
+    "provenance": {"id": "_id"},
+}
+
+
+def published(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Name the ids of a table as its file does.
+
+    Args:
+        name: The kind of a published table, or the name of one that a build keeps beside its lock.
+        frame: Its rows, with ``query_id`` and ``passage_id``; the provenance of rows of any table has ``id``.
+
+    Returns:
+        The rows with ``query-id``, ``corpus-id`` or ``_id``.
+    """
+    ids = _OTHER_IDS.get(name, _IDS)
+    # Both ways at once: a file whose column has the inside name stays as wrong as it is.
+    return frame.rename(ids | {outside: own for own, outside in ids.items()}, strict=False)
+
+
+def inside(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Name the ids of a table that was read as the package does: the other way of `published`."""
+    return published(name, frame)
+
+
+def rowless(kind: Kind) -> pl.DataFrame:
+    """Return a table without rows, with the columns that it has inside the package."""
+    return inside(kind, pl.DataFrame(schema=pl.Schema(SCHEMAS[kind])))
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published parquet file: a split of a config, with the columns of `SCHEMAS[kind]`."""
+    """One published parquet file: a split of a config; its frame has the columns of `rowless`."""
 
     dataset: str
     kind: Kind
@@ -148,8 +181,8 @@ def to_arrow(table: Table) -> pa.Table:
         pyarrow.ArrowInvalid: A value does not fit its column.
         ValueError: A value is null.
     """
-    keys = SORT_KEYS[table.kind]
-    ordered = table.frame.sort(keys) if keys else table.frame
+    keys, frame = SORT_KEYS[table.kind], published(table.kind, table.frame)
+    ordered = frame.sort(keys) if keys else frame
     schema = SCHEMAS[table.kind]
     return ordered.select(schema.names).to_arrow().cast(schema).combine_chunks()
 
@@ -228,9 +261,9 @@ def content_hash(rows: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def frame_bytes(frame: pl.DataFrame) -> bytes:
-    """Return a frame that is not published as parquet, in its own row order."""
-    return to_bytes(frame.to_arrow().combine_chunks())
+def frame_bytes(name: str, frame: pl.DataFrame) -> bytes:
+    """Return a table that a build keeps beside its lock as parquet, in its own row order."""
+    return to_bytes(published(name, frame).to_arrow().combine_chunks())
 
 
 def _type_name(dtype: pa.DataType) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from builders.errors import UsageError
-from builders.tables import PAIR, Kind, published_path, read_frame
+from builders.tables import PAIR, Kind, inside, published_path, read_frame
 from builders.text.merge import encoded_text
 
 
@@ -27,10 +27,10 @@ def triplets(
     positives weighs no more than its negatives do. A query without hard negatives has no row.
 
     Args:
-        queries: ``_id``, ``text`` of one split.
-        corpus: ``_id``, ``title``, ``text``.
-        qrels: ``query-id``, ``corpus-id``, ``score`` of the split.
-        negatives: ``query-id``, ``corpus-id``, ``rank`` of the split.
+        queries: ``query_id``, ``text`` of one split.
+        corpus: ``passage_id``, ``title``, ``text``.
+        qrels: ``query_id``, ``passage_id``, ``score`` of the split.
+        negatives: ``query_id``, ``passage_id``, ``rank`` of the split.
         query_prefix: Text before each query: "query: " for E5.
         passage_prefix: Text before each passage: "passage: " for E5.
 
@@ -43,29 +43,29 @@ def triplets(
             corpus, or a negative is a positive of its query.
     """
     _refuse_contradictions(queries, corpus, qrels, negatives)
-    in_turn = pl.int_range(pl.len()).over("query-id")
-    positives = qrels.sort("query-id", "corpus-id").select(
-        "query-id", turn=in_turn, count=pl.len().over("query-id"), positive="corpus-id"
+    in_turn = pl.int_range(pl.len()).over("query_id")
+    positives = qrels.sort("query_id", "passage_id").select(
+        "query_id", turn=in_turn, count=pl.len().over("query_id"), positive="passage_id"
     )
-    ranked = negatives.sort("query-id", "rank", "corpus-id").select(
-        "query-id", turn=in_turn, negative="corpus-id"
+    ranked = negatives.sort("query_id", "rank", "passage_id").select(
+        "query_id", turn=in_turn, negative="passage_id"
     )
-    counts = positives.select("query-id", "count").unique()
+    counts = positives.select("query_id", "count").unique()
     dealt = (
         ranked
-        .join(counts, on="query-id", maintain_order="left")
+        .join(counts, on="query_id", maintain_order="left")
         .with_columns(pl.col("turn") % pl.col("count"))
-        .join(positives.drop("count"), on=["query-id", "turn"], maintain_order="left")
+        .join(positives.drop("count"), on=["query_id", "turn"], maintain_order="left")
     )
-    asked = queries.select(**{"query-id": "_id"}, anchor=pl.lit(query_prefix) + pl.col("text"))
-    passages = corpus.select("_id", passage=pl.lit(passage_prefix) + encoded_text(corpus))
+    asked = queries.select("query_id", anchor=pl.lit(query_prefix) + pl.col("text"))
+    passages = corpus.select("passage_id", passage=pl.lit(passage_prefix) + encoded_text(corpus))
 
     def text_of(role: str) -> pl.DataFrame:
-        return passages.rename({"_id": role, "passage": f"{role}_text"})
+        return passages.rename({"passage_id": role, "passage": f"{role}_text"})
 
     return (
         dealt
-        .join(asked, on="query-id", maintain_order="left")
+        .join(asked, on="query_id", maintain_order="left")
         .join(text_of("positive"), on="positive", maintain_order="left")
         .join(text_of("negative"), on="negative", maintain_order="left")
         .select("anchor", positive="positive_text", negative="negative_text")
@@ -94,7 +94,10 @@ def read_triplets(
         UsageError: The tables contradict each other; see `triplets`.
     """
     queries, corpus, qrels, negatives = (
-        read_frame(folder / published_path(dataset, kind, "corpus" if kind is Kind.CORPUS else split))
+        inside(
+            kind,
+            read_frame(folder / published_path(dataset, kind, "corpus" if kind is Kind.CORPUS else split)),
+        )
         for kind in (Kind.QUERIES, Kind.CORPUS, Kind.QRELS, Kind.HARD_NEGATIVES)
     )
     return triplets(
@@ -105,16 +108,16 @@ def read_triplets(
 def _refuse_contradictions(
     queries: pl.DataFrame, corpus: pl.DataFrame, qrels: pl.DataFrame, negatives: pl.DataFrame
 ) -> None:
-    known = corpus.select(**{"corpus-id": "_id"})
-    asked = queries.select(**{"query-id": "_id"})
+    known = corpus.select("passage_id")
+    asked = queries.select("query_id")
     faults = {
-        "hard negatives of a query that is not there": negatives.join(asked, on="query-id", how="anti"),
-        "hard negatives of a query without a positive": negatives.join(qrels, on="query-id", how="anti"),
+        "hard negatives of a query that is not there": negatives.join(asked, on="query_id", how="anti"),
+        "hard negatives of a query without a positive": negatives.join(qrels, on="query_id", how="anti"),
         "hard negatives that are positives of their query": negatives.join(qrels, on=PAIR, how="semi"),
         "pairs with a passage that is not in the corpus": pl.concat([
             qrels.select(PAIR),
             negatives.select(PAIR),
-        ]).join(known, on="corpus-id", how="anti"),
+        ]).join(known, on="passage_id", how="anti"),
     }
     for what, rows in faults.items():
         if rows.height:

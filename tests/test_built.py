@@ -12,7 +12,7 @@ from builders.built import has_texts, read_all, read_built, read_hydrated
 from builders.errors import Refused, StorageError
 from builders.files import write_bytes
 from builders.lock.lock import read_lock, rows_id, work_folder
-from builders.tables import CLUSTERING, Kind
+from builders.tables import CLUSTERING, Kind, published
 from tests.checks.kit import SPEC, healthy, remove, table, write_tree
 from tests.evaluation.hydrated import write_hydrated
 
@@ -48,7 +48,9 @@ def test_rows_are_named_by_the_rows_on_disk(out: Path) -> None:
     lock = read_lock(work_folder(out, SPEC.name) / "lock.json")
     locked = rows_id({file.path: file.content for file in lock.files})
     assert read_built(out, SPEC).rows_id == locked
-    table(healthy(), "qrels/dev").head(0).write_parquet(read_built(out, SPEC).path(Kind.QRELS, "dev"))
+    published(Kind.QRELS, table(healthy(), "qrels/dev").head(0)).write_parquet(
+        read_built(out, SPEC).path(Kind.QRELS, "dev")
+    )
     assert read_built(out, SPEC).rows_id != locked
 
 
@@ -73,7 +75,7 @@ def test_a_build_in_between_is_noticed(out: Path) -> None:
 
 
 def test_what_lies_beside_the_lock_has_the_columns_asked_for(out: Path) -> None:
-    built, pairs = read_built(out, SPEC), {"query-id": pl.String, "corpus-id": pl.String}
+    built, pairs = read_built(out, SPEC), {"query_id": pl.String, "passage_id": pl.String}
     assert built.beside("undecided", pairs).equals(healthy().undecided)  # type: ignore[union-attr,arg-type]
     assert built.beside("classes", pairs) is None
     with pytest.raises(StorageError, match="no column 'rank' of numbers"):
@@ -93,7 +95,7 @@ def test_hydrated_texts_are_read_as_built_tables_are(texts: Path) -> None:
     assert (hydrated.lock, hydrated.work, hydrated.not_comparable) == (None, None, "zu wenig übrig")
     assert hydrated.table(Kind.CLUSTERING_P2P, "test").height == 2
     assert hydrated.contents == hydrated.sums and len(hydrated.sums) == len(CLUSTERING)
-    assert hydrated.beside("classes", {"corpus-id": pl.String}) is None
+    assert hydrated.beside("classes", {"passage_id": pl.String}) is None
     hydrated.verify_unchanged()
     write_hydrated(texts, mark="neu")
     with pytest.raises(StorageError, match="not the file that was hydrated"):

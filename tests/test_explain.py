@@ -14,7 +14,7 @@ from builders.explain import explain as explain_id
 from builders.files import write_json
 from builders.lock.lock import Lock
 from builders.prepare.retrieval import prepare
-from builders.tables import Kind, published_path
+from builders.tables import Kind, published, published_path
 from tests.prepare.test_prepare import TABLES, replace_queries, strings
 
 TOY = replace(TABLES, name="toy")
@@ -48,7 +48,7 @@ def out(tmp_path: Path) -> Path:
     work = tmp_path / "work/toy"
     write_json(work / "lock.json", lock.model_dump(mode="json"))
     prepared.dropped.write_parquet(work / "dropped.parquet")
-    prepared.provenance.write_parquet(work / "provenance.parquet")
+    published("provenance", prepared.provenance).write_parquet(work / "provenance.parquet")
     qrels = prepared.relations.qrels
     for kind, split, frame in (
         (Kind.CORPUS, "corpus", prepared.corpus),
@@ -57,7 +57,7 @@ def out(tmp_path: Path) -> Path:
     ):
         path = tmp_path / "mteb-de" / published_path("toy", kind, split)
         path.parent.mkdir(parents=True, exist_ok=True)
-        frame.write_parquet(path)
+        published(kind, frame).write_parquet(path)
     return tmp_path
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.tables import SCHEMAS, Kind, Table, content_hash, encode, to_bytes
+from builders.tables import SCHEMAS, Kind, Table, content_hash, encode, inside, published, rowless, to_bytes
 
-QUERIES = pl.DataFrame({"_id": ["q2", "q1", "q3"], "text": ["Bäcker", "Koch", ""]})
+QUERIES = pl.DataFrame({"query_id": ["q2", "q1", "q3"], "text": ["Bäcker", "Koch", ""]})
 
 
 def queries(frame: pl.DataFrame) -> Table:
@@ -34,9 +34,27 @@ def test_rows_are_sorted_and_the_schema_is_exact() -> None:
     )
 
 
+def test_ids_have_one_name_inside_and_the_published_ones_in_files() -> None:
+    assert rowless(Kind.QUERIES).columns == ["query_id", "text"]
+    assert rowless(Kind.CORPUS).columns == ["passage_id", "title", "text"]
+    assert rowless(Kind.QRELS).columns == ["query_id", "passage_id", "score"]
+    for kind, schema in SCHEMAS.items():
+        assert published(kind, rowless(kind)).columns == schema.names
+    provenance = pl.DataFrame({"table": ["queries"], "id": ["q1"], "upstream_id": ["u1"]})
+    assert published("provenance", provenance).columns == ["table", "_id", "upstream_id"]
+    assert published("dropped", provenance).columns == provenance.columns
+
+
+def test_reading_mends_no_column_that_has_the_wrong_name_in_its_file() -> None:
+    wrong = pl.DataFrame({"query_id": ["q1"], "_id": ["x"], "text": ["Koch"]})
+    assert inside(Kind.QUERIES, wrong.drop("_id")).columns == ["_id", "text"]
+    assert inside(Kind.QUERIES, wrong).columns == ["_id", "query_id", "text"]
+    assert published(Kind.QUERIES, inside(Kind.QUERIES, wrong)).equals(wrong)
+
+
 @given(st.permutations(list(range(6))), st.integers(1, 5))
 def test_order_and_chunks_in_memory_do_not_reach_the_bytes(order: list[int], cut: int) -> None:
-    frame = pl.DataFrame({"_id": [f"q{i}" for i in range(6)], "text": [f"Satz {i}" for i in range(6)]})
+    frame = pl.DataFrame({"query_id": [f"q{i}" for i in range(6)], "text": [f"Satz {i}" for i in range(6)]})
     shuffled = frame[order]
     chunked = pl.concat([shuffled[:cut], shuffled[cut:]], rechunk=False)
     assert encode(queries(chunked)) == encode(queries(frame))
@@ -98,6 +116,8 @@ def test_nulls_are_refused() -> None:
     with pytest.raises((pa.ArrowInvalid, ValueError)):
         encode(
             queries(
-                pl.DataFrame({"_id": ["q1"], "text": [None]}, schema={"_id": pl.String, "text": pl.String})
+                pl.DataFrame(
+                    {"query_id": ["q1"], "text": [None]}, schema={"query_id": pl.String, "text": pl.String}
+                )
             )
         )

@@ -20,26 +20,26 @@ from builders.describe import render
 from builders.errors import StorageError, UsageError
 from builders.files import write_bytes
 from builders.rehearsal import Store, serve
-from builders.tables import Kind, published_path
+from builders.tables import Kind, inside, published_path
 from builders.triplets import read_triplets, triplets
 from tests.describe import kit
 from tests.tiny_model import save_tiny_model
 
 NOTE = Path(__file__).parents[1] / "notes" / "training.md"
-QUERIES = pl.DataFrame({"_id": ["q1", "q2", "q3"], "text": ["Bäcker", "Koch", "Maler"]})
+QUERIES = pl.DataFrame({"query_id": ["q1", "q2", "q3"], "text": ["Bäcker", "Koch", "Maler"]})
 CORPUS = pl.DataFrame({
-    "_id": ["d1", "d2", "d3", "d4", "d5"],
+    "passage_id": ["d1", "d2", "d3", "d4", "d5"],
     "title": ["", "", "Titel", "", ""],
     "text": ["Brot", "Suppe", "Farbe", "Holz", "Stein"],
 })
 QRELS = pl.DataFrame({
-    "query-id": ["q2", "q1", "q3", "q1"],
-    "corpus-id": ["d2", "d3", "d3", "d1"],
+    "query_id": ["q2", "q1", "q3", "q1"],
+    "passage_id": ["d2", "d3", "d3", "d1"],
     "score": [1] * 4,
 })
 NEGATIVES = pl.DataFrame({
-    "query-id": ["q2", "q1", "q1", "q1", "q2"],
-    "corpus-id": ["d5", "d5", "d2", "d4", "d4"],
+    "query_id": ["q2", "q1", "q1", "q1", "q2"],
+    "passage_id": ["d5", "d5", "d2", "d4", "d4"],
     "rank": [4, 3, 1, 2, 2],
 })
 
@@ -85,7 +85,7 @@ def test_the_order_of_rows_does_not_matter(random: Any) -> None:
         ({"qrels": QRELS.tail(2)}, "2 hard negatives of a query without a positive, the first: q2, d5"),
         ({"corpus": CORPUS.head(4)}, "2 pairs with a passage that is not in the corpus, the first: q2, d5"),
         (
-            {"qrels": QRELS.with_columns(pl.lit("d4").alias("corpus-id"))},
+            {"qrels": QRELS.with_columns(pl.lit("d4").alias("passage_id"))},
             "2 hard negatives that are positives of their query, the first: q1, d4",
         ),
     ],
@@ -197,7 +197,7 @@ def evaluated(model: Path, release: Path) -> float:
     from builders.evaluation.results import EncoderFacts
 
     def table(kind: Kind, split: str = "test") -> pl.DataFrame:
-        return pl.read_parquet(release / published_path("jobs", kind, split))
+        return inside(kind, pl.read_parquet(release / published_path("jobs", kind, split)))
 
     judged = Judged("jobs", "test", table(Kind.QUERIES), table(Kind.CORPUS, "corpus"), table(Kind.QRELS))
     searching = candidate(str(model), offline=True).searching

@@ -94,7 +94,7 @@ def _groups(data: bytes) -> list[int]:
 
 def test_a_corpus_that_needs_several_row_groups_is_within_the_limits() -> None:
     texts = _distinct(70_000, 2_000, np.random.default_rng(1))
-    frame = pl.DataFrame({"_id": [f"d{n:06}" for n in range(len(texts))], "title": "", "text": texts})
+    frame = pl.DataFrame({"passage_id": [f"d{n:06}" for n in range(len(texts))], "title": "", "text": texts})
     data, lock = encode(Table("gross", Kind.CORPUS, "corpus", frame))
     assert lock.arrow_bytes > LARGEST_GROUP
     assert broken_limits(data) == []

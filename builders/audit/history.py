@@ -137,7 +137,7 @@ class Item(Frozen):
 
     item: ItemId
     query_id: str = Field(alias="query-id")
-    corpus_id: str = Field(alias="corpus-id")
+    passage_id: str = Field(alias="corpus-id")
     kind: PairKind
     split: str
     stratum: int | None = None
@@ -197,7 +197,7 @@ class Judgement(Frozen):
     sample: SampleId
     item: ItemId
     query_id: str = Field(alias="query-id")
-    corpus_id: str = Field(alias="corpus-id")
+    passage_id: str = Field(alias="corpus-id")
     verdict: Annotated[Verdict | NoVerdict, BeforeValidator(_event)]
     note: str = Field(default="", max_length=NOTE_LENGTH)
     auditor: Auditor
@@ -236,9 +236,9 @@ def counting(judgements: Iterable[Judgement]) -> Votes:
     return votes
 
 
-def item_hash(query_id: str, corpus_id: str, query: str, title: str, text: str) -> str:
+def item_hash(query_id: str, passage_id: str, query: str, title: str, text: str) -> str:
     """Return the id of an item: the hash of its ids and of all that an auditor reads."""
-    return f"i-{digest(json.dumps([query_id, corpus_id, query, title, text], ensure_ascii=True))}"
+    return f"i-{digest(json.dumps([query_id, passage_id, query, title, text], ensure_ascii=True))}"
 
 
 def sample_folder(out: Path, config: str) -> Path:

@@ -38,7 +38,6 @@ from builders.audit.sample import (
 from builders.audit.sheet import to_csv
 from builders.errors import UsageError
 from builders.spec import Retrieval
-from builders.tables import PAIR
 
 if TYPE_CHECKING:
     from builders.audit.suspects import Judge
@@ -125,11 +124,11 @@ def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
     default = notes / "audits" / f"{config}.controls.jsonl"
     chosen = path or (default if default.exists() else None)
     by_pair = {
-        (control.query_id, control.corpus_id): control
+        (control.query_id, control.passage_id): control
         for _, judgements in read_history(history_folder(notes, config))
         for control in agreed(judgements)
     }
-    by_pair |= {(one.query_id, one.corpus_id): one for one in (read_controls(chosen) if chosen else [])}
+    by_pair |= {(one.query_id, one.passage_id): one for one in (read_controls(chosen) if chosen else [])}
     return list(by_pair.values())
 
 
@@ -192,7 +191,8 @@ def page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
         "items": [
             {
                 "item": item.item,
-                **{name: row[name] for name in PAIR},
+                "query-id": row["query_id"],
+                "corpus-id": row["passage_id"],
                 **{name: row[name][:_LONGEST] for name in ("query", "title", "text")},
                 "cut": max(0, len(row["text"]) - _LONGEST),
                 "told": _reveal(item, labelled=row["labelled"]),

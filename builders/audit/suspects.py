@@ -40,14 +40,14 @@ def rank_suspects(built: Pairs, opinion: Opinion) -> pl.DataFrame:
         opinion: The second judge.
 
     Returns:
-        ``query-id``, ``corpus-id``, ``suspicion`` float64 in [0, 1], the most suspicious first; ties by the
+        ``query_id``, ``passage_id``, ``suspicion`` float64 in [0, 1], the most suspicious first; ties by the
         smaller gap, then by id.
     """
-    texts = built.corpus.select("corpus-id", passage=encoded_text(built.corpus))
+    texts = built.corpus.select("passage_id", passage=encoded_text(built.corpus))
     mined = (
         built.negatives
-        .join(built.queries.select("query-id", "query"), on="query-id")
-        .join(texts, on="corpus-id")
+        .join(built.queries.select("query_id", "query"), on="query_id")
+        .join(texts, on="passage_id")
         .sort(PAIR)
     )
     to_query = pl.Series(opinion("query", mined["query"], mined["passage"]), dtype=pl.Float64)
@@ -66,12 +66,12 @@ def rank_suspects(built: Pairs, opinion: Opinion) -> pl.DataFrame:
 def _nearest_positive(
     built: Pairs, mined: pl.DataFrame, texts: pl.DataFrame, opinion: Opinion
 ) -> pl.DataFrame:
-    """Return ``query-id``, ``corpus-id``, ``to_positive``: closeness to the nearest positive of the query."""
+    """Return ``query_id``, ``passage_id``, ``to_positive``: closeness to the query's nearest positive."""
     beside = (
         mined
         .select(*PAIR, "passage")
-        .join(built.positives.select("query-id", positive="corpus-id"), on="query-id")
-        .join(texts.rename({"corpus-id": "positive", "passage": "other"}), on="positive")
+        .join(built.positives.select("query_id", positive="passage_id"), on="query_id")
+        .join(texts.rename({"passage_id": "positive", "passage": "other"}), on="positive")
         .sort(*PAIR, "positive")
     )
     scores = opinion("passage", beside["passage"], beside["other"])

@@ -225,9 +225,9 @@ def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
     item = items.get(one.item)
     if item is None:
         fault = f"item {one.item} is not in the sample {one.sample}"
-    elif (item.query_id, item.corpus_id) != (one.query_id, one.corpus_id):
-        ids = printable(f"{one.query_id[:60]}, {one.corpus_id[:60]}")
-        fault = f"item {one.item} is the pair {item.query_id}, {item.corpus_id}, and the line says {ids}"
+    elif (item.query_id, item.passage_id) != (one.query_id, one.passage_id):
+        ids = printable(f"{one.query_id[:60]}, {one.passage_id[:60]}")
+        fault = f"item {one.item} is the pair {item.query_id}, {item.passage_id}, and the line says {ids}"
     else:
         return
     hint = "The file was edited: download it again from the page."
@@ -373,7 +373,7 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     votes = defaultdict(lambda: {"negative": {}, "positive": {}, "control": {}})
     for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
         kind = kinds.get((one.sample, one.item), "control")
-        votes[one.query_id, one.corpus_id][kind][one.who] = one.at, verdict, one.sample
+        votes[one.query_id, one.passage_id][kind][one.who] = one.at, verdict, one.sample
     found = (_decision(pair, by["negative"], by["positive"], needed) for pair, by in sorted(votes.items()))
     return [decision for decision in found if decision is not None]
 
@@ -410,14 +410,18 @@ def _counted(votes: _Votes) -> tuple[int, int]:
 def _of(
     pair: tuple[str, str], decision: Literal["relevant", "excluded"], reason: Reason, votes: _Votes
 ) -> Decision:
-    return Decision.model_validate({
-        "query-id": pair[0],
-        "corpus-id": pair[1],
-        "decision": decision,
-        "reason": reason,
-        "auditors": sum(_counted(votes)),
-        "sample": max(votes.values())[2],
-    })
+    query, passage = pair
+    return Decision.model_validate(
+        {
+            "query_id": query,
+            "passage_id": passage,
+            "decision": decision,
+            "reason": reason,
+            "auditors": sum(_counted(votes)),
+            "sample": max(votes.values())[2],
+        },
+        by_name=True,
+    )
 
 
 def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:

@@ -26,7 +26,7 @@ from builders.reddit.dated_ledger import read_statuses
 from builders.reddit.sets import draw_ids, id_table, limit_ids, prepare_ids
 from builders.sources import Fetched
 from builders.spec import RECIPES, SEED, Clustering, Ids, Mining, Retrieval
-from builders.tables import CLUSTERING, SCHEMAS, SPLITS, Kind, Table
+from builders.tables import CLUSTERING, SPLITS, Kind, Table, rowless
 
 if TYPE_CHECKING:
     from builders.encoders import Encoded
@@ -48,7 +48,7 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     if decisions:
         progress.step("decisions", _decisions_line(prepared.decisions))
     committed = _committed_splits(spec, options)
-    assignment = assign(prepared.queries.select("_id", "group", "leak"), seed=SEED, committed=committed)
+    assignment = assign(prepared.queries.select("query_id", "group", "leak"), seed=SEED, committed=committed)
     sizes = {split: assignment.filter(pl.col("split") == split).height for split in SPLITS}
     progress.step("split", "  ".join(f"{split} {size:,}" for split, size in sizes.items()))
     draft = Draft(
@@ -75,7 +75,7 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     unmined = checks.run(replace(draft, spec=replace(spec, mining=None, waivers=())).subject(upstream=False))
     stop_on_errors(spec, unmined)
     mined, mining = _mine(spec, spec.mining, options, prepared, progress)
-    negatives = _by_split(spec, Kind.HARD_NEGATIVES, mined.negatives, "query-id", assignment)
+    negatives = _by_split(spec, Kind.HARD_NEGATIVES, mined.negatives, assignment)
     return replace(
         draft,
         tables=(*draft.tables, *negatives),
@@ -98,21 +98,19 @@ def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
 
 
 def _retrieval_tables(spec: Retrieval, prepared: Prepared, assignment: pl.DataFrame) -> Iterator[Table]:
-    corpus = prepared.corpus.select(SCHEMAS[Kind.CORPUS].names)
+    corpus = prepared.corpus.select(rowless(Kind.CORPUS).columns)
     qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
     yield Table(spec.name, Kind.CORPUS, "corpus", corpus)
-    yield from _by_split(spec, Kind.QUERIES, prepared.queries, "_id", assignment)
-    yield from _by_split(spec, Kind.QRELS, qrels, "query-id", assignment)
+    yield from _by_split(spec, Kind.QUERIES, prepared.queries, assignment)
+    yield from _by_split(spec, Kind.QRELS, qrels, assignment)
 
 
-def _by_split(
-    spec: Retrieval, kind: Kind, rows: pl.DataFrame, key: str, assignment: pl.DataFrame
-) -> Iterator[Table]:
-    """Part rows by the split of the query that the column `key` names."""
+def _by_split(spec: Retrieval, kind: Kind, rows: pl.DataFrame, assignment: pl.DataFrame) -> Iterator[Table]:
+    """Part rows by the split of their query."""
     for split in SPLITS:
         members = assignment.filter(pl.col("split") == split)
-        frame = rows.join(members, left_on=key, right_on="_id", how="semi")
-        yield Table(spec.name, kind, split, frame.select(SCHEMAS[kind].names))
+        frame = rows.join(members, on="query_id", how="semi")
+        yield Table(spec.name, kind, split, frame.select(rowless(kind).columns))
 
 
 def _mine(
@@ -144,7 +142,7 @@ def _mine(
         return result
 
     mined = mine(
-        prepared.queries.select("_id", "text"),
+        prepared.queries.select("query_id", "text"),
         prepared.corpus,
         prepared.relations.qrels,
         prepared.relations.undecided,

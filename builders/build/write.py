@@ -65,7 +65,7 @@ def write(
         if frame is None:
             files.remove(kept)
         else:
-            files.write_bytes(kept, frame_bytes(frame))
+            files.write_bytes(kept, frame_bytes(name, frame))
     if draft.splits is not None:
         write_splits(work / "splits.tsv", draft.splits)
     reports = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}

@@ -75,7 +75,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
     if subject.spec.rows != "pair" or provenance is None or undecided is None:
         return
     ends = [
-        provenance.filter(pl.col("table") == table).select("upstream_id", pl.col("_id").alias(name))
+        provenance.filter(pl.col("table") == table).select("upstream_id", pl.col("id").alias(name))
         for table, name in zip(("queries", "corpus"), PAIR, strict=True)
     ]
     pairs = ends[0].join(ends[1], on="upstream_id").select(PAIR).unique()
@@ -83,7 +83,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
     found = {
         "published": pairs.join(stacked(subject, Kind.QRELS), on=PAIR, how="semi").height,
         "undecided": pairs.join(undecided, on=PAIR, how="semi").height,
-        "no_positive": pairs.join(queries, left_on="query-id", right_on="_id", how="anti").height,
+        "no_positive": pairs.join(queries, on="query_id", how="anti").height,
     }
     for funnel in (each for each in subject.funnels if each.table == "pairs"):
         excluded, relevant = funnel.dropped.get("excluded", 0), subject.decisions.get("relevant", 0)

@@ -37,8 +37,8 @@ CONTENT = error(
 
 def _ids(subject: Pairs) -> pl.DataFrame:
     return pl.concat(
-        stacked(subject, kind).select(table=pl.lit(str(kind)), split="split", id="_id")
-        for kind in (Kind.CORPUS, Kind.QUERIES)
+        stacked(subject, kind).select(table=pl.lit(str(kind)), split="split", id=key)
+        for kind, key in ((Kind.CORPUS, "passage_id"), (Kind.QUERIES, "query_id"))
     )
 
 
@@ -72,10 +72,10 @@ def _content(subject: Pairs) -> Iterator[Finding]:
     if subject.spec.ids != "content":
         return
     corpus = stacked(subject, Kind.CORPUS)
-    corpus = corpus.select("_id", "split", key=encoded_text(corpus), table=pl.lit("corpus"))
+    corpus = corpus.select("split", id="passage_id", key=encoded_text(corpus), table=pl.lit("corpus"))
     queries = stacked(subject, Kind.QUERIES)
     keys = keyed(queries["text"], subject.spec.query_key)
-    queries = queries.select("_id", "split", key=keys, table=pl.lit("queries"))
+    queries = queries.select("split", id="query_id", key=keys, table=pl.lit("queries"))
     expected = [
         keyed(corpus["key"], lambda text: f"d-{_digest(text)}"),
         keyed(queries["key"], lambda text: f"q-{_digest(text)}"),
@@ -84,9 +84,9 @@ def _content(subject: Pairs) -> Iterator[Finding]:
         pl
         .concat([corpus, queries])
         .with_columns(expected=pl.concat(expected))
-        .filter(pl.col("_id") != pl.col("expected"))
+        .filter(pl.col("id") != pl.col("expected"))
     )
-    yield from CONTENT.rows(wrong, line("{}/{} {}: {} expected", "table", "split", "_id", "expected"))
+    yield from CONTENT.rows(wrong, line("{}/{} {}: {} expected", "table", "split", "id", "expected"))
 
 
 def _digest(text: str) -> str:

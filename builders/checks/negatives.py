@@ -103,12 +103,12 @@ def _relevance(subject: Pairs) -> Iterator[Finding]:
 
 def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     """Return the negatives whose text, under whatever title, is a positive's or their query's."""
-    texts = stacked(subject, Kind.CORPUS).select("text", **{"corpus-id": "_id"})
-    queries = stacked(subject, Kind.QUERIES).select("text", **{"query-id": "_id"})
-    qrels = stacked(subject, Kind.QRELS).join(negatives, on="query-id", how="semi")
-    positives = qrels.select(PAIR).join(texts, on="corpus-id").select("text", "query-id")
+    texts = stacked(subject, Kind.CORPUS).select("text", "passage_id")
+    queries = stacked(subject, Kind.QUERIES).select("text", "query_id")
+    qrels = stacked(subject, Kind.QRELS).join(negatives, on="query_id", how="semi")
+    positives = qrels.select(PAIR).join(texts, on="passage_id").select("text", "query_id")
     relevant = pl.concat([positives, queries])
-    return negatives.join(texts, on="corpus-id").join(relevant, on=["query-id", "text"], how="semi")
+    return negatives.join(texts, on="passage_id").join(relevant, on=["query_id", "text"], how="semi")
 
 
 def _margin(subject: Pairs) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def _margin(subject: Pairs) -> Iterator[Finding]:
     if recipe.margin_kind == "deviations":
         if subject.scale is None:
             return
-        negatives = negatives.join(subject.scale, on="query-id", how="left")
+        negatives = negatives.join(subject.scale, on="query_id", how="left")
     units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
     negatives = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
     above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + _SCORE_ROUNDING)
@@ -132,30 +132,30 @@ def _scores(subject: Pairs) -> Iterator[Finding]:
     cosines = pl.col("score", "positive_score")
     wrong = negatives.filter(pl.any_horizontal(cosines.abs() > 1 + _BEYOND_ONE))
     yield from SCORE.rows(wrong, line("{} → {}: {}, positive {}", *PAIR, "score", "positive_score"))
-    guards = negatives.group_by("query-id").agg(guards=pl.col("positive_score").n_unique())
-    yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query-id", "guards"))
+    guards = negatives.group_by("query_id").agg(guards=pl.col("positive_score").n_unique())
+    yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query_id", "guards"))
 
 
 def _ranking(subject: Pairs) -> Iterator[Finding]:
     """Ranks count all passages: they rise while scores fall, within depth and keep."""
     recipe, qrels = _recipe_of(subject), stacked(subject, Kind.QRELS)
-    negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query-id", "rank")
-    before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query-id").name.suffix("_before"))
+    negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query_id", "rank")
+    before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query_id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
     out_of_order = before.filter((pl.col("rank") < 1) | broken)
     yield from ORDER.rows(out_of_order, line("{} → {}: rank {}, score {}", *PAIR, "rank", "score"))
 
-    positives = qrels.unique(PAIR).group_by("query-id").len("positives")
+    positives = qrels.unique(PAIR).group_by("query_id").len("positives")
     extra = pl.col("positives").fill_null(0) if recipe.depth_counts == "candidates" else pl.lit(0)
     passages = stacked(subject, Kind.CORPUS).height
     deepest = pl.min_horizontal(extra + (passages if recipe.depth is None else recipe.depth), passages)
-    limited = negatives.join(positives, on="query-id", how="left").with_columns(deepest=deepest)
+    limited = negatives.join(positives, on="query_id", how="left").with_columns(deepest=deepest)
     deeper = limited.filter(pl.col("rank") > pl.col("deepest"))
     yield from DEPTH.rows(deeper, line("{} → {}: rank {} of {}", *PAIR, "rank", "deepest"))
 
-    numbers = negatives.group_by("query-id").len("negatives")
+    numbers = negatives.group_by("query_id").len("negatives")
     over = numbers.filter(pl.col("negatives") > recipe.keep)
-    yield from KEEP.rows(over, line("{}: {} negatives", "query-id", "negatives"))
+    yield from KEEP.rows(over, line("{}: {} negatives", "query_id", "negatives"))
 
 
 def _record(subject: Pairs) -> Iterator[Finding]:
@@ -181,9 +181,9 @@ def _record(subject: Pairs) -> Iterator[Finding]:
 
 def _counted(subject: Pairs) -> dict[str, object]:
     """Count from the published rows what the report says first."""
-    queries = stacked(subject, Kind.QUERIES).select("_id")
-    numbers = stacked(subject, Kind.HARD_NEGATIVES).group_by("query-id").len("number")
-    each = queries.join(numbers, left_on="_id", right_on="query-id", how="left").fill_null(0)
+    queries = stacked(subject, Kind.QUERIES).select("query_id")
+    numbers = stacked(subject, Kind.HARD_NEGATIVES).group_by("query_id").len("number")
+    each = queries.join(numbers, on="query_id", how="left").fill_null(0)
     by_count = each.group_by("number").len().sort("number").rows()
     return {
         "negatives": int(numbers["number"].sum()),
@@ -207,12 +207,12 @@ def _reported(report: Mapping[str, Any]) -> dict[str, object]:
 def _mining_yield(subject: Pairs) -> Iterator[Finding]:
     """At least half of the queries have a hard negative."""
     negatives, queries = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QUERIES)
-    without = queries.join(negatives, left_on="_id", right_on="query-id", how="anti")
+    without = queries.join(negatives, on="query_id", how="anti")
     served = queries.height - without.height
     if served < LEAST_YIELD * queries.height:
         share = f"only {served:,} of {queries.height:,} queries ({served / queries.height:.1%})"
         yield from YIELD.rows(
-            without, line("queries/{} {}", "split", "_id"), message=f"{share} have a hard negative"
+            without, line("queries/{} {}", "split", "query_id"), message=f"{share} have a hard negative"
         )
 
 
@@ -226,8 +226,8 @@ def _known(subject: Pairs) -> Iterator[Finding]:
     }
     names = [name for name, holds in missing.items() if holds]
     if needs_scale and subject.scale is not None:
-        lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query-id", how="anti")
-        names += [f"scale of {query}" for query in lost["query-id"].unique().sort()]
+        lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query_id", how="anti")
+        names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
     yield from SCALE_UNKNOWN.lines(names)
 
 
@@ -241,7 +241,7 @@ def _floor(subject: Pairs) -> Iterator[Finding]:
         return
     negatives = (
         stacked(subject, Kind.HARD_NEGATIVES)
-        .join(subject.scale, on="query-id")
+        .join(subject.scale, on="query_id")
         .with_columns(
             pl.col("score", "positive_score").cast(pl.Float64),
             floor=pl.col("mean") + recipe.floor * pl.col("deviation"),
@@ -260,9 +260,9 @@ def _equivalence(subject: Pairs) -> Iterator[Finding]:
     if not _recipe_of(subject).equivalence or subject.classes is None:
         return
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
-    positives = stacked(subject, Kind.QRELS).join(negatives, on="query-id", how="semi")
-    taken = positives.join(subject.classes, on="corpus-id").select("query-id", "class").unique()
-    shared = negatives.join(subject.classes, on="corpus-id").join(taken, on=["query-id", "class"])
+    positives = stacked(subject, Kind.QRELS).join(negatives, on="query_id", how="semi")
+    taken = positives.join(subject.classes, on="passage_id").select("query_id", "class").unique()
+    shared = negatives.join(subject.classes, on="passage_id").join(taken, on=["query_id", "class"])
     rows = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
     yield from EQUIVALENT.rows(rows, line("{} → {}: {}", *PAIR, "class"))
 

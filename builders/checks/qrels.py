@@ -51,10 +51,10 @@ def pair_faults(
     """
     pairs, queries, corpus = (stacked(subject, each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
     row = line(f"{kind}/{{}} {{}} → {{}}", "split", *PAIR)
-    absent = pairs.join(queries, left_on=["query-id", "split"], right_on=["_id", "split"], how="anti")
-    yield from unknown.rows(absent.join(queries, left_on="query-id", right_on="_id", how="anti"), row)
-    yield from elsewhere.rows(absent.join(queries, left_on="query-id", right_on="_id", how="semi"), row)
-    yield from dangling.rows(pairs.join(corpus, left_on="corpus-id", right_on="_id", how="anti"), row)
+    absent = pairs.join(queries, on=["query_id", "split"], how="anti")
+    yield from unknown.rows(absent.join(queries, on="query_id", how="anti"), row)
+    yield from elsewhere.rows(absent.join(queries, on="query_id", how="semi"), row)
+    yield from dangling.rows(pairs.join(corpus, on="passage_id", how="anti"), row)
     several = pairs.group_by(PAIR).len("times").filter(pl.col("times") > 1)
     yield from repeated.rows(several, line("{} → {}: {} times", *PAIR, "times"))
 
@@ -68,12 +68,12 @@ def _ends(subject: Pairs) -> Iterator[Finding]:
 def _coverage(subject: Pairs) -> Iterator[Finding]:
     """Every query has a positive; passages without one are counted."""
     qrels, queries = stacked(subject, Kind.QRELS), stacked(subject, Kind.QUERIES)
-    unjudged = queries.join(qrels, left_on=["_id", "split"], right_on=["query-id", "split"], how="anti")
-    yield from UNJUDGED.rows(unjudged, line("queries/{} {}: {}", "split", "_id", "text"))
+    unjudged = queries.join(qrels, on=["query_id", "split"], how="anti")
+    yield from UNJUDGED.rows(unjudged, line("queries/{} {}: {}", "split", "query_id", "text"))
     corpus = stacked(subject, Kind.CORPUS)
-    never = corpus.join(qrels, left_on="_id", right_on="corpus-id", how="anti")
+    never = corpus.join(qrels, on="passage_id", how="anti")
     share = f"{never.height:,} of {corpus.height:,} passages are relevant to no query"
-    yield from NEVER.rows(never, line("{}: {}", "_id", "text"), message=share)
+    yield from NEVER.rows(never, line("{}: {}", "passage_id", "text"), message=share)
 
 
 def _scores(subject: Pairs) -> Iterator[Finding]:
@@ -86,10 +86,10 @@ def _overlap(subject: Pairs) -> Iterator[Finding]:
     """Count the test queries that have a positive in common with a train query."""
     tables = subject.tables[Kind.QRELS]
     test, train = tables["test"], tables["train"]
-    shared = test.join(train, on="corpus-id", how="semi").select("query-id").unique()
-    total = test["query-id"].n_unique()
+    shared = test.join(train, on="passage_id", how="semi").select("query_id").unique()
+    total = test["query_id"].n_unique()
     share = f"{shared.height:,} of {total:,} test queries ({shared.height / max(total, 1):.1%})"
-    yield from SHARED.rows(shared, line("{}", "query-id"), message=f"{share} share a positive with train")
+    yield from SHARED.rows(shared, line("{}", "query_id"), message=f"{share} share a positive with train")
 
 
 RULES: tuple[Rule, ...] = (_ends, _coverage, _scores, _overlap)

@@ -10,7 +10,7 @@ import polars as pl
 from builders.checks.finding import Finding, error, gate
 from builders.checks.subject import AnySubject, Rule
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, splits_of
+from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, published, splits_of
 
 _PIPELINE = "The build writes this itself: report it as a bug, or build again if the file was edited."
 
@@ -53,9 +53,12 @@ def _kinds(spec: ConfigSpec) -> tuple[Kind, ...]:
 
 
 def _tables(subject: AnySubject) -> Iterator[tuple[Kind, str, pl.DataFrame]]:
+    """Yield the tables in published order, with the published names of columns."""
     for kind in _kinds(subject.spec):
         tables = subject.tables.get(kind, {})
-        yield from ((kind, split, tables[split]) for split in splits_of(kind) if split in tables)
+        yield from (
+            (kind, split, published(kind, tables[split])) for split in splits_of(kind) if split in tables
+        )
 
 
 def structure(subject: AnySubject) -> Iterator[Finding]:

@@ -68,7 +68,7 @@ def _grouped(subject: Pairs) -> pl.DataFrame:
     queries, spec = stacked(subject, Kind.QUERIES), subject.spec
     groups = keyed(keyed(queries["text"], spec.query_key), spec.relevance_key)
     leak = keyed(groups, spec.leak_key)
-    return queries.select("_id", "split", "text", group_hash=keyed(groups, digest), leak=leak)
+    return queries.select("query_id", "split", "text", group_hash=keyed(groups, digest), leak=leak)
 
 
 def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
 
     Its committed queries are known by their id, and by their group's hash where they are gone since.
     """
-    still_there = published.join(earlier, on=["_id", "split"], how="semi")
+    still_there = published.join(earlier, on=["query_id", "split"], how="semi")
     gone = earlier.select("group_hash", "split").join(
         published.select("group_hash", "leak").unique(), on="group_hash"
     )
@@ -97,7 +97,7 @@ def _alike(published: pl.DataFrame) -> Iterator[Finding]:
     test = published.filter(pl.col("split") == "test").height
     code = MANY_ALIKE if found.height > _MANY * test else ALIKE
     message = f"{found.height:,} of {test:,} test queries differ from one of train or dev in little"
-    yield from code.rows(found, line("{}: {} | {}", "_id", "text", "text_elsewhere"), message=message)
+    yield from code.rows(found, line("{}: {} | {}", "query_id", "text", "text_elsewhere"), message=message)
 
 
 def rough(text: str) -> str:
@@ -120,9 +120,9 @@ def _spanning(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moved(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
-    both = published.join(earlier.select("_id", committed="split"), on="_id")
+    both = published.join(earlier.select("query_id", committed="split"), on="query_id")
     moved = both.filter(pl.col("split") != pl.col("committed"))
-    yield from MOVED.rows(moved, line("{}: {}, committed to {}", "_id", "split", "committed"))
+    yield from MOVED.rows(moved, line("{}: {}, committed to {}", "query_id", "split", "committed"))
 
 
 def _ratio(published: pl.DataFrame) -> Iterator[Finding]:

@@ -25,9 +25,9 @@ def _strings(*names: str) -> dict[str, type[pl.DataType]]:
 _BESIDE: dict[type[ConfigSpec], dict[str, dict[str, type[pl.DataType]]]] = {
     Retrieval: {
         "undecided": _strings(*PAIR),
-        "scale": {"query-id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},
-        "classes": _strings("corpus-id", "class"),
-        "provenance": _strings("table", "_id", "upstream_id"),
+        "scale": {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},
+        "classes": _strings("passage_id", "class"),
+        "provenance": _strings("table", "id", "upstream_id"),
         "scrub_merges": SCRUB_MERGES,
     },
     Clustering: {},
@@ -42,19 +42,19 @@ class Subject(Generic[Spec]):
 
     Attributes:
         spec: The config.
-        tables: Frames by kind and split, with the published columns.
+        tables: Frames by kind and split, with the columns of `builders.tables.inside`.
         funnels: The way of the rows.
         mining: Report of mining.
         clustering: Figures of the clustering sets.
         decisions: Counts of what decisions of audits did; empty where there are none.
         upstream: Whether all of the real upstream was built, so that published figures must be met.
-        committed: ``_id``, ``group_hash``, ``split`` str: the assignment of an earlier version.
+        committed: ``query_id``, ``group_hash``, ``split`` str: the assignment of an earlier version.
             Without it, a group in more than one split is an error, as it must be in a first release.
-        undecided: ``query-id``, ``corpus-id``: pairs kept from mining.
-        scale: ``query-id``, ``mean``, ``deviation`` of each query's scores.
-        classes: ``corpus-id``, ``class``: equivalent passages.
-        provenance: ``table``, ``_id``, ``upstream_id``: the published row of each upstream row.
-        scrub_merges: ``query-id``, ``titles``, ``cue``, from `scrub_merges`.
+        undecided: ``query_id``, ``passage_id``: pairs kept from mining.
+        scale: ``query_id``, ``mean``, ``deviation`` of each query's scores.
+        classes: ``passage_id``, ``class``: equivalent passages.
+        provenance: ``table``, ``id``, ``upstream_id``: the published row of each upstream row.
+        scrub_merges: ``query_id``, ``titles``, ``cue``, from `scrub_merges`.
         statuses: ``id``, ``status``, ``subreddit`` str: the ledger's answer for each id.
     """
 

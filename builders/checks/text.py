@@ -76,10 +76,14 @@ _WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
 def _texts(subject: Pairs) -> pl.DataFrame:
     """Every published text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``."""
     corpus, queries = stacked(subject, Kind.CORPUS), stacked(subject, Kind.QUERIES)
-    parts = ((corpus, "corpus", "title"), (corpus, "corpus", "text"), (queries, "queries", "text"))
+    parts = (
+        (corpus, "corpus", "passage_id", "title"),
+        (corpus, "corpus", "passage_id", "text"),
+        (queries, "queries", "query_id", "text"),
+    )
     return pl.concat(
-        frame.select(table=pl.lit(table), split="split", id="_id", field=pl.lit(field), text=field)
-        for frame, table, field in parts
+        frame.select(table=pl.lit(table), split="split", id=key, field=pl.lit(field), text=field)
+        for frame, table, key, field in parts
     )
 
 
@@ -93,7 +97,7 @@ def _empty(subject: Pairs) -> Iterator[Finding]:
     texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
     keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
     keyless = keyless.select(
-        table=pl.lit("queries"), split="split", id="_id", field=pl.lit("key"), text="text"
+        table=pl.lit("queries"), split="split", id="query_id", field=pl.lit("key"), text="text"
     )
     yield from EMPTY.rows(pl.concat([texts, keyless]), _WHERE)
 
@@ -124,13 +128,13 @@ def _duplicates(subject: Pairs) -> Iterator[Finding]:
     corpus = stacked(subject, Kind.CORPUS)
     corpus = corpus.with_columns(encoded=encoded_text(corpus))
     twins = corpus.filter(pl.col("encoded").is_duplicated())
-    yield from DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "_id", "encoded"))
+    yield from DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "passage_id", "encoded"))
     queries = _queries(subject)
     repeated = queries.filter(pl.col("key").is_duplicated())
-    yield from DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "_id", "text"))
+    yield from DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "query_id", "text"))
     whole = pl.concat([corpus["encoded"], corpus["text"]]).unique()
     copied = queries.filter(pl.col("text").is_in(whole.implode()))
-    yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "_id", "text"))
+    yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "query_id", "text"))
 
 
 def _personal(subject: Pairs) -> Iterator[Finding]:
@@ -168,10 +172,10 @@ def _merged(subject: Pairs) -> Iterator[Finding]:
     if subject.scrub_merges is None:
         return
     queries = stacked(subject, Kind.QUERIES)
-    found = subject.scrub_merges.join(queries, left_on="query-id", right_on="_id")
+    found = subject.scrub_merges.join(queries, on="query_id")
     uncued = found.filter(~pl.col("cue"))
     many = uncued.height > _MOST_MERGED * queries.height
-    example = line("{}: {}, of {} titles", "query-id", "text", "titles")
+    example = line("{}: {}, of {} titles", "query_id", "text", "titles")
     if many:
         share = f"{MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
         yield from MERGED_UNCUED.rows(uncued, example, message=share)

@@ -111,7 +111,7 @@ def relate(pairs: pl.DataFrame) -> Relations:
     core makes relevant.
 
     Args:
-        pairs: One row per posting: ``query-id``, ``corpus-id``, ``group``, ``core`` str, ``extends`` bool,
+        pairs: One row per posting: ``query_id``, ``passage_id``, ``group``, ``core`` str, ``extends`` bool,
             ``classes`` list of str; maybe ``confirmed`` bool: auditors found the pair relevant. It was not
             observed, so it does not count among the postings, and its core is never rare in its group.
 
@@ -126,23 +126,23 @@ def relate(pairs: pl.DataFrame) -> Relations:
     # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
     rare = (seen * _RARE_SHARE < size) & ~confirmed.over("group", "core")
     postings = pairs.with_columns(rare=rare)
-    members = postings.filter("extends").select("core", "corpus-id").unique()
+    members = postings.filter("extends").select("core", "passage_id").unique()
     positives = _profiles(postings.filter(~pl.col("rare")), members)
     undecided = _profiles(postings.filter("rare"), members)
-    undecided = undecided.join(positives, on=["group", "corpus-id"], how="anti").drop("extended")
-    queries = postings.select("group", "query-id").unique()
-    keys = ["query-id", "corpus-id"]
-    classes = pairs.select("corpus-id", pl.col("classes").alias("class")).explode("class").drop_nulls()
+    undecided = undecided.join(positives, on=["group", "passage_id"], how="anti").drop("extended")
+    queries = postings.select("group", "query_id").unique()
+    keys = ["query_id", "passage_id"]
+    classes = pairs.select("passage_id", pl.col("classes").alias("class")).explode("class").drop_nulls()
     return Relations(
         qrels=queries.join(positives, on="group").select(*keys, "extended").sort(keys),
         undecided=queries.join(undecided, on="group").select(keys).sort(keys),
-        classes=classes.unique().sort("corpus-id", "class"),
+        classes=classes.unique().sort("passage_id", "class"),
     )
 
 
 def _profiles(postings: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return ``group``, ``corpus-id``, ``extended``: observed profiles, then those that only share a core."""
-    keys = ["group", "corpus-id"]
+    """Return ``group``, ``passage_id``, ``extended``: observed profiles, then those that share a core."""
+    keys = ["group", "passage_id"]
     observed = postings.select(keys).unique()
     cores = postings.select("group", "core").unique()
     extended = cores.join(members, on="core").select(keys).unique().join(observed, on=keys, how="anti")

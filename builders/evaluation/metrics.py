@@ -40,7 +40,7 @@ _DIGITS = 5
 """mteb rounds scores to as many digits."""
 _BANDS = 10
 _PER_BAND = 10
-_NO_HITS = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32})
+_NO_HITS = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String, "score": pl.Float32})
 
 
 def score(
@@ -85,10 +85,10 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         judged: The queries that are measured; the run may hold others.
-        run: ``query-id``, ``corpus-id``, ``score`` float32, in any order.
+        run: ``query_id``, ``passage_id``, ``score`` float32, in any order.
 
     Returns:
-        ``query-id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,
+        ``query_id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,
         ``recall_at_10``, ``recall_at_100`` float64, and where passages have classes ``r_precision`` and
         ``core_ndcg_at_10``. A query without hits has 0.
 
@@ -100,14 +100,14 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
             f"{judged.config}: no query of split {judged.split} has qrels",
             hint="Evaluate another split, or build without a limit.",
         )
-    queries = judged.queries.select(pl.col("_id").alias("query-id"))
-    ranking = _ranked(run.join(queries, on="query-id", how="semi"))
+    queries = judged.queries.select("query_id")
+    ranking = _ranked(run.join(queries, on="query_id", how="semi"))
     found = _measured(ranking, judged.qrels)
     if judged.classes is None:
-        return queries.join(found.drop("r_precision"), on="query-id", how="left", maintain_order="left")
+        return queries.join(found.drop("r_precision"), on="query_id", how="left", maintain_order="left")
     cores = _core_ndcg(ranking, judged.qrels, judged.classes)
-    both = found.join(cores, on="query-id")
-    return queries.join(both, on="query-id", how="left", maintain_order="left")
+    both = found.join(cores, on="query_id")
+    return queries.join(both, on="query_id", how="left", maintain_order="left")
 
 
 def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level: float = 0.95) -> Float64s:
@@ -164,7 +164,7 @@ def chance(judged: Judged) -> dict[str, float]:
             f"{judged.config}: split {judged.split} has no query with qrels, or no passage",
             hint="Evaluate another split, or build without a limit.",
         )
-    weights = _weights(judged.qrels).join(judged.corpus, left_on="corpus-id", right_on="_id", how="semi")
+    weights = _weights(judged.qrels).join(judged.corpus, on="passage_id", how="semi")
     passages, queries = judged.corpus.height, judged.queries.height
     discounts = 1 / np.log2(np.arange(2, _CUT + 2))
     expected: dict[str, float] = {}
@@ -173,12 +173,12 @@ def chance(judged: Judged) -> dict[str, float]:
         ("recall_at_10", "share", np.ones(10)),
         ("recall_at_100", "share", np.ones(100)),
     ):
-        mean, variance = _sum_of_ranks(weights, "query-id", weight, curve, passages)
-        together = weights.group_by("corpus-id").agg(pl.col(weight).sum()).with_columns(query=0)
+        mean, variance = _sum_of_ranks(weights, "query_id", weight, curve, passages)
+        together = weights.group_by("passage_id").agg(pl.col(weight).sum()).with_columns(query=0)
         _, shared = _sum_of_ranks(together, "query", weight, curve, passages)
         expected |= _named(name, mean, variance, queries)
         expected[f"{name}_shared_error"] = float(np.sqrt(shared.sum())) / queries
-    positives = weights.group_by("query-id").len().get_column("len").to_numpy()
+    positives = weights.group_by("query_id").len().get_column("len").to_numpy()
     return expected | _named("mrr_at_10", *_first_positive(positives, passages), queries)
 
 
@@ -188,18 +188,18 @@ def _ranked(run: pl.DataFrame) -> pl.DataFrame:
     Raises:
         UsageError: A score is null or NaN, or a pair stands there twice.
     """
-    scored = run.select("query-id", "corpus-id", pl.col("score").cast(pl.Float32))
+    scored = run.select("query_id", "passage_id", pl.col("score").cast(pl.Float32))
     faults = {
         "has no score": pl.col("score").is_null() | pl.col("score").is_nan(),
-        "stands there twice": pl.struct("query-id", "corpus-id").is_duplicated(),
+        "stands there twice": pl.struct("query_id", "passage_id").is_duplicated(),
     }
     for fault, wrong in faults.items():
         bad = scored.filter(wrong)
         if not bad.is_empty():
-            pair = f"query {bad.item(0, 'query-id')!r}, passage {bad.item(0, 'corpus-id')!r}"
+            pair = f"query {bad.item(0, 'query_id')!r}, passage {bad.item(0, 'passage_id')!r}"
             raise UsageError(f"a run is not usable: {pair} {fault}", hint="Search again.")
-    order = scored.sort("query-id", "score", "corpus-id", descending=[False, True, True])
-    return order.select("query-id", "corpus-id", rank=pl.int_range(1, pl.len() + 1).over("query-id"))
+    order = scored.sort("query_id", "score", "passage_id", descending=[False, True, True])
+    return order.select("query_id", "passage_id", rank=pl.int_range(1, pl.len() + 1).over("query_id"))
 
 
 def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
@@ -212,8 +212,8 @@ def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
     from ir_measures import RR, R, Rprec, msmarco, nDCG, pytrec_eval
 
     judged = _nested(qrels, "score")
-    positives = qrels.group_by("query-id").agg(depth=(pl.col("score") > 0).sum().clip(_DEPTH))
-    run = _run(ranking.join(positives, on="query-id").filter(pl.col("rank") <= pl.col("depth")))
+    positives = qrels.group_by("query_id").agg(depth=(pl.col("score") > 0).sum().clip(_DEPTH))
+    run = _run(ranking.join(positives, on="query_id").filter(pl.col("rank") <= pl.col("depth")))
     names = {
         nDCG @ 10: "ndcg_at_10",
         RR @ 10: "mrr_at_10",
@@ -237,16 +237,16 @@ def _core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame
     """
     from ir_measures import nDCG, pytrec_eval
 
-    cores = classes.group_by("corpus-id").agg(core=pl.col("class").unique().sort().str.join("\n"))
-    own = pl.format("passage {}", "corpus-id")
-    core = pl.coalesce(pl.format("classes {}", "core"), own).alias("corpus-id")
+    cores = classes.group_by("passage_id").agg(core=pl.col("class").unique().sort().str.join("\n"))
+    own = pl.format("passage {}", "passage_id")
+    core = pl.coalesce(pl.format("classes {}", "core"), own).alias("passage_id")
 
     def by_core(pairs: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
-        return pairs.join(cores, on="corpus-id", how="left").group_by("query-id", core).agg(value)
+        return pairs.join(cores, on="passage_id", how="left").group_by("query_id", core).agg(value)
 
     judged = _nested(by_core(qrels, pl.col("score").max()), "score")
     found = by_core(ranking, pl.col("rank").min())
-    run = _run(found.filter(pl.col("rank").rank("ordinal").over("query-id") <= _CUT))
+    run = _run(found.filter(pl.col("rank").rank("ordinal").over("query_id") <= _CUT))
     scores = pytrec_eval.evaluator([nDCG @ _CUT], judged).iter_calc(run)
     return _table(scores, {nDCG @ _CUT: "core_ndcg_at_10"})
 
@@ -258,7 +258,7 @@ def _run(ranking: pl.DataFrame) -> _Nested:
 
 def _nested(pairs: pl.DataFrame, value: str) -> _Nested:
     """Return values by query and passage, as ir-measures takes them."""
-    rows = pairs.group_by("query-id").agg("corpus-id", value).iter_rows()
+    rows = pairs.group_by("query_id").agg("passage_id", value).iter_rows()
     return {query: dict(zip(passages, values, strict=True)) for query, passages, values in rows}
 
 
@@ -267,10 +267,10 @@ def _table(found: Iterable[Metric], names: dict[Any, str]) -> pl.DataFrame:
         for metric in found:
             yield metric.query_id, names[metric.measure], float(metric.value)
 
-    schema = {"query-id": pl.String, "name": pl.String, "value": pl.Float64}
+    schema = {"query_id": pl.String, "name": pl.String, "value": pl.Float64}
     long = pl.DataFrame(rows(), schema=schema, orient="row")
-    wide = long.pivot("name", index="query-id", values="value")
-    return wide.select("query-id", *names.values()).sort("query-id")
+    wide = long.pivot("name", index="query_id", values="value")
+    return wide.select("query_id", *names.values()).sort("query_id")
 
 
 def _by_length(texts: pl.Series, ndcg: pl.Series) -> tuple[Band, ...]:
@@ -299,12 +299,12 @@ def _rounded(value: float) -> float:
 
 
 def _weights(qrels: pl.DataFrame) -> pl.DataFrame:
-    """Return ``query-id``, ``corpus-id``, and what a positive adds: ``gain`` to nDCG, ``share`` to recall."""
+    """Return ``query_id``, ``passage_id``, what a positive adds: ``gain`` to nDCG, ``share`` to recall."""
     positives = qrels.filter(pl.col("score") > 0)
-    place = pl.col("score").rank("ordinal", descending=True).over("query-id")
-    ideal = pl.when(place <= _CUT).then(pl.col("score") / (place + 1).log(2)).sum().over("query-id")
+    place = pl.col("score").rank("ordinal", descending=True).over("query_id")
+    ideal = pl.when(place <= _CUT).then(pl.col("score") / (place + 1).log(2)).sum().over("query_id")
     return positives.select(
-        "query-id", "corpus-id", gain=pl.col("score") / ideal, share=1 / pl.len().over("query-id")
+        "query_id", "passage_id", gain=pl.col("score") / ideal, share=1 / pl.len().over("query_id")
     )
 
 

@@ -15,7 +15,7 @@ from builders.built import Built
 from builders.errors import StorageError, UsageError
 from builders.evaluation.results import EncoderFacts
 from builders.mining.scan import Progress, exact_topk
-from builders.tables import SORT_KEYS, SPLITS, Kind, config_name
+from builders.tables import PAIR, SPLITS, Kind, config_name
 from builders.text.merge import encoded_text
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class Judged:
     Attributes:
         config: Name of the config, "jobs".
         split: One of `SPLITS`, or "all" for their union.
-        queries: ``_id``, ``text`` of the queries that have qrels, sorted by ``_id``; the others are left out,
+        queries: ``query_id``, ``text`` of the queries that have qrels, sorted by id; the others are left out,
             as mteb leaves them out.
-        corpus: ``_id``, ``title``, ``text`` of all passages, sorted by ``_id``.
-        qrels: ``query-id``, ``corpus-id``, ``score`` of those queries, sorted by both ids; a pair of a
+        corpus: ``passage_id``, ``title``, ``text`` of all passages, sorted by id.
+        qrels: ``query_id``, ``passage_id``, ``score`` of those queries, sorted by both ids; a pair of a
             passage that is not in the corpus stays, and nothing can find it.
-        classes: ``corpus-id``, ``class``: equivalent passages; None where the config knows none.
+        classes: ``passage_id``, ``class``: equivalent passages; None where the config knows none.
     """
 
     config: str
@@ -70,13 +70,13 @@ class Judged:
     def parts(self, block: int | None = None) -> Iterator[Judged]:
         """Yield blocks of its queries in their order, `_BLOCK` unless given, each with all passages."""
         for queries in self.queries.iter_slices(block or _BLOCK):
-            qrels = self.qrels.join(queries, left_on="query-id", right_on="_id", how="semi")
+            qrels = self.qrels.join(queries, on="query_id", how="semi")
             yield replace(self, queries=queries, qrels=qrels)
 
 
 Rankings = Iterator[tuple[Judged, pl.DataFrame]]
-"""Parts of the judged queries in their order, one at a time in memory, each with its run: ``query-id`` str,
-``corpus-id`` str, ``score`` float32, best first, query by query."""
+"""Parts of the judged queries in their order, one at a time in memory, each with its run: ``query_id`` str,
+``passage_id`` str, ``score`` float32, best first, query by query."""
 
 
 def read_judged(built: Built, split: str) -> Judged:
@@ -88,16 +88,15 @@ def read_judged(built: Built, split: str) -> Judged:
     """
     require_split(split)
     splits = SPLITS if split == ALL else (split,)
-    queries, qrels = (_stacked(built, kind, splits) for kind in (Kind.QUERIES, Kind.QRELS))
+    queries = _stacked(built, Kind.QUERIES, splits, ["query_id"])
+    qrels = _stacked(built, Kind.QRELS, splits, PAIR)
     return Judged(
         config=built.spec.name,
         split=split,
-        queries=queries.join(qrels, left_on="_id", right_on="query-id", how="semi").sort("_id"),
-        corpus=_stacked(built, Kind.CORPUS, ("corpus",)),
-        qrels=qrels.join(queries, left_on="query-id", right_on="_id", how="semi").sort(
-            "query-id", "corpus-id"
-        ),
-        classes=built.beside("classes", {"corpus-id": pl.String, "class": pl.String}),
+        queries=queries.join(qrels, on="query_id", how="semi").sort("query_id"),
+        corpus=_stacked(built, Kind.CORPUS, ("corpus",), ["passage_id"]),
+        qrels=qrels.join(queries, on="query_id", how="semi").sort("query_id", "passage_id"),
+        classes=built.beside("classes", {"passage_id": pl.String, "class": pl.String}),
     )
 
 
@@ -221,12 +220,12 @@ def rank_by_rule(
             yield part, _run(part, rows, last, np.ones(len(rows)))
 
 
-def _stacked(built: Built, kind: Kind, splits: tuple[str, ...]) -> pl.DataFrame:
+def _stacked(built: Built, kind: Kind, splits: tuple[str, ...], key: list[str]) -> pl.DataFrame:
     if missing := set(splits) - set(built.splits(kind)):
         raise StorageError(
             f"{config_name(built.spec.name, kind)}: there is no {min(missing)} split", hint=built.again
         )
-    return pl.concat([built.table(kind, split) for split in splits]).sort(SORT_KEYS[kind])
+    return pl.concat([built.table(kind, split) for split in splits]).sort(key)
 
 
 def _require_depth(k: int) -> None:
@@ -239,19 +238,17 @@ def _run(
 ) -> pl.DataFrame:
     """Return the run of row numbers of queries and passages."""
     return pl.DataFrame({
-        "query-id": judged.queries.get_column("_id").gather(rows),
-        "corpus-id": judged.corpus.get_column("_id").gather(indices),
+        "query_id": judged.queries.get_column("query_id").gather(rows),
+        "passage_id": judged.corpus.get_column("passage_id").gather(indices),
         "score": scores.astype(np.float32),
     })
 
 
 def _positives(judged: Judged, k: int) -> pl.DataFrame:
-    within = judged.qrels.filter(pl.col("score") > 0).join(
-        judged.corpus, left_on="corpus-id", right_on="_id", how="semi"
-    )
-    order = within.sort("query-id", "score", "corpus-id", descending=[False, True, True])
-    best = order.group_by("query-id", maintain_order=True).head(k)
-    return best.select("query-id", "corpus-id", pl.col("score").cast(pl.Float32))
+    within = judged.qrels.filter(pl.col("score") > 0).join(judged.corpus, on="passage_id", how="semi")
+    order = within.sort("query_id", "score", "passage_id", descending=[False, True, True])
+    best = order.group_by("query_id", maintain_order=True).head(k)
+    return best.select("query_id", "passage_id", pl.col("score").cast(pl.Float32))
 
 
 def _stems(texts: pl.Series) -> list[list[str]]:

@@ -148,13 +148,13 @@ def retrieval_statistics(
 
     Args:
         config: The builder's name.
-        queries: ``_id``, ``text`` by split.
-        qrels: ``query-id``, ``corpus-id`` of all splits.
-        corpus: ``_id``, ``title``, ``text``.
+        queries: ``query_id``, ``text`` by split.
+        qrels: ``query_id``, ``passage_id`` of all splits.
+        corpus: ``passage_id``, ``title``, ``text``.
         mined: Queries by their number of hard negatives.
     """
     asked = pl.concat(queries.values())
-    passages = corpus.select("_id", text=encoded_text(corpus))
+    passages = corpus.select("passage_id", text=encoded_text(corpus))
     found = (lengths("queries", asked["text"]), lengths("passages", passages["text"]))
     return ConfigStatistics(
         config=config,
@@ -206,28 +206,28 @@ def overlap(
     with one passage that is none of them, both drawn with the seed; of many queries, `_COMPARED_QUERIES` are.
 
     Args:
-        queries: ``_id``, ``text``.
-        passages: ``_id``, ``text``.
-        qrels: ``query-id``, ``corpus-id``.
+        queries: ``query_id``, ``text``.
+        passages: ``passage_id``, ``text``.
+        qrels: ``query_id``, ``passage_id``.
         seed: Seed of the draws.
     """
-    keys = ["query-id", "corpus-id"]
+    keys = ["query_id", "passage_id"]
     chosen = (
         qrels
         .select(keys)
-        .join(queries, left_on="query-id", right_on="_id", how="semi")
+        .join(queries, on="query_id", how="semi")
         .sort(keys)
         .sample(fraction=1.0, shuffle=True, seed=seed)
-        .unique("query-id", keep="first", maintain_order=True)
+        .unique("query_id", keep="first", maintain_order=True)
     )
     of, chosen = chosen.height, chosen.head(_COMPARED_QUERIES)
     if not of or passages.is_empty():
         return None
-    drawn = passages["_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1)
-    others = chosen.select("query-id", pl.Series("corpus-id", drawn)).join(
+    drawn = passages["passage_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1)
+    others = chosen.select("query_id", pl.Series("passage_id", drawn)).join(
         qrels.select(keys), on=keys, how="anti", maintain_order="left"
     )
-    words, asked = passages.select("_id", words=_words()), queries.select("_id", asked=_words())
+    words, asked = passages.select("passage_id", words=_words()), queries.select("query_id", asked=_words())
     near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))
     if near.is_empty():
         return None
@@ -242,8 +242,8 @@ def overlap(
 
 
 def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
-    counts = qrels.group_by("query-id").agg(positives=pl.len())
-    number = queries.join(counts, left_on="_id", right_on="query-id", how="left")["positives"].fill_null(0)
+    counts = qrels.group_by("query_id").agg(positives=pl.len())
+    number = queries.join(counts, on="query_id", how="left")["positives"].fill_null(0)
     grouped, _ = np.histogram(number.to_numpy(), [*_POSITIVES.values(), np.inf])
     return {name: int(count) for name, count in zip(_POSITIVES, grouped, strict=True) if count}
 
@@ -278,10 +278,10 @@ def _shares(pairs: pl.DataFrame, asked: pl.DataFrame, words: pl.DataFrame) -> pl
     shared = pl.col("asked").list.set_intersection("words").list.len()
     return (
         pairs
-        .join(asked, left_on="query-id", right_on="_id")
-        .join(words, left_on="corpus-id", right_on="_id")
+        .join(asked, on="query_id")
+        .join(words, on="passage_id")
         .filter(pl.col("asked").list.len() > 0)
-        .sort("query-id")
+        .sort("query_id")
         .select(share=shared / pl.col("asked").list.len())["share"]
     )
 

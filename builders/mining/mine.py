@@ -25,13 +25,13 @@ class Mined:
     """The hard negatives of a dataset.
 
     Attributes:
-        negatives: ``query-id`` str, ``corpus-id`` str, ``rank`` int32 (1-based, among all passages),
+        negatives: ``query_id`` str, ``passage_id`` str, ``rank`` int32 (1-based, among all passages),
             ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
             and rank.
         report: What `builders.mining.yields.build_report` makes of them: plain values, ready for JSON.
-        scale: ``query-id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
+        scale: ``query_id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
             every query with a positive; sorted by query.
-        suspicious: ``query-id`` str, ``corpus-id`` str, ``score`` float32, ``deviations`` float32 (above the
+        suspicious: ``query_id`` str, ``passage_id`` str, ``score`` float32, ``deviations`` float32 (above the
             query's mean, in its standard deviations): the positives of queries whose best one lies near the
             mean, farthest below first by the query's best, then by id.
     """
@@ -61,14 +61,14 @@ def mine(
     of bounded depth, else on `exact_window`.
 
     Args:
-        queries: ``_id``, ``text``.
-        corpus: ``_id``, ``title``, ``text``.
-        qrels: ``query-id``, ``corpus-id`` and others; each row is a labelled positive.
-        undecided: ``query-id``, ``corpus-id``: pairs that are neither positive nor negative.
+        queries: ``query_id``, ``text``.
+        corpus: ``passage_id``, ``title``, ``text``.
+        qrels: ``query_id``, ``passage_id`` and others; each row is a labelled positive.
+        undecided: ``query_id``, ``passage_id``: pairs that are neither positive nor negative.
         query_vectors: float32 (queries, d), of length 1, in the row order of `queries`.
         passage_vectors: float32 (passages, d), of length 1, in the row order of `corpus`.
         recipe: The rules.
-        classes: ``corpus-id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
+        classes: ``passage_id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
         progress: Called with steps done and steps in all, of each scan.
 
     Returns:
@@ -80,13 +80,13 @@ def mine(
         EncoderError: Vectors are not float32, finite and of length 1, or not one per row.
     """
     rules.require_valid(recipe)
-    queries, query_vectors = _by_id("queries", ["text"], queries, query_vectors)
-    corpus, passage_vectors = _by_id("passages", ["title", "text"], corpus, passage_vectors)
+    queries, query_vectors = _by_id("queries", "query_id", ["text"], queries, query_vectors)
+    corpus, passage_vectors = _by_id("passages", "passage_id", ["title", "text"], corpus, passage_vectors)
     qrels = _pairs("qrels", qrels)
     undecided = _pairs("undecided", undecided)
     positives = _scored(qrels, queries, corpus, query_vectors, passage_vectors)
     scale = _scale(queries, positives, query_vectors, passage_vectors)
-    guarded = rules.guards(positives, recipe).join(scale, on="query-id").sort("query-id")
+    guarded = rules.guards(positives, recipe).join(scale, on="query_id").sort("query_id")
     suspicious = guarded.filter(rules.is_suspicious(recipe))
     served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
     excluded = rules.exclusions(qrels, undecided, queries, corpus, classes if recipe.equivalence else None)
@@ -95,17 +95,17 @@ def mine(
     ranking = _ranking(queries, corpus, query_vectors, passage_vectors, asked, bounded, progress)
     known = excluded if bounded.equivalence else excluded.filter(pl.col("reason") != "equivalent")
     by_guard = [
-        rules.label(ranking, known, rules.guards(positives, variant).join(scale, on="query-id"))
+        rules.label(ranking, known, rules.guards(positives, variant).join(scale, on="query_id"))
         for variant in (bounded, rules.other_guard(bounded))
     ]
     if recipe.depth is None:
-        rows = served.join(queries, left_on="query-id", right_on="_id", maintain_order="left")["row"]
+        rows = served.join(queries, on="query_id", maintain_order="left")["row"]
         vectors = _rows(query_vectors, rows.to_numpy())
         chosen = choose_within(served, corpus, excluded, vectors, passage_vectors, recipe, progress=progress)
     else:
         chosen = rules.choose(by_guard[0], recipe)
     evidence = Evidence(
-        queries=queries.select(pl.col("_id").alias("query-id")),
+        queries=queries.select("query_id"),
         qrels=qrels,
         guarded=guarded,
         suspicious=suspicious,
@@ -123,16 +123,16 @@ def mine(
 
 
 def _by_id(
-    what: str, texts: list[str], frame: pl.DataFrame, vectors: Float32s
+    what: str, key: str, texts: list[str], frame: pl.DataFrame, vectors: Float32s
 ) -> tuple[pl.DataFrame, Float32s]:
     """Check frame and vectors, and sort both by id."""
-    if missing := [column for column in ("_id", *texts) if column not in frame.columns]:
+    if missing := [column for column in (key, *texts) if column not in frame.columns]:
         raise UsageError(f"{what}: column {missing[0]!r} is missing", hint=f"There are: {frame.columns}.")
     if len(vectors) != frame.height:
         raise EncoderError(
             f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
         )
-    ids = frame["_id"]
+    ids = frame[key]
     if ids.n_unique() != frame.height:
         raise UsageError(
             f"{what}: id {ids.filter(ids.is_duplicated())[0]!r} is used twice", hint="Merge duplicates first."
@@ -143,7 +143,7 @@ def _by_id(
             f"{what}: {off.size} vectors are not of length 1, the first of id {ids[int(off[0])]!r}",
             hint="Normalise the vectors, or encode these texts again.",
         )
-    numbered = frame.select("_id", pl.col(texts).fill_null("")).with_row_index("row")
+    numbered = frame.select(key, pl.col(texts).fill_null("")).with_row_index("row")
     if ids.is_sorted():
         return numbered, vectors
     order = ids.arg_sort()
@@ -165,16 +165,16 @@ def _scored(
     passage_vectors: Float32s,
 ) -> pl.DataFrame:
     """Score every positive straight from its vectors, wherever it ranks."""
-    for column, frame in (("query-id", queries), ("corpus-id", corpus)):
-        lost = qrels.join(frame, left_on=column, right_on="_id", how="anti")
+    for column, frame in (("query_id", queries), ("passage_id", corpus)):
+        lost = qrels.join(frame, on=column, how="anti")
         if lost.height:
             raise UsageError(
                 f"qrels: {lost.height} rows name a {column} that is not there, the first {lost[column][0]!r}",
                 hint="Its positive cannot guard; drop dangling rows before mining.",
             )
-    rows = qrels.join(
-        queries.select(query="row", **{"query-id": "_id"}), on="query-id", maintain_order="left"
-    ).join(corpus.select(passage="row", **{"corpus-id": "_id"}), on="corpus-id", maintain_order="left")
+    rows = qrels.join(queries.select("query_id", query="row"), on="query_id", maintain_order="left").join(
+        corpus.select("passage_id", passage="row"), on="passage_id", maintain_order="left"
+    )
     scores = score_pairs(query_vectors, passage_vectors, rows["query"].to_numpy(), rows["passage"].to_numpy())
     return rows.select(*rules.PAIR, score=pl.Series(scores))
 
@@ -189,15 +189,15 @@ def _ranking(
     progress: Progress | None,
 ) -> pl.DataFrame:
     """Rank the passages of the guarded queries, as deep as recipe and report look."""
-    asked = queries.join(guarded, left_on="_id", right_on="query-id", maintain_order="left")
+    asked = queries.join(guarded, on="query_id", maintain_order="left")
     widest = replace(recipe, depth=max(recipe.depth or 0, LOOK))
     depths = asked.select(rules.fetch_depth(widest, pl.col("positives")))
     vectors = _rows(query_vectors, asked["row"].to_numpy())
     found = exact_topk(vectors, passage_vectors, depths.to_series().to_numpy(), progress=progress)
     rows, ranks, indices, scores = found.flat()
     return pl.DataFrame({
-        "query-id": asked["_id"].gather(pl.Series(rows)),
-        "corpus-id": corpus["_id"].gather(pl.Series(indices)),
+        "query_id": asked["query_id"].gather(pl.Series(rows)),
+        "passage_id": corpus["passage_id"].gather(pl.Series(indices)),
         "rank": pl.Series(ranks, dtype=pl.Int32),
         "score": scores,
     })
@@ -207,11 +207,11 @@ def _scale(
     queries: pl.DataFrame, positives: pl.DataFrame, query_vectors: Float32s, passage_vectors: Float32s
 ) -> pl.DataFrame:
     """Mean and deviation of the scores over all passages, for the queries that have positives."""
-    asked = queries.join(positives, left_on="_id", right_on="query-id", how="semi", maintain_order="left")
+    asked = queries.join(positives, on="query_id", how="semi", maintain_order="left")
     mean, deviation = np.empty(0), np.empty(0)
     if asked.height:
         mean, deviation = score_moments(_rows(query_vectors, asked["row"].to_numpy()), passage_vectors)
-    return asked.select(pl.col("_id").alias("query-id"), mean=pl.Series(mean), deviation=pl.Series(deviation))
+    return asked.select("query_id", mean=pl.Series(mean), deviation=pl.Series(deviation))
 
 
 def _listed(positives: pl.DataFrame, suspicious: pl.DataFrame) -> pl.DataFrame:
@@ -222,7 +222,7 @@ def _listed(positives: pl.DataFrame, suspicious: pl.DataFrame) -> pl.DataFrame:
 
     return (
         positives
-        .join(suspicious, on="query-id")
+        .join(suspicious, on="query_id")
         .with_columns(best=deviations("best_score"), deviations=deviations("score"))
         .sort("best", *rules.PAIR)
         .select(*rules.PAIR, pl.col("score", "deviations").cast(pl.Float32))
@@ -249,8 +249,8 @@ def choose_within(
     (`margin`), beyond what is kept, or a negative. Ranks count all passages. Method: `exact_window`.
 
     Args:
-        guarded: ``query-id``, ``positive_score``, ``mean``, ``deviation``: the queries to serve.
-        corpus: ``_id``, sorted.
+        guarded: ``query_id``, ``positive_score``, ``mean``, ``deviation``: the queries to serve.
+        corpus: ``passage_id``, sorted.
         excluded: From `builders.mining.recipe.exclusions`; pairs of other queries are left aside.
         query_vectors: float32 (queries, d), in the row order of `guarded`.
         passage_vectors: float32 (passages, d), in the row order of `corpus`.
@@ -282,8 +282,8 @@ def choose_within(
     after = np.flatnonzero(~kept)
     return rules.Chosen(
         kept=pl.DataFrame({
-            "query-id": guarded["query-id"].gather(pl.Series(rows[kept])),
-            "corpus-id": corpus["_id"].gather(pl.Series(indices[kept])),
+            "query_id": guarded["query_id"].gather(pl.Series(rows[kept])),
+            "passage_id": corpus["passage_id"].gather(pl.Series(indices[kept])),
             "rank": ranks[kept],
             "score": scores[kept],
             "positive_score": guarded["positive_score"].gather(pl.Series(rows[kept])),
@@ -300,8 +300,8 @@ def _masked(
     """Return the excluded pairs as rows of queries and passages, and the place of each one's reason."""
     numbered = (
         excluded
-        .join(guarded.select("query-id").with_row_index("row"), on="query-id")
-        .join(corpus.select(pl.col("_id").alias("corpus-id")).with_row_index("index"), on="corpus-id")
+        .join(guarded.select("query_id").with_row_index("row"), on="query_id")
+        .join(corpus.select("passage_id").with_row_index("index"), on="passage_id")
         .select("row", "index", reason=pl.col("reason").cast(pl.Enum(rules.EXCLUSIONS)).to_physical())
         .sort("row", "index")
     )

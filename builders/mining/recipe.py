@@ -1,6 +1,6 @@
 """The rules by which ranked passages become hard negatives, or are dropped for a reason. Pure.
 
-Frames are keyed by ``query-id`` and ``corpus-id``. A ranking is labelled once (`label`) and can then be
+Frames are keyed by ``query_id`` and ``passage_id``. A ranking is labelled once (`label`) and can then be
 judged by several recipes (`judge`).
 """
 
@@ -14,7 +14,7 @@ import polars as pl
 from builders.errors import UsageError
 from builders.spec import Recipe
 
-PAIR = ["query-id", "corpus-id"]
+PAIR = ["query_id", "passage_id"]
 EXCLUSIONS = ("positive", "undecided", "positive_text", "query_text", "equivalent")
 """Why a pair can never be a hard negative; the first that fits counts."""
 REASONS = (*EXCLUSIONS, "margin", "floor", "beyond_keep")
@@ -26,7 +26,7 @@ class Chosen:
     """What a recipe took and what it dropped.
 
     Attributes:
-        kept: ``query-id``, ``corpus-id``, ``rank``, ``score`` float64, ``positive_score`` float64: the hard
+        kept: ``query_id``, ``passage_id``, ``rank``, ``score`` float64, ``positive_score`` float64: the hard
             negatives.
         looked_at: Passages within the depth; where it is unbounded, those at the floor or above it.
         dropped: How many of them are no hard negatives, by reason.
@@ -81,29 +81,29 @@ def exclusions(
     shares a class with a positive.
 
     Args:
-        qrels: ``query-id``, ``corpus-id``: the labelled positives.
-        undecided: ``query-id``, ``corpus-id``: neither positive nor negative.
-        queries: ``_id``, ``text``.
-        corpus: ``_id``, ``title``, ``text``.
-        classes: ``corpus-id``, ``class``; None where no passage is equivalent to another.
+        qrels: ``query_id``, ``passage_id``: the labelled positives.
+        undecided: ``query_id``, ``passage_id``: neither positive nor negative.
+        queries: ``query_id``, ``text``.
+        corpus: ``passage_id``, ``title``, ``text``.
+        classes: ``passage_id``, ``class``; None where no passage is equivalent to another.
 
     Returns:
-        ``query-id``, ``corpus-id``, ``reason``: one row per pair, with the first of `EXCLUSIONS` that fits.
+        ``query_id``, ``passage_id``, ``reason``: one row per pair, with the first of `EXCLUSIONS` that fits.
     """
     encoded = pl.concat_str("title", "text", separator=" ")
     forms = [
-        frame.select(pl.col("_id").alias(name), form=_folded(text))
+        frame.select(name, form=_folded(text))
         for frame, name, text in (
-            (queries, "query-id", pl.col("text")),
-            (corpus, "corpus-id", pl.col("text")),
-            (corpus, "corpus-id", encoded),
+            (queries, "query_id", pl.col("text")),
+            (corpus, "passage_id", pl.col("text")),
+            (corpus, "passage_id", encoded),
         )
     ]
     coded = pl.concat(forms, how="diagonal").filter(pl.col("form") != "")
     coded = coded.select(*PAIR, code=pl.col("form").rank("dense"))
-    asked = coded.drop_nulls("query-id").select("query-id", "code")
-    told = coded.drop_nulls("corpus-id").select("corpus-id", "code").unique()
-    answered = qrels.join(told, on="corpus-id").select("query-id", "code").unique()
+    asked = coded.drop_nulls("query_id").select("query_id", "code")
+    told = coded.drop_nulls("passage_id").select("passage_id", "code").unique()
+    answered = qrels.join(told, on="passage_id").select("query_id", "code").unique()
     pairs = {
         "positive": qrels,
         "undecided": undecided,
@@ -111,7 +111,7 @@ def exclusions(
         "query_text": asked.join(told, on="code"),
     }
     if classes is not None:
-        pairs["equivalent"] = qrels.join(classes, on="corpus-id").select("query-id", "class").unique()
+        pairs["equivalent"] = qrels.join(classes, on="passage_id").select("query_id", "class").unique()
         pairs["equivalent"] = pairs["equivalent"].join(classes, on="class")
     frames = [frame.select(*PAIR, reason=pl.lit(reason)) for reason, frame in pairs.items()]
     return pl.concat(frames).unique(PAIR, keep="first", maintain_order=True)
@@ -121,16 +121,16 @@ def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     """Choose each query's guarding positive.
 
     Args:
-        positives: ``query-id``, ``corpus-id``, ``score`` float64: every positive once.
+        positives: ``query_id``, ``passage_id``, ``score`` float64: every positive once.
         recipe: Its `guard` chooses.
 
     Returns:
-        ``query-id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score``
+        ``query_id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score``
         float64 (the highest-scoring one's).
     """
     score = pl.col("score")
     chosen = score.min() if recipe.guard == "lowest" else score.max()
-    return positives.group_by("query-id").agg(
+    return positives.group_by("query_id").agg(
         positives=pl.len(), positive_score=chosen, best_score=score.max()
     )
 
@@ -167,7 +167,7 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
     """Join what the rules need to a ranking. Queries without positives have no guard and fall out.
 
     Args:
-        ranking: ``query-id``, ``corpus-id``, ``rank`` (1-based, among all passages), ``score`` float64.
+        ranking: ``query_id``, ``passage_id``, ``rank`` (1-based, among all passages), ``score`` float64.
         excluded: From `exclusions`.
         guarded: From `guards`, with ``mean`` and ``deviation`` where the recipe needs them.
 
@@ -177,9 +177,9 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
     """
     return (
         ranking
-        .join(guarded.drop("positives"), on="query-id")
+        .join(guarded.drop("positives"), on="query_id")
         .join(excluded, on=PAIR, how="left")
-        .sort("query-id", "rank")
+        .sort("query_id", "rank")
     )
 
 
@@ -200,7 +200,7 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     off = pl.when(too_close).then(pl.lit("margin")).when(too_far).then(pl.lit("floor"))
     looked_at = labelled.filter(_within_depth(recipe)).with_columns(reason=pl.coalesce("reason", off))
     survives = pl.col("reason").is_null()
-    late = survives & (survives.cast(pl.Int64).cum_sum().over("query-id") > recipe.keep)
+    late = survives & (survives.cast(pl.Int64).cum_sum().over("query_id") > recipe.keep)
     return looked_at.with_columns(
         reason=pl.when(late).then(pl.lit("beyond_keep")).otherwise(pl.col("reason"))
     )
@@ -244,15 +244,15 @@ def negatives(kept: pl.DataFrame) -> pl.DataFrame:
         pl.col("rank").cast(pl.Int32),
         pl.col("score").cast(pl.Float32),
         pl.col("positive_score").cast(pl.Float32),
-    ).sort("query-id", "rank")
+    ).sort("query_id", "rank")
 
 
 def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:
     """Queries whose last passage in depth, or last negative kept, scores exactly as the next one."""
-    ends = judged.group_by("query-id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
-    after = labelled.join(ends, on="query-id").filter(pl.col("rank") == pl.col("last") + 1)
+    ends = judged.group_by("query_id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
+    after = labelled.join(ends, on="query_id").filter(pl.col("rank") == pl.col("last") + 1)
     reason, score = pl.col("reason"), pl.col("score")
-    cuts = judged.group_by("query-id").agg(
+    cuts = judged.group_by("query_id").agg(
         kept=score.filter(reason.is_null()).min(), late=score.filter(reason == "beyond_keep").max()
     )
     return {
@@ -265,7 +265,7 @@ def _within_depth(recipe: Recipe) -> pl.Expr:
     if recipe.depth_counts == "all":
         return pl.col("rank") <= pl.lit(recipe.depth)
     counts = pl.col("reason").ne_missing("positive").cast(pl.Int64)
-    before = counts.cum_sum().over("query-id") - counts
+    before = counts.cum_sum().over("query_id") - counts
     return before < recipe.depth
 
 

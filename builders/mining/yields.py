@@ -29,8 +29,8 @@ class Evidence:
     """What a report is made of.
 
     Attributes:
-        queries: ``query-id`` of every query, with or without positives.
-        qrels: ``query-id``, ``corpus-id`` of every positive.
+        queries: ``query_id`` of every query, with or without positives.
+        qrels: ``query_id``, ``passage_id`` of every positive.
         guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation`` of each query's scores
             over all passages.
         suspicious: The rows of `guarded` whose best positive lies near the mean.
@@ -92,7 +92,7 @@ def build_report(evidence: Evidence, recipe: Recipe) -> Report:
         "dropped": chosen.dropped,
         "top_spread": _top_spread(evidence.labelled),
         "scores": _scores(evidence.guarded, kept),
-        "distance_from_mean": _distance_from_mean(kept.join(evidence.guarded, on="query-id"), "score"),
+        "distance_from_mean": _distance_from_mean(kept.join(evidence.guarded, on="query_id"), "score"),
         "best_positive": _distance_from_mean(evidence.guarded, "best_score")["deviations"],
         "reuse": _reuse(kept),
         "others_positives": _others_positives(kept, evidence.qrels),
@@ -138,13 +138,13 @@ def summary_lines(report: Report) -> list[str]:
 
 
 def _negatives_per_query(evidence: Evidence, kept: pl.DataFrame) -> pl.DataFrame:
-    """``query-id``, ``positives``, ``negatives`` of every query; zeros where there are none."""
-    counts = kept.group_by("query-id").agg(negatives=pl.len())
+    """``query_id``, ``positives``, ``negatives`` of every query; zeros where there are none."""
+    counts = kept.group_by("query_id").agg(negatives=pl.len())
     return (
         evidence.queries
-        .join(evidence.guarded, on="query-id", how="left")
-        .join(counts, on="query-id", how="left")
-        .select("query-id", pl.col("positives", "negatives").fill_null(0).cast(pl.Int64))
+        .join(evidence.guarded, on="query_id", how="left")
+        .join(counts, on="query_id", how="left")
+        .select("query_id", pl.col("positives", "negatives").fill_null(0).cast(pl.Int64))
     )
 
 
@@ -179,7 +179,7 @@ def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[Report]:
 
 def _top_spread(labelled: pl.DataFrame) -> Report:
     top = labelled.filter(pl.col("rank") <= _SPREAD_RANK)
-    per_query = top.group_by("query-id").agg(spread=pl.col("score").max() - pl.col("score").min())
+    per_query = top.group_by("query_id").agg(spread=pl.col("score").max() - pl.col("score").min())
     return _quantiles(per_query["spread"])
 
 
@@ -202,13 +202,13 @@ def _distance_from_mean(scaled: pl.DataFrame, score: str) -> Report:
 
 
 def _reuse(kept: pl.DataFrame) -> Report:
-    times = kept.group_by("corpus-id").len()["len"]
+    times = kept.group_by("passage_id").len()["len"]
     most = max(times.to_list(), default=0)
     return {"passages": len(times), "most": most, "mean": _share(kept.height, len(times))}
 
 
 def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> Report:
-    count = kept.join(qrels, on="corpus-id", how="semi").height
+    count = kept.join(qrels, on="passage_id", how="semi").height
     return {"negatives": count, "share": _share(count, kept.height)}
 
 
@@ -232,7 +232,7 @@ def _what_if(evidence: Evidence) -> list[Report]:
 def _variant(evidence: Evidence, recipe: Recipe, variant: Recipe) -> Report:
     labelled = evidence.labelled if variant.guard == recipe.guard else evidence.labelled_by_other_guard
     kept = judge(labelled, variant).filter(pl.col("reason").is_null())
-    number = kept.group_by("query-id").len()["len"]
+    number = kept.group_by("query_id").len()["len"]
     return {
         "guard": variant.guard,
         "depth": variant.depth,

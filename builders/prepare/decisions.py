@@ -38,7 +38,7 @@ class Decision(Frozen):
     """
 
     query_id: str = Field(alias="query-id", min_length=1)
-    corpus_id: str = Field(alias="corpus-id", min_length=1)
+    passage_id: str = Field(alias="corpus-id", min_length=1)
     decision: Literal["relevant", "excluded"]
     reason: Reason = "by_hand"
     auditors: int = 0
@@ -48,7 +48,7 @@ class Decision(Frozen):
     @property
     def pair(self) -> tuple[str, str]:
         """Query and passage."""
-        return self.query_id, self.corpus_id
+        return self.query_id, self.passage_id
 
 
 def decisions_path(folder: Path, config: str) -> Path:
@@ -86,8 +86,8 @@ class Resolved:
     """Decisions in terms of a build.
 
     Attributes:
-        relevant: ``query-id``, ``corpus-id``, ``group``: pairs of this build that are relevant.
-        excluded: ``query-id``, ``corpus-id`` of every query of the groups.
+        relevant: ``query_id``, ``passage_id``, ``group``: pairs of this build that are relevant.
+        excluded: ``query_id``, ``passage_id`` of every query of the groups.
         unmatched: Decisions whose query or passage is not in this build.
     """
 
@@ -101,14 +101,14 @@ def resolve(decisions: Sequence[Decision], queries: pl.DataFrame, corpus: pl.Dat
 
     Args:
         decisions: From `read_decisions`.
-        queries: ``_id``, ``group``.
-        corpus: ``_id``.
+        queries: ``query_id``, ``group``.
+        corpus: ``passage_id``.
     """
     rows = [(*decision.pair, decision.decision) for decision in decisions]
     frame = pl.DataFrame(rows, schema=dict.fromkeys([*PAIR, "decision"], pl.String), orient="row")
-    groups = queries.select("group", **{"query-id": "_id"})
-    known = frame.join(groups, on="query-id").join(corpus, left_on="corpus-id", right_on="_id", how="semi")
-    excluded = known.filter(pl.col("decision") == "excluded").select("group", "corpus-id").unique()
+    groups = queries.select("group", "query_id")
+    known = frame.join(groups, on="query_id").join(corpus, on="passage_id", how="semi")
+    excluded = known.filter(pl.col("decision") == "excluded").select("group", "passage_id").unique()
     return Resolved(
         relevant=known.filter(pl.col("decision") == "relevant").select(*PAIR, "group").sort(PAIR),
         excluded=groups.join(excluded, on="group").select(PAIR).sort(PAIR),

@@ -58,7 +58,7 @@ ROWS = {
 
 PAIR_SEPARATOR = " → "
 """Between the two upstream ids of a pair in `dropped.parquet`."""
-_KEYS = ["query-id", "corpus-id"]
+_KEYS = ["query_id", "passage_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> F
     reasons = {
         "no_id": nameless,
         "excluded": distinct.join(excluded, on=_KEYS, how="semi").height,
-        "no_positive": left.join(kept.queries, left_on="query-id", right_on="_id", how="anti").height,
+        "no_positive": left.join(kept.queries, on="query_id", how="anti").height,
     }
     return Funnel(
         table="pairs",
@@ -182,7 +182,7 @@ def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> F
 
 
 def _merged(result: Merged) -> int:
-    return result.ids.height - result.ids["_id"].n_unique()
+    return result.ids.height - result.ids.drop("upstream_id").n_unique()
 
 
 def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:

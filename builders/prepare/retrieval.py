@@ -26,12 +26,12 @@ class Prepared:
     """A dataset before it is split.
 
     Attributes:
-        queries: ``_id``, ``text``, ``group`` and ``leak`` (the relevance and the leak key); sorted by id.
-        corpus: ``_id``, ``title``, ``text``; sorted by id.
+        queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key); sorted by id.
+        corpus: ``passage_id``, ``title``, ``text``; sorted by id.
         relations: Published ids; see `Relations`.
         dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
             see `builders.prepare.funnels.Space`.
-        provenance: ``table``, ``_id``, ``upstream_id``: which upstream rows became which published row.
+        provenance: ``table``, ``id``, ``upstream_id``: which upstream rows became which published row.
         funnels: The way of the rows, table by table.
         personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.
@@ -81,9 +81,9 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     resolved = resolve(decisions, grouped, passages.rows)
     observed, relations = _related(spec, pairs, resolved, passages.ids, usable.passages)
 
-    answered = grouped.join(relations.qrels, left_on="_id", right_on="query-id", how="semi")
-    unanswered = grouped.join(answered, on="_id", how="anti")
-    lost = unanswered.select(table=pl.lit("queries"), id="_id", reason=pl.lit("no_positive"))
+    answered = grouped.join(relations.qrels, on="query_id", how="semi")
+    unanswered = grouped.join(answered, on="query_id", how="anti")
+    lost = unanswered.select(table=pl.lit("queries"), id="query_id", reason=pl.lit("no_positive"))
     lost_pairs = pair_losses(records, usable.dropped)
     dropped = [
         in_space(usable.dropped, Space.UPSTREAM),
@@ -92,12 +92,12 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     ]
     if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
         dropped.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
-    undecided = relations.undecided.join(unanswered, left_on="query-id", right_on="_id", how="anti")
-    keys = ["query-id", "corpus-id"]
+    undecided = relations.undecided.join(unanswered, on="query_id", how="anti")
+    keys = ["query_id", "passage_id"]
     published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
     return Prepared(
-        queries=answered.select("_id", "text", "group", "leak").sort("_id"),
-        corpus=passages.rows.select("_id", "title", "text").sort("_id"),
+        queries=answered.select("query_id", "text", "group", "leak").sort("query_id"),
+        corpus=passages.rows.select("passage_id", "title", "text").sort("passage_id"),
         relations=published,
         dropped=pl.concat(dropped).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
@@ -110,7 +110,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
             Kept(answered, pairs, resolved, published),
         ),
         scrub_merges=scrub_merges(
-            usable.queries.join(queries.ids, on="upstream_id").join(answered, on="_id", how="semi"),
+            usable.queries.join(queries.ids, on="upstream_id").join(answered, on="query_id", how="semi"),
             records.pairs,
             usable.passages,
         ),
@@ -236,9 +236,9 @@ def _observed_pairs(
     extra = passages.drop("title", "text")
     return (
         pairs
-        .join(query_ids.rename({"_id": "query-id"}), left_on="query", right_on="upstream_id")
-        .join(passage_ids.rename({"_id": "corpus-id"}), left_on="passage", right_on="upstream_id")
-        .join(grouped.select("group", **{"query-id": "_id"}), on="query-id")
+        .join(query_ids, left_on="query", right_on="upstream_id")
+        .join(passage_ids, left_on="passage", right_on="upstream_id")
+        .join(grouped.select("group", "query_id"), on="query_id")
         .join(extra, left_on="passage", right_on="upstream_id")
         .drop("query", "passage")
     )
@@ -257,7 +257,7 @@ def _related(
         return observed, observed
     confirmed = (
         resolved.relevant
-        .join(passage_ids.rename({"_id": "corpus-id"}), on="corpus-id")
+        .join(passage_ids, on="passage_id")
         .join(passages.drop("title", "text"), on="upstream_id")
         .drop("upstream_id")
         .with_columns(confirmed=pl.lit(value=True))
@@ -267,12 +267,12 @@ def _related(
 
 
 def _provenance(query_ids: pl.DataFrame, passage_ids: pl.DataFrame) -> pl.DataFrame:
-    tables = [("queries", query_ids), ("corpus", passage_ids)]
+    tables = [("queries", "query_id", query_ids), ("corpus", "passage_id", passage_ids)]
     return (
         pl
-        .concat([ids.select("_id", "upstream_id").with_columns(table=pl.lit(name)) for name, ids in tables])
-        .select("table", "_id", "upstream_id")
-        .sort("table", "_id", "upstream_id")
+        .concat([ids.select("upstream_id", table=pl.lit(name), id=key) for name, key, ids in tables])
+        .select("table", "id", "upstream_id")
+        .sort("table", "id", "upstream_id")
     )
 
 
@@ -281,30 +281,26 @@ def retrieval_facts(prepared: Prepared, assignment: pl.DataFrame) -> dict[str, i
 
     Args:
         prepared: The dataset.
-        assignment: ``_id``, ``split`` of every query.
+        assignment: ``query_id``, ``split`` of every query.
 
     Returns:
         Whole numbers by name. ``test_queries_sharing_positives_with_train`` counts test queries of which a
         positive is also one of a train query.
     """
-    qrels = prepared.relations.qrels.join(
-        assignment.select("split", **{"query-id": "_id"}), on="query-id", how="inner"
-    )
-    positives = qrels.group_by("query-id").len()["len"]
+    qrels = prepared.relations.qrels.join(assignment.select("split", "query_id"), on="query_id", how="inner")
+    positives = qrels.group_by("query_id").len()["len"]
     train, test = (qrels.filter(pl.col("split") == split) for split in ("train", "test"))
-    shared = test.join(train, on="corpus-id", how="semi")
+    shared = test.join(train, on="passage_id", how="semi")
     return {
         "groups": prepared.queries["group"].n_unique(),
-        "passages_never_relevant": prepared.corpus.join(
-            qrels, left_on="_id", right_on="corpus-id", how="anti"
-        ).height,
+        "passages_never_relevant": prepared.corpus.join(qrels, on="passage_id", how="anti").height,
         "positives_per_query_max": _whole(positives.max()),
         "positives_per_query_median": _whole(positives.quantile(0.5, interpolation="lower")),
         "qrels": qrels.height,
         "qrels_extended": int(qrels["extended"].sum()),
         "qrels_observed": int((~qrels["extended"]).sum()),
-        "queries_with_extension": qrels.filter("extended")["query-id"].n_unique(),
-        "test_queries_sharing_positives_with_train": shared["query-id"].n_unique(),
+        "queries_with_extension": qrels.filter("extended")["query_id"].n_unique(),
+        "test_queries_sharing_positives_with_train": shared["query_id"].n_unique(),
         "undecided_pairs": prepared.relations.undecided.height,
     }
 

@@ -135,12 +135,12 @@ def provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet], key: str) -> 
         key: Name of the column of upstream ids.
 
     Returns:
-        ``table``, ``_id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
+        ``table``, ``id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
     """
     frames = [
         documents[list(each.rows)].select(
             table=pl.lit("sets"),
-            _id=pl.lit(str(number)),
+            id=pl.lit(str(number)),
             upstream_id=key,
             row=pl.int_range(1, pl.len() + 1, dtype=pl.Int32),
         )

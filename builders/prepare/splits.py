@@ -16,7 +16,7 @@ from builders.tables import SPLITS
 from builders.text.digest import digest
 
 _HEADER = "query-id\tgroup\tsplit"
-_COLUMNS = ("_id", "group_hash", "split")
+_COLUMNS = ("query_id", "group_hash", "split")
 
 
 def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -29,29 +29,29 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
     themselves.
 
     Args:
-        groups: ``_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries that must
-            not be parted, and so equal within a group.
+        groups: ``query_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries that
+            must not be parted, and so equal within a group.
         seed: Of the order.
         committed: What `read_splits` returned, or None.
 
     Returns:
-        ``_id``, ``group_hash``, ``split`` str; one row per row of `groups`, sorted by ``_id``.
+        ``query_id``, ``group_hash``, ``split`` str; one row per row of `groups`, sorted by ``query_id``.
 
     Raises:
         UsageError: An id stands there twice.
     """
-    duplicated = groups.filter(pl.col("_id").is_duplicated())
+    duplicated = groups.filter(pl.col("query_id").is_duplicated())
     if not duplicated.is_empty():
-        raise UsageError(f"query {duplicated.item(0, '_id')!r} cannot be dealt twice")
+        raise UsageError(f"query {duplicated.item(0, 'query_id')!r} cannot be dealt twice")
     hashes = pl.Series([digest(key) for key in groups.get_column("group").to_list()], dtype=pl.String)
-    hashed = groups.select("_id", hashes.alias("group_hash"), "leak")
+    hashed = groups.select("query_id", hashes.alias("group_hash"), "leak")
     if committed is None:
-        return _dealt(hashed, seed).sort("_id")
-    known = hashed.join(committed.select("_id", "split"), on="_id", how="left")
+        return _dealt(hashed, seed).sort("query_id")
+    known = hashed.join(committed.select("query_id", "split"), on="query_id", how="left")
     remembered_groups = pl.concat([known.select(_COLUMNS), committed.select(_COLUMNS)])
     placed = _joined(_joined(known, remembered_groups, "group_hash"), None, "leak")
     new = placed.filter(pl.col("split").is_null()).drop("split")
-    return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _dealt(new, seed)]).sort("_id")
+    return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _dealt(new, seed)]).sort("query_id")
 
 
 def _joined(rows: pl.DataFrame, placed: pl.DataFrame | None, key: str) -> pl.DataFrame:
@@ -77,12 +77,12 @@ def remembered(assigned: pl.DataFrame, committed: pl.DataFrame | None) -> pl.Dat
         committed: What `read_splits` returned, or None.
 
     Returns:
-        ``_id``, ``group_hash``, ``split``, sorted by ``_id``.
+        ``query_id``, ``group_hash``, ``split``, sorted by ``query_id``.
     """
     if committed is None:
         return assigned
-    gone = committed.join(assigned, on="_id", how="anti")
-    return pl.concat([assigned, gone.select(_COLUMNS)]).sort("_id")
+    gone = committed.join(assigned, on="query_id", how="anti")
+    return pl.concat([assigned, gone.select(_COLUMNS)]).sort("query_id")
 
 
 def read_splits(path: Path) -> pl.DataFrame:
@@ -92,7 +92,7 @@ def read_splits(path: Path) -> pl.DataFrame:
         path: Tab-separated, with the header ``query-id``, ``group``, ``split``.
 
     Returns:
-        ``_id`` str, ``group_hash`` str (16 hex digits), ``split`` str, sorted by ``_id``.
+        ``query_id`` str, ``group_hash`` str (16 hex digits), ``split`` str, sorted by ``query_id``.
 
     Raises:
         StorageError: The file cannot be read.
@@ -110,13 +110,13 @@ def read_splits(path: Path) -> pl.DataFrame:
     rows = pl.DataFrame({"line": lines}, schema={"line": pl.String}).with_row_index("number", offset=2)
     rows = rows.with_columns(fields.list.get(i, null_on_oob=True).alias(n) for i, n in enumerate(_COLUMNS))
     _refuse(path, rows, fields.list.len() != len(_COLUMNS), "expected three fields")
-    _refuse(path, rows, pl.col("_id") == "", "the query id is empty")
+    _refuse(path, rows, pl.col("query_id") == "", "the query id is empty")
     _refuse(
         path, rows, ~pl.col("group_hash").str.contains(r"^[0-9a-f]{16}$"), "the group is not 16 hex digits"
     )
     _refuse(path, rows, ~pl.col("split").is_in(SPLITS), f"the split is none of {', '.join(SPLITS)}")
-    _refuse(path, rows, ~pl.col("_id").is_first_distinct(), "the query id stands there twice")
-    return rows.select(_COLUMNS).sort("_id")
+    _refuse(path, rows, ~pl.col("query_id").is_first_distinct(), "the query id stands there twice")
+    return rows.select(_COLUMNS).sort("query_id")
 
 
 def write_splits(path: Path, frame: pl.DataFrame) -> None:
@@ -124,22 +124,24 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
 
     Args:
         path: The file to appear.
-        frame: ``_id``, ``group_hash``, ``split``, as `assign` returns them.
+        frame: ``query_id``, ``group_hash``, ``split``, as `assign` returns them.
 
     Raises:
         UsageError: An id holds a tab or a line break.
         StorageError: The file cannot be written.
     """
-    unwritable = frame.filter(pl.col("_id").str.contains(r"[\t\r\n]"))
+    unwritable = frame.filter(pl.col("query_id").str.contains(r"[\t\r\n]"))
     if not unwritable.is_empty():
-        raise UsageError(f"{path}: the query id {unwritable.item(0, '_id')!r} holds a tab or a line break")
-    lines = frame.sort("_id").select(pl.concat_str(_COLUMNS, separator="\t")).to_series().to_list()
+        raise UsageError(
+            f"{path}: the query id {unwritable.item(0, 'query_id')!r} holds a tab or a line break"
+        )
+    lines = frame.sort("query_id").select(pl.concat_str(_COLUMNS, separator="\t")).to_series().to_list()
     write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
 
 
 def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Deal ``_id``, ``group_hash`` and ``leak``; return the first two and ``split``."""
-    sizes = rows.group_by("leak").agg(pl.len().alias("size"), pl.col("_id").min().alias("smallest"))
+    """Deal ``query_id``, ``group_hash`` and ``leak``; return the first two and ``split``."""
+    sizes = rows.group_by("leak").agg(pl.len().alias("size"), pl.col("query_id").min().alias("smallest"))
     order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
     before = pl.col("size").cum_sum() - pl.col("size")
     split = (

@@ -18,8 +18,8 @@ class Merged:
     """Rows of which no two are the same text, and where each upstream row went.
 
     Attributes:
-        rows: ``_id`` str and the text columns, sorted by ``_id``.
-        ids: ``upstream_id`` str, ``_id`` str: one row per upstream row, sorted by ``upstream_id``.
+        rows: ``query_id`` or ``passage_id`` str and the text columns, sorted by id.
+        ids: ``upstream_id`` str and that id: one row per upstream row, sorted by ``upstream_id``.
     """
 
     rows: pl.DataFrame
@@ -55,14 +55,14 @@ def merge_queries(frame: pl.DataFrame, ids: Ids) -> Merged:
         ids: "upstream": the smallest upstream id survives; "content": "q-" and the hash of the key.
 
     Returns:
-        Rows with ``_id``, ``text``, ``key``.
+        Rows with ``query_id``, ``text``, ``key``.
 
     Raises:
         FindingsError: Two keys would get one id.
     """
     forms = frame.group_by("key", "text").len()
     shown = forms.sort(["len", "text"], descending=[True, False]).group_by("key").agg(pl.col("text").first())
-    return _merged(frame.select("upstream_id", "key"), shown, "q-", ids, keep_key=True)
+    return _merged(frame.select("upstream_id", "key"), shown, ids, ("query_id", "q-"), keep_key=True)
 
 
 def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
@@ -74,7 +74,7 @@ def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
             hash of the encoded text, with the smallest title.
 
     Returns:
-        Rows with ``_id``, ``title``, ``text``.
+        Rows with ``passage_id``, ``title``, ``text``.
 
     Raises:
         FindingsError: Two texts would get one id.
@@ -82,31 +82,34 @@ def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
     keyed = frame.select("upstream_id", "title", "text").with_columns(key=encoded_text(frame))
     order = ["upstream_id", "title", "text"] if ids == "upstream" else ["title", "text"]
     shown = keyed.sort(order).group_by("key").agg(pl.col("title", "text").first())
-    return _merged(keyed.select("upstream_id", "key"), shown, "d-", ids, keep_key=False)
+    return _merged(keyed.select("upstream_id", "key"), shown, ids, ("passage_id", "d-"), keep_key=False)
 
 
-def _merged(rows: pl.DataFrame, shown: pl.DataFrame, prefix: str, ids: Ids, *, keep_key: bool) -> Merged:
-    """Give every key its id; `shown` has one row per key, with the texts to publish."""
+def _merged(
+    rows: pl.DataFrame, shown: pl.DataFrame, ids: Ids, named: tuple[str, str], *, keep_key: bool
+) -> Merged:
+    """Give every key its id, in a column and with a prefix as `named`; `shown` has the texts of each key."""
+    name, prefix = named
     if ids == "upstream":
-        keys = rows.group_by("key").agg(pl.col("upstream_id").min().alias("_id"))
+        keys = rows.group_by("key").agg(pl.col("upstream_id").min().alias(name))
     else:
         distinct = rows.get_column("key").unique()
         hashed = [content_id(prefix, key) for key in distinct.to_list()]
-        keys = pl.DataFrame({"key": distinct, "_id": pl.Series(hashed, dtype=pl.String)})
-    _refuse_collisions(keys)
-    columns = [name for name in shown.columns if name != "key"] + (["key"] if keep_key else [])
+        keys = pl.DataFrame({"key": distinct, name: pl.Series(hashed, dtype=pl.String)})
+    _refuse_collisions(keys, name)
+    columns = [*shown.drop("key").columns, *(["key"] if keep_key else [])]
     return Merged(
-        rows=keys.join(shown, on="key").select("_id", *columns).sort("_id"),
-        ids=rows.join(keys, on="key").select("upstream_id", "_id").sort("upstream_id", "_id"),
+        rows=keys.join(shown, on="key").select(name, *columns).sort(name),
+        ids=rows.join(keys, on="key").select("upstream_id", name).sort("upstream_id", name),
     )
 
 
-def _refuse_collisions(keys: pl.DataFrame) -> None:
-    shared = keys.filter(pl.col("_id").is_duplicated()).sort("_id", "key")
+def _refuse_collisions(keys: pl.DataFrame, name: str) -> None:
+    shared = keys.filter(pl.col(name).is_duplicated()).sort(name, "key")
     if shared.is_empty():
         return
     first, second = shared.get_column("key").head(2).to_list()
     raise FindingsError(
-        f"id {shared.item(0, '_id')!r} stands for two texts: {first[:120]!r} and {second[:120]!r}",
+        f"id {shared.item(0, name)!r} stands for two texts: {first[:120]!r} and {second[:120]!r}",
         hint="Upstream ids must be unique; if these are hashes, the two texts cannot both be published.",
     )

@@ -70,24 +70,24 @@ def xquad(data: Path, contexts: int) -> Judged:
     articles = json.loads((data / _FILES["xquad"]).read_text(encoding="utf-8"))["data"]
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]][:contexts]
     asked = [(f"d{n:03}", qa["id"], qa["question"]) for n, one in enumerate(paragraphs) for qa in one["qas"]]
-    rows = pl.DataFrame(asked, schema=["corpus-id", "query-id", "text"], orient="row").sort("query-id")
+    rows = pl.DataFrame(asked, schema=["passage_id", "query_id", "text"], orient="row").sort("query_id")
     return Judged(
         config="xquad",
         split="all",
-        queries=rows.select(_id="query-id", text="text"),
+        queries=rows.select("query_id", "text"),
         corpus=pl.DataFrame({
-            "_id": [f"d{n:03}" for n in range(len(paragraphs))],
+            "passage_id": [f"d{n:03}" for n in range(len(paragraphs))],
             "title": "",
             "text": [one["context"].strip() for one in paragraphs],
         }),
-        qrels=rows.select("query-id", "corpus-id", score=pl.lit(1, dtype=pl.Int32)),
+        qrels=rows.select("query_id", "passage_id", score=pl.lit(1, dtype=pl.Int32)),
     )
 
 
 def every(judged: Judged, step: int, most: int | None = None) -> Judged:
     """Return every so manieth query, in the order of ids, at most so many."""
     queries = judged.queries.gather_every(step).head(most or judged.queries.height)
-    qrels = judged.qrels.join(queries, left_on="query-id", right_on="_id", how="semi")
+    qrels = judged.qrels.join(queries, on="query_id", how="semi")
     return replace(judged, queries=queries, qrels=qrels)
 
 

@@ -40,25 +40,25 @@ class Triplets:
 
 def triplets(world: World, train: pl.Series, negatives: pl.DataFrame, most: int = 5) -> Triplets:
     """Join the best-scoring positive of each train query to its negatives."""
-    queries = world.prepared.queries.select("_id").with_row_index("query")
-    corpus = world.prepared.corpus.select("_id").with_row_index("passage")
-    best = world.positives.sort("score", "corpus-id", descending=[True, False]).unique(
-        "query-id", keep="first", maintain_order=True
+    queries = world.prepared.queries.select("query_id").with_row_index("query")
+    corpus = world.prepared.corpus.select("passage_id").with_row_index("passage")
+    best = world.positives.sort("score", "passage_id", descending=[True, False]).unique(
+        "query_id", keep="first", maintain_order=True
     )
     joined = (
         best
-        .filter(pl.col("query-id").is_in(train.implode()))
-        .join(queries, left_on="query-id", right_on="_id")
-        .join(corpus, left_on="corpus-id", right_on="_id")
+        .filter(pl.col("query_id").is_in(train.implode()))
+        .join(queries, on="query_id")
+        .join(corpus, on="passage_id")
         .sort("query")
     )
     grouped = (
         negatives
-        .join(corpus, left_on="corpus-id", right_on="_id")
-        .group_by("query-id")
+        .join(corpus, on="passage_id")
+        .group_by("query_id")
         .agg(pl.col("passage").cast(pl.Int64).head(most))
     )
-    listed = joined.select("query-id").join(grouped, on="query-id", how="left", maintain_order="left")
+    listed = joined.select("query_id").join(grouped, on="query_id", how="left", maintain_order="left")
     rows = [(values or []) + [-1] * (most - len(values or [])) for values in listed["passage"].to_list()]
     return Triplets(
         joined["query"].cast(pl.Int64).to_numpy(),
@@ -69,13 +69,13 @@ def triplets(world: World, train: pl.Series, negatives: pl.DataFrame, most: int 
 
 def random_negatives(world: World, train: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
     """Draw five passages for each query that are no positives of it."""
-    ids = world.prepared.corpus["_id"]
+    ids = world.prepared.corpus["passage_id"]
     drawn = pl.DataFrame({
-        "query-id": train.gather(pl.Series(np.repeat(np.arange(len(train)), 8))),
-        "corpus-id": ids.gather(pl.Series(rng.integers(len(ids), size=8 * len(train)))),
+        "query_id": train.gather(pl.Series(np.repeat(np.arange(len(train)), 8))),
+        "passage_id": ids.gather(pl.Series(rng.integers(len(ids), size=8 * len(train)))),
     }).unique(maintain_order=True)
     relevant = world.prepared.relations.qrels
-    return drawn.join(relevant, on=["query-id", "corpus-id"], how="anti", maintain_order="left")
+    return drawn.join(relevant, on=["query_id", "passage_id"], how="anti", maintain_order="left")
 
 
 def tuned(world: World, data: Triplets, seed: int) -> Floats | None:
@@ -115,9 +115,9 @@ def ndcg(world: World, test: pl.Series, weight: Floats | None, k: int = 10) -> f
         asked = asked / np.linalg.norm(asked, axis=1, keepdims=True)
         told = told / np.linalg.norm(told, axis=1, keepdims=True)
     order = np.argsort(-(asked @ told.T), axis=1, kind="stable")[:, :k]
-    relevant = world.prepared.relations.qrels.filter(pl.col("query-id").is_in(test.implode()))
-    rows = test.search_sorted(relevant["query-id"]).to_numpy()
-    columns = world.prepared.corpus["_id"].search_sorted(relevant["corpus-id"]).to_numpy()
+    relevant = world.prepared.relations.qrels.filter(pl.col("query_id").is_in(test.implode()))
+    rows = test.search_sorted(relevant["query_id"]).to_numpy()
+    columns = world.prepared.corpus["passage_id"].search_sorted(relevant["passage_id"]).to_numpy()
     labels = np.zeros((len(test), len(told)), np.bool_)
     labels[rows, columns] = True
     discounts = 1 / np.log2(np.arange(2, k + 2))
@@ -129,11 +129,13 @@ def ndcg(world: World, test: pl.Series, weight: Floats | None, k: int = 10) -> f
 def compare(world: World) -> dict[str, Any]:
     """Tune every arm with every seed."""
     prepared = world.prepared
-    assignment = assign(prepared.queries.select("_id", "group", "leak"), seed=SEED, committed=None)
-    train, test = (assignment.filter(pl.col("split") == split)["_id"].sort() for split in ("train", "test"))
+    assignment = assign(prepared.queries.select("query_id", "group", "leak"), seed=SEED, committed=None)
+    train, test = (
+        assignment.filter(pl.col("split") == split)["query_id"].sort() for split in ("train", "test")
+    )
     arms = {
         name: mine(
-            prepared.queries.select("_id", "text"),
+            prepared.queries.select("query_id", "text"),
             prepared.corpus,
             prepared.relations.qrels,
             prepared.relations.undecided,
@@ -145,7 +147,7 @@ def compare(world: World) -> dict[str, Any]:
         for name, recipe in RECIPES.items()
     }
     # The same positives: the train queries for which v1 has negatives.
-    heard = train.filter(train.is_in(arms["v1"]["query-id"].implode()))
+    heard = train.filter(train.is_in(arms["v1"]["query_id"].implode()))
     arms["random"] = random_negatives(world, heard, np.random.default_rng(SEED))
     found: dict[str, Any] = {
         "test_queries": len(test),

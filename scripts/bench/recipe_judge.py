@@ -16,6 +16,7 @@ import polars as pl
 from builders.files import write_bytes
 from builders.mining import mine
 from builders.spec import RECIPES
+from builders.tables import published
 from builders.text.digest import digest
 from scripts.bench.recipe_world import SEED, load
 
@@ -26,10 +27,10 @@ _CUT = 700
 
 def draw(negatives: pl.DataFrame) -> pl.DataFrame:
     """Draw pairs by the hash of their ids: of each query at most one."""
-    ids = negatives.select("query-id", "corpus-id").rows()
+    ids = negatives.select("query_id", "passage_id").rows()
     order = pl.Series([digest(f"{SEED}:{query}:{passage}") for query, passage in ids], dtype=pl.String)
     hashed = negatives.with_columns(order=order).sort("order")
-    return hashed.unique("query-id", keep="first", maintain_order=True).head(PAIRS).drop("order")
+    return hashed.unique("query_id", keep="first", maintain_order=True).head(PAIRS).drop("order")
 
 
 def main() -> None:
@@ -40,13 +41,13 @@ def main() -> None:
     for config in ("jobs", "germandpr"):
         world = load(config)
         prepared = world.prepared
-        queries = prepared.queries.select(query="text", **{"query-id": "_id"})
-        corpus = prepared.corpus.select("text", **{"corpus-id": "_id"})
-        best = prepared.relations.qrels.join(corpus, on="corpus-id").group_by("query-id")
+        queries = prepared.queries.select("query_id", query="text")
+        corpus = prepared.corpus.select("text", "passage_id")
+        best = prepared.relations.qrels.join(corpus, on="passage_id").group_by("query_id")
         positives = best.agg(positives=pl.col("text").sort().str.head(160).head(3).str.join(" || "))
         for name, recipe in RECIPES.items():
             mined = mine(
-                prepared.queries.select("_id", "text"),
+                prepared.queries.select("query_id", "text"),
                 prepared.corpus,
                 prepared.relations.qrels,
                 prepared.relations.undecided,
@@ -55,13 +56,14 @@ def main() -> None:
                 recipe,
                 classes=prepared.relations.classes,
             )
-            read = draw(mined.negatives).join(queries, on="query-id", maintain_order="left")
-            read = read.join(corpus, on="corpus-id", maintain_order="left")
-            read = read.join(positives, on="query-id", maintain_order="left")
+            read = draw(mined.negatives).join(queries, on="query_id", maintain_order="left")
+            read = read.join(corpus, on="passage_id", maintain_order="left")
+            read = read.join(positives, on="query_id", maintain_order="left")
             table = read.select(
-                "query-id", "corpus-id", "rank", "query", pl.col("text").str.head(_CUT), "positives"
+                "query_id", "passage_id", "rank", "query", pl.col("text").str.head(_CUT), "positives"
             )
-            write_bytes(folder / f"{config}-{name}.tsv", table.write_csv(separator="\t").encode())
+            text = published("pairs", table).write_csv(separator="\t")
+            write_bytes(folder / f"{config}-{name}.tsv", text.encode())
 
 
 if __name__ == "__main__":

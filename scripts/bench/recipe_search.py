@@ -87,11 +87,11 @@ class Bench:
 
     def measure(self, kept: pl.DataFrame, recipe: Recipe) -> Row:
         """Return yield, hardness, false-negative signals and reuse of negatives."""
-        counts = kept.group_by("query-id").len()["len"]
-        scaled = kept.join(self.world.scale, on="query-id").with_columns(
+        counts = kept.group_by("query_id").len()["len"]
+        scaled = kept.join(self.world.scale, on="query_id").with_columns(
             z=(pl.col("score") - pl.col("mean")) / pl.col("deviation")
         )
-        times = kept.group_by("corpus-id").len()["len"]
+        times = kept.group_by("passage_id").len()["len"]
         heard = self.world.guarded(self.ids, recipe).filter(~rules.is_suspicious(recipe)).height
         return {
             "any": _share(len(counts), len(self.ids)),
@@ -106,14 +106,14 @@ class Bench:
             "reuse_most": int(times.max()) if len(times) else 0,  # type: ignore[arg-type]
             "reuse_mean": _number(times.mean()),
             "others_positives": _share(
-                kept.join(self.positives, on="corpus-id", how="semi").height, kept.height
+                kept.join(self.positives, on="passage_id", how="semi").height, kept.height
             ),
         }
 
     def _called_relevant(self, kept: pl.DataFrame, scores: Float32s) -> float:
         """Share of negatives that a scorer puts at its best positive or above it, where it knows one."""
         rows, columns = self._places(kept)
-        own, passages = self._places(self.positives.filter(pl.col("query-id").is_in(self.ids.implode())))
+        own, passages = self._places(self.positives.filter(pl.col("query_id").is_in(self.ids.implode())))
         best = np.zeros(len(self.ids), np.float32)
         np.maximum.at(best, own, scores[own, passages])
         known = best[rows] > 0
@@ -122,16 +122,16 @@ class Bench:
     def _same_code(self, kept: pl.DataFrame, digits: int) -> float | None:
         if self.codes is None:
             return None
-        cut = self.codes.select("corpus-id", code=pl.col("code").str.head(digits))
-        own = self.positives.join(cut, on="corpus-id").select("query-id", "code").unique()
-        same = kept.join(cut, on="corpus-id").join(own, on=["query-id", "code"], how="semi")
+        cut = self.codes.select("passage_id", code=pl.col("code").str.head(digits))
+        own = self.positives.join(cut, on="passage_id").select("query_id", "code").unique()
+        same = kept.join(cut, on="passage_id").join(own, on=["query_id", "code"], how="semi")
         return _share(same.select(rules.PAIR).n_unique(), kept.height)
 
     def _places(self, pairs: pl.DataFrame) -> tuple[NDArray[Any], NDArray[Any]]:
-        corpus = self.world.prepared.corpus["_id"]
+        corpus = self.world.prepared.corpus["passage_id"]
         return (
-            self.ids.search_sorted(pairs["query-id"]).to_numpy(),
-            corpus.search_sorted(pairs["corpus-id"]).to_numpy(),
+            self.ids.search_sorted(pairs["query_id"]).to_numpy(),
+            corpus.search_sorted(pairs["passage_id"]).to_numpy(),
         )
 
     def grid(self) -> Iterator[Row]:
@@ -156,19 +156,19 @@ class Bench:
         excluded = self.excluded[equivalence]
         guarded = self.world.guarded(self.ids, recipe).filter(~rules.is_suspicious(recipe))
         limits = guarded.select(low=rules.floor(recipe), high=rules.ceiling(recipe))
-        rows = self.ids.search_sorted(guarded["query-id"]).to_numpy()
-        dense = self.world.query_vectors[self.world.rows(guarded["query-id"])] @ self.world.passage_vectors.T
+        rows = self.ids.search_sorted(guarded["query_id"]).to_numpy()
+        dense = self.world.query_vectors[self.world.rows(guarded["query_id"])] @ self.world.passage_vectors.T
         free = (dense >= limits["low"].to_numpy()[:, None]) & (dense <= limits["high"].to_numpy()[:, None])
-        places = guarded.select("query-id").with_row_index("row")
-        out = excluded.join(places, on="query-id")
-        corpus = self.world.prepared.corpus["_id"]
-        free[out["row"].to_numpy(), corpus.search_sorted(out["corpus-id"]).to_numpy()] = False
+        places = guarded.select("query_id").with_row_index("row")
+        out = excluded.join(places, on="query_id")
+        corpus = self.world.prepared.corpus["passage_id"]
+        free[out["row"].to_numpy(), corpus.search_sorted(out["passage_id"]).to_numpy()] = False
         scores = np.where(free, self.lexical.bm25[rows], 0)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : recipe.keep]
         row, place = np.nonzero(np.take_along_axis(scores, order, axis=1) > 0)
         found = pl.DataFrame({
-            "query-id": guarded["query-id"].gather(pl.Series(row)),
-            "corpus-id": corpus.gather(pl.Series(order[row, place])),
+            "query_id": guarded["query_id"].gather(pl.Series(row)),
+            "passage_id": corpus.gather(pl.Series(order[row, place])),
             "rank": (dense[row] > dense[row, order[row, place]][:, None]).sum(axis=1) + 1,
             "score": dense[row, order[row, place]].astype(np.float64),
         })
@@ -181,7 +181,7 @@ def _codes(classes: pl.DataFrame | None) -> pl.DataFrame | None:
     if classes is None:
         return None
     coded = classes.filter(pl.col("class").str.starts_with("kldb "))
-    return coded.select("corpus-id", code=pl.col("class").str.strip_prefix("kldb "))
+    return coded.select("passage_id", code=pl.col("class").str.strip_prefix("kldb "))
 
 
 def _whole(world: World) -> Row:
@@ -190,7 +190,7 @@ def _whole(world: World) -> Row:
     found = {}
     for name, recipe in RECIPES.items():
         mined = mine(
-            prepared.queries.select("_id", "text"),
+            prepared.queries.select("query_id", "text"),
             prepared.corpus,
             prepared.relations.qrels,
             prepared.relations.undecided,

@@ -33,7 +33,7 @@ def mined_by(world: World) -> dict[str, Mined]:
     prepared = world.prepared
     return {
         name: mine(
-            prepared.queries.select("_id", "text"),
+            prepared.queries.select("query_id", "text"),
             prepared.corpus,
             prepared.relations.qrels,
             prepared.relations.undecided,
@@ -48,7 +48,7 @@ def mined_by(world: World) -> dict[str, Mined]:
 
 def histogram(world: World, scored: pl.DataFrame) -> list[float]:
     """Return the share of pairs in each half deviation above the mean; the ends take what is beyond."""
-    scaled = scored.join(world.scale, on="query-id").select(
+    scaled = scored.join(world.scale, on="query_id").select(
         z=(pl.col("score").cast(pl.Float64) - pl.col("mean")) / pl.col("deviation")
     )
     clipped = np.clip(scaled["z"].to_numpy(), EDGES[0], EDGES[-1] - 1e-9)
@@ -59,10 +59,10 @@ def histogram(world: World, scored: pl.DataFrame) -> list[float]:
 def random_pairs(world: World) -> pl.DataFrame:
     """Score random pairs."""
     rng = np.random.default_rng(SEED)
-    queries, passages = world.prepared.queries["_id"], world.prepared.corpus["_id"]
+    queries, passages = world.prepared.queries["query_id"], world.prepared.corpus["passage_id"]
     rows, columns = rng.integers(len(queries), size=_RANDOM), rng.integers(len(passages), size=_RANDOM)
     scores = score_pairs(world.query_vectors, world.passage_vectors, rows, columns)
-    return pl.DataFrame({"query-id": queries.gather(pl.Series(rows)), "score": scores})
+    return pl.DataFrame({"query_id": queries.gather(pl.Series(rows)), "score": scores})
 
 
 def shapes(world: World) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def shapes(world: World) -> dict[str, Any]:
     mined = mined_by(world)
     return {
         "edges": EDGES,
-        "best positives": histogram(world, world.positives.group_by("query-id").agg(pl.col("score").max())),
+        "best positives": histogram(world, world.positives.group_by("query_id").agg(pl.col("score").max())),
         "negatives of v0": histogram(world, mined["v0"].negatives),
         "negatives of v1": histogram(world, mined["v1"].negatives),
         "random passages": histogram(world, random_pairs(world)),
@@ -85,12 +85,12 @@ def examples(folder: Path) -> dict[str, list[dict[str, Any]]]:
     found = {}
     for config in ("jobs", "germandpr"):
         world = load(config, folder)
-        queries = world.prepared.queries.select(query="text", **{"query-id": "_id"})
-        corpus = world.prepared.corpus.select("text", **{"corpus-id": "_id"})
+        queries = world.prepared.queries.select("query_id", query="text")
+        corpus = world.prepared.corpus.select("text", "passage_id")
         for name, mined in mined_by(world).items():
             drawn = draw(mined.negatives).head(EXAMPLES // 4)
-            joined = drawn.join(queries, on="query-id", maintain_order="left").join(
-                corpus, on="corpus-id", maintain_order="left"
+            joined = drawn.join(queries, on="query_id", maintain_order="left").join(
+                corpus, on="passage_id", maintain_order="left"
             )
             rounded = joined.with_columns(pl.col("score", "positive_score").cast(pl.Float64).round(4))
             found[f"{config} {name}"] = rounded.select(

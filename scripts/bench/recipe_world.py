@@ -35,8 +35,8 @@ class World:
         prepared: Queries and corpus, sorted by id, and relations.
         query_vectors: float32 (queries, d).
         passage_vectors: float32 (passages, d).
-        scale: ``query-id``, ``mean``, ``deviation``.
-        positives: ``query-id``, ``corpus-id``, ``score`` float64.
+        scale: ``query_id``, ``mean``, ``deviation``.
+        positives: ``query_id``, ``passage_id``, ``score`` float64.
     """
 
     name: str
@@ -48,7 +48,7 @@ class World:
 
     def ids(self, queries: int | None) -> pl.Series:
         """Return the ids of all queries, or of some that the hash of the id draws; sorted."""
-        ids = self.prepared.queries["_id"]
+        ids = self.prepared.queries["query_id"]
         if queries is None or queries >= len(ids):
             return ids
         order = pl.Series([digest(f"{SEED}:{each}") for each in ids.to_list()])
@@ -56,21 +56,21 @@ class World:
 
     def rows(self, ids: pl.Series) -> NDArray[Any]:
         """Return the rows of queries."""
-        return self.prepared.queries["_id"].search_sorted(ids).to_numpy()
+        return self.prepared.queries["query_id"].search_sorted(ids).to_numpy()
 
     def guarded(self, ids: pl.Series, recipe: Recipe) -> pl.DataFrame:
         """Return the guards of queries, with their scale; suspicious ones stay in."""
-        found = rules.guards(self.positives, recipe).join(self.scale, on="query-id").sort("query-id")
-        return found.filter(pl.col("query-id").is_in(ids.implode()))
+        found = rules.guards(self.positives, recipe).join(self.scale, on="query_id").sort("query_id")
+        return found.filter(pl.col("query_id").is_in(ids.implode()))
 
     def excluded(self, ids: pl.Series, *, equivalence: bool) -> pl.DataFrame:
         """Return the pairs that are never taken, of these queries."""
-        chosen = pl.DataFrame({"query-id": ids})
+        chosen = pl.DataFrame({"query_id": ids})
         relations = self.prepared.relations
         return rules.exclusions(
-            relations.qrels.select(rules.PAIR).join(chosen, on="query-id", how="semi"),
-            relations.undecided.join(chosen, on="query-id", how="semi"),
-            self.prepared.queries.filter(pl.col("_id").is_in(ids.implode())),
+            relations.qrels.select(rules.PAIR).join(chosen, on="query_id", how="semi"),
+            relations.undecided.join(chosen, on="query_id", how="semi"),
+            self.prepared.queries.filter(pl.col("query_id").is_in(ids.implode())),
             self.prepared.corpus,
             relations.classes if equivalence else None,
         )
@@ -80,7 +80,7 @@ class World:
         guarded = self.guarded(ids, recipe)
         if recipe.floor is not None:
             guarded = guarded.filter(~rules.is_suspicious(recipe))
-        vectors = self.query_vectors[self.rows(guarded["query-id"])]
+        vectors = self.query_vectors[self.rows(guarded["query_id"])]
         return choose_within(
             guarded, self.prepared.corpus, excluded, vectors, self.passage_vectors, recipe
         ).kept
@@ -96,11 +96,9 @@ def load(name: str, folder: Path | None = None) -> World:
     encoder = load_encoder(mining.encoder, "offline")
     asked = encode_cached(encoder, prepared.queries["text"], "query").vectors
     told = encode_cached(encoder, encoded_text(prepared.corpus), "passage").vectors
-    queries = prepared.queries.select("_id").with_row_index("query")
-    corpus = prepared.corpus.select("_id").with_row_index("passage")
-    pairs = prepared.relations.qrels.join(queries, left_on="query-id", right_on="_id").join(
-        corpus, left_on="corpus-id", right_on="_id"
-    )
+    queries = prepared.queries.select("query_id").with_row_index("query")
+    corpus = prepared.corpus.select("passage_id").with_row_index("passage")
+    pairs = prepared.relations.qrels.join(queries, on="query_id").join(corpus, on="passage_id")
     scores = score_pairs(asked, told, pairs["query"].to_numpy(), pairs["passage"].to_numpy())
     mean, deviation = score_moments(asked, told)
     return World(
@@ -108,6 +106,6 @@ def load(name: str, folder: Path | None = None) -> World:
         prepared=prepared,
         query_vectors=asked,
         passage_vectors=told,
-        scale=pl.DataFrame({"query-id": queries["_id"], "mean": mean, "deviation": deviation}),
+        scale=pl.DataFrame({"query_id": queries["query_id"], "mean": mean, "deviation": deviation}),
         positives=pairs.select(*rules.PAIR, score=pl.Series(scores)),
     )

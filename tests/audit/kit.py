@@ -15,7 +15,7 @@ from builders.audit.history import Item, Judgement, NoVerdict, Sample, Verdict
 from builders.lock.beside import json_line
 from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
 from builders.spec import Recipe, Retrieval
-from builders.tables import SCHEMAS, SPLITS, Kind, Table, encode
+from builders.tables import SPLITS, Kind, Table, encode, rowless
 from builders.text.digest import digest
 
 HOSTILE = (
@@ -77,11 +77,15 @@ def build(out: Path, *, queries: int = 60, each: int = 5, hostile: bool = False,
 
 def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) -> Path:
     """Write whole tables, split by query, and a lock."""
-    ids = frames[Kind.QUERIES]["_id"].sort()
+    ids = frames[Kind.QUERIES]["query_id"].sort()
     cuts = {"train": ids[: len(ids) * 8 // 10], "dev": ids[len(ids) * 8 // 10 : len(ids) * 9 // 10]}
     cuts["test"] = ids[len(ids) * 9 // 10 :]
     tables = [Table("jobs", Kind.CORPUS, "corpus", frames[Kind.CORPUS])]
-    for kind, key in ((Kind.QUERIES, "_id"), (Kind.QRELS, "query-id"), (Kind.HARD_NEGATIVES, "query-id")):
+    for kind, key in (
+        (Kind.QUERIES, "query_id"),
+        (Kind.QRELS, "query_id"),
+        (Kind.HARD_NEGATIVES, "query_id"),
+    ):
         tables += [
             Table("jobs", kind, split, frames[kind].filter(pl.col(key).is_in(cuts[split].implode())))
             for split in SPLITS
@@ -127,7 +131,7 @@ def judgement(
         "sample": sample.head.sample,
         "item": item.item,
         "query-id": item.query_id,
-        "corpus-id": item.corpus_id,
+        "corpus-id": item.passage_id,
         "verdict": verdict,
         "note": note,
         "auditor": auditor,
@@ -147,7 +151,7 @@ def _sentence(draw: random.Random, number: int) -> str:
 
 
 def _frame(kind: Kind, rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=pl.Schema(SCHEMAS[kind]), orient="row")
+    return pl.DataFrame(rows, schema=rowless(kind).schema, orient="row")
 
 
 def _encoder(real: bool) -> EncoderIdentity:

@@ -217,11 +217,11 @@ def records() -> Records:
 
 def ids(prepared: Prepared, table: str, upstream: str) -> str:
     rows = prepared.provenance.filter((pl.col("table") == table) & (pl.col("upstream_id") == upstream))
-    return str(rows.item(0, "_id"))
+    return str(rows.item(0, "id"))
 
 
 def positives(prepared: Prepared, query: str) -> set[str]:
-    return set(prepared.relations.qrels.filter(pl.col("query-id") == query)["corpus-id"])
+    return set(prepared.relations.qrels.filter(pl.col("query_id") == query)["passage_id"])
 
 
 def test_a_relevant_pair_holds_for_the_group_and_extends_to_the_core() -> None:
@@ -259,10 +259,10 @@ def test_an_excluded_pair_is_neither_positive_nor_negative() -> None:
 
 
 def test_what_auditors_found_relevant_is_not_undecided_any_more() -> None:
-    queries = pl.DataFrame({"_id": ["q1", "q2"], "group": ["g", "g"]})
-    corpus = pl.DataFrame({"_id": ["d1", "d2"]})
-    qrels = pl.DataFrame({"query-id": ["q1"], "corpus-id": ["d1"], "extended": [False]})
-    undecided = pl.DataFrame({"query-id": ["q1", "q2"], "corpus-id": ["d2", "d2"]})
+    queries = pl.DataFrame({"query_id": ["q1", "q2"], "group": ["g", "g"]})
+    corpus = pl.DataFrame({"passage_id": ["d1", "d2"]})
+    qrels = pl.DataFrame({"query_id": ["q1"], "passage_id": ["d1"], "extended": [False]})
+    undecided = pl.DataFrame({"query_id": ["q1", "q2"], "passage_id": ["d2", "d2"]})
     resolved = resolve([pair("q1", "d2", "relevant")], queries, corpus)
     after = apply(Relations(qrels, undecided), resolved)
     assert set(after.qrels.select(PAIR).iter_rows()) == {("q1", "d1"), ("q1", "d2")}
@@ -274,7 +274,7 @@ def test_a_query_whose_positives_are_all_excluded_is_dropped_for_a_reason() -> N
     smith = ids(before, "queries", "Schmied-Köln")
     gone = [pair(smith, passage, "excluded") for passage in sorted(positives(before, smith))]
     after = prepare(jobs(), records(), gone)
-    assert smith not in set(after.queries["_id"])
+    assert smith not in set(after.queries["query_id"])
     assert (smith, "no_positive") in set(after.dropped.select("id", "reason").iter_rows())
 
 
@@ -291,8 +291,8 @@ def test_excluded_beats_relevant_within_a_group() -> None:
 def crowd(rare: int) -> pl.DataFrame:
     """A group of 20 postings, one of them with another core."""
     return pl.DataFrame({
-        "query-id": ["q"] * 20,
-        "corpus-id": [f"d{n}" for n in range(20)],
+        "query_id": ["q"] * 20,
+        "passage_id": [f"d{n}" for n in range(20)],
         "group": ["g"] * 20,
         "core": ["a"] * (20 - rare) + ["b"] * rare,
         "extends": [True] * 20,
@@ -304,10 +304,10 @@ def test_a_confirmed_pair_is_no_posting_and_its_core_never_rare() -> None:
     # One of 20 is 5 %, and kept; a confirmed pair that counted as the 21st posting would make it rare.
     pairs = crowd(1).with_columns(confirmed=pl.lit(value=False))
     confirmed = pairs.head(1).with_columns(
-        **{"corpus-id": pl.lit("d99")}, core=pl.lit("c"), confirmed=pl.lit(value=True)
+        passage_id=pl.lit("d99"), core=pl.lit("c"), confirmed=pl.lit(value=True)
     )
     relations = jobs_config.relate(pl.concat([pairs, confirmed]))
-    found = set(relations.qrels["corpus-id"])
+    found = set(relations.qrels["passage_id"])
     assert {"d19", "d99"} <= found
     assert relations.undecided.is_empty()
 
@@ -377,7 +377,7 @@ def test_verdicts_on_a_stand_in_do_not_get_beside_the_configs_with_those_on_the_
         item = drawn.of_kind("negative")[int(real)]
         path = verdict_file(tmp_path / "a.jsonl", said(drawn, item, [R, R]))
         (taken,) = import_verdicts([path], dist=dist, notes=notes)
-        found.append((item.query_id, item.corpus_id))
+        found.append((item.query_id, item.passage_id))
     assert taken.decisions == 1
     assert taken.decisions_path == beside / "jobs.decisions.jsonl"
     assert [one.pair for one in read_decisions(taken.decisions_path)] == found[1:]

@@ -23,7 +23,7 @@ from builders.lock.lock import Lock
 from builders.release.diff import compare_trees
 from builders.release.tree import NOTHING, Split, SplitFiles, Tree
 from builders.spec import RELEASES, Retrieval
-from builders.tables import Kind, published_path
+from builders.tables import Kind, inside, published_path
 from tests.audit.kit import jobs, judgement, verdict_file
 
 R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
@@ -85,9 +85,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 def rows(out: Path, kind: Kind) -> set[tuple[str, str]]:
     frames = [
-        pl.read_parquet(out / "mteb-de" / published_path("jobs", kind, s)) for s in ("train", "dev", "test")
+        inside(kind, pl.read_parquet(out / "mteb-de" / published_path("jobs", kind, s)))
+        for s in ("train", "dev", "test")
     ]
-    return set(pl.concat(frames).select("query-id", "corpus-id").iter_rows())
+    return set(pl.concat(frames).select("query_id", "passage_id").iter_rows())
 
 
 def tree(lock: Lock) -> Tree:
@@ -119,7 +120,7 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
     write_report([place.spec()], notes=place.notes, locks=place.locks)
 
     out, after, told = place.build("second")
-    relabelled, excluded = (first.query_id, first.corpus_id), (second.query_id, second.corpus_id)
+    relabelled, excluded = (first.query_id, first.passage_id), (second.query_id, second.passage_id)
     assert relabelled in rows(out, Kind.QRELS)
     assert relabelled not in rows(out, Kind.HARD_NEGATIVES)
     assert excluded not in rows(out, Kind.QRELS) | rows(out, Kind.HARD_NEGATIVES)

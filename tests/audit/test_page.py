@@ -13,7 +13,7 @@ import pytest
 
 from builders.audit.page import Drawn, draw
 from builders.errors import UsageError
-from builders.tables import SCHEMAS, Kind
+from builders.tables import Kind, rowless
 from tests.audit import browser
 from tests.audit.kit import HOSTILE, build, jobs, write
 
@@ -108,8 +108,7 @@ def test_a_page_that_would_be_too_large_is_refused(tmp_path: Path) -> None:
         Kind.HARD_NEGATIVES: [],
     }
     frames = {
-        kind: pl.DataFrame(table, schema=pl.Schema(SCHEMAS[kind]), orient="row")
-        for kind, table in rows.items()
+        kind: pl.DataFrame(table, schema=rowless(kind).schema, orient="row") for kind, table in rows.items()
     }
     write(tmp_path / "dist", frames)
     with pytest.raises(UsageError, match="the page would be"):

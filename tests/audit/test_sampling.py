@@ -107,18 +107,18 @@ def test_suspects_come_in_the_order_of_suspicion(tree: Pairs) -> None:
     ranked = tree.negatives.select(PAIR).reverse()
     doubted = replace(tree, suspicious=tree.positives.select(PAIR).reverse())
     drawn = suspect_sample(doubted, ranked, 10, 5, "lexical")[0]
-    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("negative")] == ranked.head(10).rows()
-    assert [(item.query_id, item.corpus_id) for item in drawn.of_kind("positive")] == doubted.suspicious.head(
-        5
-    ).rows()
+    assert [(item.query_id, item.passage_id) for item in drawn.of_kind("negative")] == ranked.head(10).rows()
+    assert [
+        (item.query_id, item.passage_id) for item in drawn.of_kind("positive")
+    ] == doubted.suspicious.head(5).rows()
     assert drawn.head.mode == "suspects"
     assert drawn.head.strata == ()
 
 
 def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() -> None:
     negatives = pl.DataFrame({
-        "query-id": ["q"] * 100,
-        "corpus-id": [f"d{n}" for n in range(100)],
+        "query_id": ["q"] * 100,
+        "passage_id": [f"d{n}" for n in range(100)],
         "split": ["train"] * 100,
         "rank": pl.Series(range(1, 101), dtype=pl.Int32),
         "gap": [0.05 + n / 10_000 for n in range(100)],

@@ -19,7 +19,7 @@ from builders.audit.page import Drawn, draw
 from builders.audit.sheet import COLUMNS, neutral
 from builders.audit.verdicts import Imported, import_verdicts
 from builders.errors import Refused, UsageError
-from builders.tables import SCHEMAS, Kind
+from builders.tables import Kind, rowless
 from tests.audit.kit import build, jobs, judgement, verdict_file, write
 
 IDS = ("sample", "item", "query-id", "corpus-id")
@@ -178,7 +178,7 @@ def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> No
     dist = write(
         tmp_path / "dist",
         {
-            kind: pl.DataFrame(table, schema=pl.Schema(SCHEMAS[kind]), orient="row")
+            kind: pl.DataFrame(table, schema=rowless(kind).schema, orient="row")
             for kind, table in tables.items()
         },
     )

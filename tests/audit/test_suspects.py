@@ -30,7 +30,7 @@ def fixed(likes: str) -> Opinion:
 
 
 def test_what_the_second_judge_finds_close_comes_first(tree: Pairs) -> None:
-    ranked = rank_suspects(tree, fixed("Tomate")).join(tree.corpus, on="corpus-id", maintain_order="left")
+    ranked = rank_suspects(tree, fixed("Tomate")).join(tree.corpus, on="passage_id", maintain_order="left")
     liked = ranked["text"].str.contains("Tomate").to_list()
     assert 0 < sum(liked) < len(liked)
     assert liked == sorted(liked, reverse=True)
@@ -51,13 +51,13 @@ def test_the_order_of_the_rows_does_not_matter(tree: Pairs) -> None:
 
 def test_a_passage_that_says_what_a_positive_says_leads(tree: Pairs) -> None:
     victim = tree.negatives.sort("gap", descending=True).row(0, named=True)
-    positive = tree.positives.filter(pl.col("query-id") == victim["query-id"])["corpus-id"][0]
-    text = tree.corpus.filter(pl.col("corpus-id") == positive)["text"][0]
-    twin = pl.when(pl.col("corpus-id") == victim["corpus-id"]).then(pl.lit(text)).otherwise(pl.col("text"))
+    positive = tree.positives.filter(pl.col("query_id") == victim["query_id"])["passage_id"][0]
+    text = tree.corpus.filter(pl.col("passage_id") == positive)["text"][0]
+    twin = pl.when(pl.col("passage_id") == victim["passage_id"]).then(pl.lit(text)).otherwise(pl.col("text"))
     planted = replace(tree, corpus=tree.corpus.with_columns(text=twin))
     for opinion in (fixed("kommt nicht vor"), opinion_for("lexical", planted, jobs())):
         first = rank_suspects(planted, opinion).head(3)
-        assert (victim["query-id"], victim["corpus-id"]) in set(first.select(PAIR).iter_rows())
+        assert (victim["query_id"], victim["passage_id"]) in set(first.select(PAIR).iter_rows())
 
 
 def test_nothing_mined_gives_no_suspects(tree: Pairs) -> None:

@@ -76,7 +76,7 @@ def test_what_needs_no_vectors_is_checked_before_anything_is_encoded(sample: Pat
 
     def relate(pairs: pl.DataFrame) -> Relations:
         found = spec.relate(pairs)
-        dangling = found.qrels.head(1).with_columns(pl.lit("d-0").alias("corpus-id"))
+        dangling = found.qrels.head(1).with_columns(pl.lit("d-0").alias("passage_id"))
         return replace(found, qrels=pl.concat([found.qrels, dangling]))
 
     options = replace(of_sample(sample, tmp_path / "dist"), home=tmp_path / "home", limit=40)

@@ -17,7 +17,7 @@ from builders.checks.finding import Finding, Severity
 from builders.checks.subject import Pairs, Subject
 from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, work_folder, write_manifest
 from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
-from builders.tables import SCHEMAS, Kind, Table, encode, frame_bytes
+from builders.tables import Kind, Table, encode, frame_bytes, rowless
 
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
@@ -119,7 +119,7 @@ def healthy() -> Pairs:
     """Return a subject without a finding."""
     corpus = pl.DataFrame(
         [(passage, title, text) for passage, (title, text) in _PASSAGES.items()],
-        schema=pl.Schema(SCHEMAS[Kind.CORPUS]),
+        schema=rowless(Kind.CORPUS).schema,
         orient="row",
     )
     queries = _frame(Kind.QUERIES, sorted(_QUERIES.items()))
@@ -127,18 +127,18 @@ def healthy() -> Pairs:
     negatives = _frame(Kind.HARD_NEGATIVES, _NEGATIVES)
     tables = {
         Kind.CORPUS: {"corpus": corpus},
-        Kind.QUERIES: _by_split(queries, "_id"),
-        Kind.QRELS: _by_split(qrels, "query-id"),
-        Kind.HARD_NEGATIVES: _by_split(negatives, "query-id"),
+        Kind.QUERIES: _by_split(queries, "query_id"),
+        Kind.QRELS: _by_split(qrels, "query_id"),
+        Kind.HARD_NEGATIVES: _by_split(negatives, "query_id"),
     }
-    undecided = pl.DataFrame({"query-id": ["q02"], "corpus-id": ["d03"]})
+    undecided = pl.DataFrame({"query_id": ["q02"], "passage_id": ["d03"]})
     return recount(Subject(SPEC, tables, (), undecided=undecided))
 
 
 def _frame(
     kind: Kind, rows: list[tuple[str, str]] | list[tuple[str, str, int]] | list[Negative]
 ) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=pl.Schema(SCHEMAS[kind]), orient="row")
+    return pl.DataFrame(rows, schema=rowless(kind).schema, orient="row")
 
 
 def _by_split(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
@@ -150,7 +150,7 @@ def _by_split(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
 
 def recount(subject: Pairs) -> Pairs:
     """Give a subject the funnels and the mining report that its tables have."""
-    queries = [row for frame in subject.tables[Kind.QUERIES].values() for row in frame["_id"]]
+    queries = [row for frame in subject.tables[Kind.QUERIES].values() for row in frame["query_id"]]
     rows = {
         "queries": len(queries),
         "passages": sum(frame.height for frame in subject.tables[Kind.CORPUS].values()),
@@ -163,7 +163,7 @@ def recount(subject: Pairs) -> Pairs:
     funnels += (Funnel(table="pairs", read=pairs + 1, dropped={"row_dropped": 1}, out=pairs),)
     if Kind.HARD_NEGATIVES not in subject.tables:
         return replace(subject, funnels=funnels)
-    owners = [row for frame in subject.tables[Kind.HARD_NEGATIVES].values() for row in frame["query-id"]]
+    owners = [row for frame in subject.tables[Kind.HARD_NEGATIVES].values() for row in frame["query_id"]]
     numbers = Counter(Counter(owners)[query] for query in queries)
     report = {
         "queries": len(queries),
@@ -319,7 +319,7 @@ def write_tree(out: Path, subject: Pairs) -> None:
         files.write_bytes(out / subject.spec.release / each.path, encode(each)[0])
     work = work_folder(out, subject.spec.name)
     if subject.undecided is not None:
-        files.write_bytes(work / "undecided.parquet", frame_bytes(subject.undecided))
+        files.write_bytes(work / "undecided.parquet", frame_bytes("undecided", subject.undecided))
     write_lock(out, lock_of(subject, tables))
 
 

@@ -35,7 +35,7 @@ def followed(subject: Pairs, *, published: int, undecided: int, **dropped: int) 
     twelve = [(f"p{n:02}", f"q{n:02}", f"d{n:02}") for n in range(1, 11)]
     rows = [*twelve, ("p11", "q01", "d01"), ("p12", "q02", "d03"), ("p13", "q99", "d01")]
     postings = pl.DataFrame(rows, schema=["upstream_id", "queries", "corpus"], orient="row")
-    provenance = postings.unpivot(index="upstream_id", variable_name="table", value_name="_id")
+    provenance = postings.unpivot(index="upstream_id", variable_name="table", value_name="id")
     pairs = Funnel(
         table="pairs",
         read=13,

@@ -26,14 +26,19 @@ ERROR = Severity.ERROR
 LEFT_BEHIND = frozenset({"dangling-qrels-query", "query-without-qrels"})
 PLANTS = [
     Plant(
-        "id-empty", ERROR, 1, "queries/train", put_value("queries/train", "q07", "_id", ""), also=LEFT_BEHIND
+        "id-empty",
+        ERROR,
+        1,
+        "queries/train",
+        put_value("queries/train", "q07", "query_id", ""),
+        also=LEFT_BEHIND,
     ),
     Plant(
         "id-malformed",
         ERROR,
         1,
         "queries/train q 07",
-        put_value("queries/train", "q07", "_id", "q 07"),
+        put_value("queries/train", "q07", "query_id", "q 07"),
         also=LEFT_BEHIND,
     ),
     Plant(
@@ -41,7 +46,7 @@ PLANTS = [
         ERROR,
         1,
         "queries/train q07�",
-        put_value("queries/train", "q07", "_id", "q07\u200b"),
+        put_value("queries/train", "q07", "query_id", "q07\u200b"),
         also=LEFT_BEHIND,
     ),
     Plant(
@@ -90,7 +95,7 @@ def derived(subject: Pairs) -> Pairs:
         }
     for kind, splits in subject.tables.items():
         for split, frame in splits.items():
-            ids = pl.col([name for name in ("_id", "query-id", "corpus-id") if name in frame.columns])
+            ids = pl.col([name for name in ("query_id", "passage_id") if name in frame.columns])
             subject = with_table(subject, f"{kind}/{split}", frame.with_columns(ids.replace_strict(new)))
     undecided = subject.undecided
     assert undecided is not None
@@ -101,7 +106,7 @@ def test_derived_ids_follow_from_title_text_and_key() -> None:
     subject = respec(ids="content")(derived(healthy()))
     assert found(subject) == {}
     assert (
-        table(subject, "corpus/corpus").item(0, "_id")
+        table(subject, "corpus/corpus").item(0, "passage_id")
         == "d-"
         + hashlib.blake2b(b"Tomaten Tomaten brauchen viel Sonne und einen Schutz vor Regen.").hexdigest()[:16]
     )
@@ -109,7 +114,7 @@ def test_derived_ids_follow_from_title_text_and_key() -> None:
 
 def test_a_text_changed_after_its_id_was_made_is_found() -> None:
     subject = respec(ids="content")(derived(healthy()))
-    first = table(subject, "corpus/corpus").item(4, "_id")
+    first = table(subject, "corpus/corpus").item(4, "passage_id")
     changed = put_value("corpus/corpus", first, "text", "Schnecken meiden rauen Kies.")(subject)
     finding = found(changed)["id-content"]
     assert finding.count == 1
@@ -118,10 +123,10 @@ def test_a_text_changed_after_its_id_was_made_is_found() -> None:
 
 def test_the_displayed_form_of_a_query_does_not_enter_its_id() -> None:
     subject = respec(ids="content")(derived(healthy()))
-    first = table(subject, "queries/train").item(0, "_id")
+    first = table(subject, "queries/train").item(0, "query_id")
     assert found(put_value("queries/train", first, "text", "was BRAUCHEN tomaten?")(subject)) == {}
 
 
 def test_nulls_neither_raise_nor_hide() -> None:
-    subject = recount(put_value("queries/train", "q07", "_id", None)(healthy()))
+    subject = recount(put_value("queries/train", "q07", "query_id", None)(healthy()))
     assert {"null-value", "dangling-qrels-query"} <= set(found(subject))

@@ -280,7 +280,7 @@ def test_what_is_mined_passes(
     )
     for split in SPLITS:
         members = table(subject, f"queries/{split}")
-        rows = mined.negatives.join(members, left_on="query-id", right_on="_id", how="semi")
+        rows = mined.negatives.join(members, on="query_id", how="semi")
         subject = with_table(subject, f"hard_negatives/{split}", rows)
     assert subject.mining is not None
     mining = subject.mining.model_copy(update={"report": mined.report})

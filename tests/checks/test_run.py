@@ -64,7 +64,7 @@ def test_waivers_of_the_config_are_applied(tmp_path: Path) -> None:
 
 def test_the_committed_assignment_is_compared(tmp_path: Path) -> None:
     write_tree(tmp_path, healthy())
-    groups = pl.DataFrame({"_id": ["q01", "q09"], "group": ["a", "b"], "leak": ["a", "b"]})
+    groups = pl.DataFrame({"query_id": ["q01", "q09"], "group": ["a", "b"], "leak": ["a", "b"]})
     dealt = assign(groups).with_columns(split=pl.lit("dev"))
     write_splits(tmp_path / "garten.splits.tsv", dealt)
     findings = check_tree(tmp_path, load=load, configs=tmp_path)

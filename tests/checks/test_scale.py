@@ -45,10 +45,10 @@ def on_scale(**fields: object) -> Change:
 
     def change(subject: Pairs) -> Pairs:
         queries = pl.concat([table(subject, f"queries/{split}") for split in SPLITS])
-        scale = queries.select(pl.col("_id").alias("query-id"), mean=0.5, deviation=0.1)
+        scale = queries.select("query_id", mean=0.5, deviation=0.1)
         classes = pl.DataFrame(
             [("d01", "kraut"), ("d02", "kraut"), ("d08", "baum"), ("d02", "rübe"), ("d11", "dach")],
-            schema=["corpus-id", "class"],
+            schema=["passage_id", "class"],
             orient="row",
         )
         return replace(subject, scale=scale, classes=classes)
@@ -71,7 +71,7 @@ def of_q08(passage: str, rank: int = 2, score: float = 0.7, positive: float = 0.
 
 def without_q09(subject: Pairs) -> Pairs:
     assert subject.scale is not None
-    return replace(subject, scale=subject.scale.filter(pl.col("query-id") != "q09"))
+    return replace(subject, scale=subject.scale.filter(pl.col("query_id") != "q09"))
 
 
 PLANTS = [
@@ -164,10 +164,10 @@ def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
     assert found(subject_of(read_built(tmp_path, subject.spec)))["scale-unknown"].count == 2
     work = work_folder(tmp_path, subject.spec.name)
     assert subject.scale is not None and subject.classes is not None
-    write_bytes(work / "scale.parquet", frame_bytes(subject.scale))
-    write_bytes(work / "classes.parquet", frame_bytes(subject.classes))
+    write_bytes(work / "scale.parquet", frame_bytes("scale", subject.scale))
+    write_bytes(work / "classes.parquet", frame_bytes("classes", subject.classes))
     assert found(subject_of(read_built(tmp_path, subject.spec))) == {}
-    write_bytes(work / "scale.parquet", frame_bytes(subject.scale.cast({"mean": pl.String})))
+    write_bytes(work / "scale.parquet", frame_bytes("scale", subject.scale.cast({"mean": pl.String})))
     with pytest.raises(StorageError, match="no column 'mean' of numbers"):
         subject_of(read_built(tmp_path, subject.spec))
 
@@ -208,7 +208,7 @@ def test_what_is_mined_passes(
     )
     for split in SPLITS:
         members = table(subject, f"queries/{split}")
-        rows = mined.negatives.join(members, left_on="query-id", right_on="_id", how="semi")
+        rows = mined.negatives.join(members, on="query_id", how="semi")
         subject = with_table(subject, f"hard_negatives/{split}", rows)
     assert subject.mining is not None
     mining = subject.mining.model_copy(update={"report": mined.report})

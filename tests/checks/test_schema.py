@@ -37,7 +37,7 @@ PLANTS = [
         ERROR,
         1,
         "corpus/corpus: _id, text, title where _id, title, text",
-        put("corpus/corpus", lambda frame: frame.select("_id", "text", "title")),
+        put("corpus/corpus", lambda frame: frame.select("passage_id", "text", "title")),
     ),
     Plant(
         "schema-columns",

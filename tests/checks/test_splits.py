@@ -122,7 +122,7 @@ def committed(subject: Pairs, **moved: str) -> pl.DataFrame:
         for split in SPLITS
         for query, text in table(subject, f"queries/{split}").iter_rows()
     ]
-    return pl.DataFrame(rows, schema=["_id", "group_hash", "split"], orient="row")
+    return pl.DataFrame(rows, schema=["query_id", "group_hash", "split"], orient="row")
 
 
 def test_a_committed_assignment_that_is_kept_is_no_finding() -> None:
@@ -145,19 +145,19 @@ def test_twins_that_were_committed_as_twins_are_a_note() -> None:
 
 def test_a_new_twin_of_a_committed_query_is_an_error() -> None:
     subject = EVENING(healthy())
-    earlier = committed(subject).filter(pl.col("_id") != "q10")
+    earlier = committed(subject).filter(pl.col("query_id") != "q10")
     assert "twins-across-splits" in found(subject, committed=earlier)
 
 
 def test_a_group_that_spanned_splits_is_excused_by_members_that_are_gone() -> None:
     subject = EVENING(healthy())
-    earlier = committed(subject).with_columns(pl.col("_id").replace("q01", "q00"))
+    earlier = committed(subject).with_columns(pl.col("query_id").replace("q01", "q00"))
     assert set(found(subject, committed=earlier)) == {"twins-committed"}
 
 
 def test_an_unrelated_committed_group_excuses_nothing() -> None:
     subject = EVENING(healthy())
-    other = pl.DataFrame({"_id": ["x1", "x2"], "group_hash": ["f" * 16] * 2, "split": ["train", "test"]})
+    other = pl.DataFrame({"query_id": ["x1", "x2"], "group_hash": ["f" * 16] * 2, "split": ["train", "test"]})
     assert "twins-across-splits" in found(subject, committed=other)
 
 
@@ -165,7 +165,7 @@ def test_an_unrelated_committed_group_excuses_nothing() -> None:
 @given(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=40), st.data())
 def test_what_assign_deals_has_no_twins_and_stays(letters: list[str], data: st.DataObject) -> None:
     groups = pl.DataFrame({
-        "_id": [f"q{n:03}" for n in range(len(letters))],
+        "query_id": [f"q{n:03}" for n in range(len(letters))],
         "group": letters,
         "leak": letters,
     })
@@ -174,10 +174,10 @@ def test_what_assign_deals_has_no_twins_and_stays(letters: list[str], data: st.D
     dealt = assign(groups, committed=earlier)
     subject = healthy()
     subject = replace(subject, spec=replace(subject.spec, relevance_key=lambda key: key.split()[0]))
-    texts = groups.select("_id", text=pl.col("group") + " " + pl.col("_id"))
+    texts = groups.select("query_id", text=pl.col("group") + " " + pl.col("query_id"))
     for split in SPLITS:
         members = dealt.filter(pl.col("split") == split)
-        frame = texts.join(members, on="_id", how="semi").select("_id", "text")
+        frame = texts.join(members, on="query_id", how="semi").select("query_id", "text")
         subject = with_table(subject, f"queries/{split}", frame)
     codes = {
         finding.code

@@ -51,12 +51,12 @@ def test_twins_merge_under_the_smallest_upstream_id(files: Files) -> None:
     queries = normalise_frame(records.queries, keep=["upstream_id"])
     merged = merge_queries(queries.with_columns(key=queries["text"]), CONFIG.ids)
     assert dict(merged.ids.rows())["q_2"] == "q_0"
-    assert dict(merged.rows.select("_id", "text").rows())["q_4"] == "Was schützt vor der Flut?"
+    assert dict(merged.rows.select("query_id", "text").rows())["q_4"] == "Was schützt vor der Flut?"
     passages = CONFIG.compose(normalise_frame(records.passages, keep=["upstream_id"]))
     kept = merge_passages(passages, CONFIG.ids)
     assert dict(kept.ids.rows())["doc_3_p_0"] == "doc_0_p_0"
-    assert kept.rows.filter(_id="doc_2_n_0").item(0, "title") == ""
-    assert kept.rows.filter(_id="doc_0_p_0").item(0, "title") == "Leuchtturm"
+    assert kept.rows.filter(passage_id="doc_2_n_0").item(0, "title") == ""
+    assert kept.rows.filter(passage_id="doc_0_p_0").item(0, "title") == "Leuchtturm"
 
 
 def test_the_id_column_may_be_named_id_and_the_title_may_be_missing(files: Files) -> None:
@@ -76,8 +76,8 @@ def test_the_id_column_may_be_named_id_and_the_title_may_be_missing(files: Files
 
 def test_every_positive_is_a_qrel_and_nothing_else() -> None:
     pairs = pl.DataFrame({
-        "query-id": ["a", "a", "b"],
-        "corpus-id": ["x", "x", "y"],
+        "query_id": ["a", "a", "b"],
+        "passage_id": ["x", "x", "y"],
         "group": ["a", "a", "b"],
     })
     relations = CONFIG.relate(pairs)
@@ -149,7 +149,9 @@ def test_questions_that_differ_in_case_and_punctuation_lie_in_one_split() -> Non
     )
     queries = prepare(CONFIG, records).queries
     assert queries["group"].n_unique() == 120 and queries["leak"].n_unique() == 60
-    dealt = assign(queries.select("_id", "group", "leak")).join(queries.select("_id", "leak"), on="_id")
+    dealt = assign(queries.select("query_id", "group", "leak")).join(
+        queries.select("query_id", "leak"), on="query_id"
+    )
     assert set(dealt.group_by("leak").agg(pl.col("split").n_unique())["split"]) == {1}
     assert dealt["split"].n_unique() == 3
 
@@ -195,5 +197,5 @@ def test_the_stand_in_gives_the_known_counts() -> None:
     assert merged.rows.height == 1181
     assert merge_passages(passages, CONFIG.ids).rows.height == 240
     leak = each(merged.rows["key"], CONFIG.leak_key)
-    dealt = assign(merged.rows.select("_id", group="key").with_columns(leak=leak))
+    dealt = assign(merged.rows.select("query_id", group="key").with_columns(leak=leak))
     assert dict(dealt.group_by("split").len().rows()) == {"train": 944, "dev": 118, "test": 119}

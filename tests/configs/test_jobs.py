@@ -175,7 +175,7 @@ class TestCompose:
 
 def _postings(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
     """Rows of (query, passage, group, core); a core that starts with "-" has no skills."""
-    frame = pl.DataFrame(rows, schema=["query-id", "corpus-id", "group", "core"], orient="row")
+    frame = pl.DataFrame(rows, schema=["query_id", "passage_id", "group", "core"], orient="row")
     return frame.with_columns(
         extends=~pl.col("core").str.starts_with("-"), classes=pl.concat_list(pl.format("kldb {}", "core"))
     )
@@ -217,7 +217,7 @@ class TestRelate:
         rows = [("q1", "common", "imker", "A")] * others
         rows += [("q2", "odd", "imker", "B"), ("q9", "odd twin", "winzer", "B")]
         relations = relate(_postings(*rows))
-        imker = relations.qrels.filter(pl.col("query-id") == "q2")
+        imker = relations.qrels.filter(pl.col("query_id") == "q2")
         if is_rare:
             assert imker.rows() == [("q2", "common", False)]
             assert relations.undecided.rows() == [
@@ -226,7 +226,7 @@ class TestRelate:
         else:
             assert imker.rows() == [("q2", "common", False), ("q2", "odd", False), ("q2", "odd twin", True)]
             assert relations.undecided.is_empty()
-        assert relations.qrels.filter(pl.col("query-id") == "q9").rows() == [
+        assert relations.qrels.filter(pl.col("query_id") == "q9").rows() == [
             ("q9", "odd", True),
             ("q9", "odd twin", False),
         ]
@@ -240,7 +240,7 @@ class TestRelate:
         rows = [("q1", "d1", "imker", "A")] * 30
         rows += [("q1", "d2", "imker", "B"), ("q9", "d2", "winzer", "A"), ("q9", "d3", "winzer", "B")]
         relations = relate(_postings(*rows))
-        assert relations.qrels.filter(pl.col("query-id") == "q1").rows() == [
+        assert relations.qrels.filter(pl.col("query_id") == "q1").rows() == [
             ("q1", "d1", False),
             ("q1", "d2", True),
         ]
@@ -322,7 +322,7 @@ def test_the_fixture_goes_the_whole_way(files: Files) -> None:
     ]
     assert prepared.relations.qrels.height == 3 * 2 + 2 * 2 + 1 + 1
     assert prepared.relations.classes is not None
-    coded = prepared.relations.classes.join(prepared.corpus, left_on="corpus-id", right_on="_id")
+    coded = prepared.relations.classes.join(prepared.corpus, on="passage_id")
     by_class = coded.group_by("class").agg(pl.col("text").str.head(6).sort())
     assert dict(by_class.filter(pl.col("class").str.starts_with("kldb")).rows()) == {
         "kldb 11332": ["beekee", "beekee"],

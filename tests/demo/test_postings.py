@@ -165,11 +165,11 @@ def test_ids_are_unique_and_shaped_as_upstream(rows: pl.DataFrame) -> None:
 
 def test_a_rare_core_is_undecided_in_the_one_large_group(prepared: Prepared) -> None:
     undecided = prepared.relations.undecided
-    groups = prepared.queries.join(undecided, left_on="_id", right_on="query-id", how="semi")["group"]
+    groups = prepared.queries.join(undecided, on="query_id", how="semi")["group"]
     assert set(groups) == {"pflegefachkraft"}
-    assert undecided.join(prepared.relations.qrels, on=["query-id", "corpus-id"], how="semi").is_empty()
-    members = prepared.queries.filter(pl.col("group") == "pflegefachkraft")["_id"]
-    assert prepared.provenance.filter(pl.col("_id").is_in(members.to_list())).height >= 20
+    assert undecided.join(prepared.relations.qrels, on=["query_id", "passage_id"], how="semi").is_empty()
+    members = prepared.queries.filter(pl.col("group") == "pflegefachkraft")["query_id"]
+    assert prepared.provenance.filter(pl.col("id").is_in(members.to_list())).height >= 20
 
 
 def test_every_reason_of_the_funnel_occurs(prepared: Prepared) -> None:

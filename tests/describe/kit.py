@@ -36,7 +36,7 @@ from builders.spec import (
     Records,
     Retrieval,
 )
-from builders.tables import SCHEMAS, Kind, Table, encode
+from builders.tables import Kind, Table, encode, rowless
 
 RELEASE = RELEASES["mteb-de"]
 TARGET = Target("verein/mteb-de", "1.0.0", datetime.date(2026, 1, 5))
@@ -100,26 +100,26 @@ def spec(name: str, **changes: Any) -> Retrieval:
 
 def _germandpr(root: Path) -> Lock:
     corpus = pl.DataFrame({
-        "_id": [f"p{number}" for number in range(12)],
+        "passage_id": [f"p{number}" for number in range(12)],
         "title": ["Die alte Brücke", "", *(f"Ort {number}" for number in range(2, 12))],
         "text": [f"Absatz {number}: Über den Fluss führt ein Weg. | Zeile" for number in range(12)],
     })
-    queries = pl.DataFrame({"_id": [f"f{number}" for number in range(10)], "text": list(_QUESTIONS)})
-    qrels = pl.DataFrame({"query-id": queries["_id"], "corpus-id": [f"p{n % 4}" for n in range(10)]})
+    queries = pl.DataFrame({"query_id": [f"f{number}" for number in range(10)], "text": list(_QUESTIONS)})
+    qrels = pl.DataFrame({"query_id": queries["query_id"], "passage_id": [f"p{n % 4}" for n in range(10)]})
     return _lock("germandpr", root, corpus, queries, qrels, None, None)
 
 
 def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
     corpus = pl.DataFrame({
-        "_id": [f"d-{number:016x}" for number in range(15)],
+        "passage_id": [f"d-{number:016x}" for number in range(15)],
         "title": [""] * 15,
         "text": [f"Beruf {number}. Skills: rühren; messen. Region: Köln." for number in range(15)],
     })
-    queries = pl.DataFrame({"_id": [f"q-{number:016x}" for number in range(10)], "text": list(_TITLES)})
+    queries = pl.DataFrame({"query_id": [f"q-{number:016x}" for number in range(10)], "text": list(_TITLES)})
     pairs = [(query, passage) for query in range(10) for passage in (query, query + 1)]
     qrels = pl.DataFrame({
-        "query-id": [queries["_id"][query] for query, _ in pairs],
-        "corpus-id": [corpus["_id"][passage] for _, passage in pairs],
+        "query_id": [queries["query_id"][query] for query, _ in pairs],
+        "passage_id": [corpus["passage_id"][passage] for _, passage in pairs],
     })
     random = np.random.default_rng(42)
     vectors = random.normal(size=(25, 8)).astype(np.float32)
@@ -128,7 +128,9 @@ def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
     mined = mine(queries, corpus, qrels, qrels.clear(), vectors[:10], vectors[10:], recipe)
     negatives = mined.negatives
     if not dev_negatives:
-        negatives = negatives.filter(~pl.col("query-id").is_in([queries["_id"][n] for n in _SPLITS["dev"]]))
+        negatives = negatives.filter(
+            ~pl.col("query_id").is_in([queries["query_id"][n] for n in _SPLITS["dev"]])
+        )
     encoder = EncoderIdentity(
         backend="sentence-transformers",
         model="intfloat/multilingual-e5-base",
@@ -156,14 +158,14 @@ def _lock(
     scored = qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
     tables = [Table(name, Kind.CORPUS, "corpus", corpus)]
     for split, numbers in _SPLITS.items():
-        ids = [queries["_id"][number] for number in numbers]
-        tables.append(Table(name, Kind.QUERIES, split, queries.filter(pl.col("_id").is_in(ids))))
-        tables.append(Table(name, Kind.QRELS, split, scored.filter(pl.col("query-id").is_in(ids))))
+        ids = [queries["query_id"][number] for number in numbers]
+        tables.append(Table(name, Kind.QUERIES, split, queries.filter(pl.col("query_id").is_in(ids))))
+        tables.append(Table(name, Kind.QRELS, split, scored.filter(pl.col("query_id").is_in(ids))))
         if negatives is not None:
-            mine_ = negatives.filter(pl.col("query-id").is_in(ids))
+            mine_ = negatives.filter(pl.col("query_id").is_in(ids))
             tables.append(Table(name, Kind.HARD_NEGATIVES, split, mine_))
     for table in tables:
-        assert table.frame.columns == SCHEMAS[table.kind].names
+        assert table.frame.columns == rowless(table.kind).columns
         data, lock = encode(table)
         path = root / table.path
         path.parent.mkdir(parents=True, exist_ok=True)

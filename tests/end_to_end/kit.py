@@ -14,7 +14,7 @@ import polars as pl
 from builders import registry
 from builders.rehearsal import Hub, Store
 from builders.spec import HubSource
-from builders.tables import Kind, published_path
+from builders.tables import Kind, inside, published_path
 
 _CLIENTS_OWN = "ignore:Use 'content=:DeprecationWarning"
 """A warning that the Hub's client raises about its own upload."""
@@ -31,7 +31,7 @@ class Tree:
     printed: str = ""
 
     def table(self, dataset: str, kind: Kind, split: str) -> pl.DataFrame:
-        return pl.read_parquet(self.out / "mteb-de" / published_path(dataset, kind, split))
+        return inside(kind, pl.read_parquet(self.out / "mteb-de" / published_path(dataset, kind, split)))
 
     def all_splits(self, dataset: str, kind: Kind) -> pl.DataFrame:
         return pl.concat([self.table(dataset, kind, split) for split in ("train", "dev", "test")])

@@ -17,7 +17,7 @@ from tests.end_to_end.kit import ROWS, build, run
 from tests.end_to_end.kit import Tree as Folder
 
 pytestmark = pytest.mark.upstream
-PAIR = ["query-id", "corpus-id"]
+PAIR = ["query_id", "passage_id"]
 PLANTED = 20
 FIRST = 60
 
@@ -41,21 +41,21 @@ def with_core(tree: Pairs, pairs: pl.DataFrame) -> pl.DataFrame:
         .str.replace(r" Region: [^.]*(?:\.[^.]*)?\.", "")
         .str.replace(r" Seniority: [^.]*\.", "")
     )
-    return pairs.join(tree.corpus.select("corpus-id", core=core), on="corpus-id")
+    return pairs.join(tree.corpus.select("passage_id", core=core), on="passage_id")
 
 
 def test_profiles_of_a_positives_core_are_never_negatives(tree: Pairs) -> None:
-    positives = with_core(tree, tree.positives).select("query-id", "core").unique()
+    positives = with_core(tree, tree.positives).select("query_id", "core").unique()
     assert tree.negatives.height > 2 * ROWS
-    assert with_core(tree, tree.negatives).join(positives, on=["query-id", "core"]).is_empty()
+    assert with_core(tree, tree.negatives).join(positives, on=["query_id", "core"]).is_empty()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: int) -> None:
     draw = random.Random(seed)
     # A false negative is what a positive of the query is too, but for what a title cannot tell.
-    twins = with_core(tree, tree.positives).filter(pl.len().over("query-id", "core") > 1)
-    one_each = twins.sort(PAIR).unique("query-id", keep="first", maintain_order=True)
+    twins = with_core(tree, tree.positives).filter(pl.len().over("query_id", "core") > 1)
+    one_each = twins.sort(PAIR).unique("query_id", keep="first", maintain_order=True)
     rows = draw.sample(range(one_each.height), PLANTED)
     planted = one_each[sorted(rows)].select(*PAIR, "split")
     gaps = draw.choices(tree.negatives["gap"].sort().to_list(), k=PLANTED)
@@ -69,7 +69,7 @@ def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: in
     )
     opinion = opinion_for("lexical", spoilt, jobs())
     drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, "lexical")[0]
-    found = {(item.query_id, item.corpus_id) for item in drawn.items}
+    found = {(item.query_id, item.passage_id) for item in drawn.items}
     assert set(planted.select(PAIR).iter_rows()) <= found
 
 

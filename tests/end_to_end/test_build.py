@@ -16,7 +16,7 @@ from builders.personal import scrub
 from builders.prepare.retrieval import prepare
 from builders.rehearsal import Hub, serve
 from builders.spec import ALL_KINDS, Recipe
-from builders.tables import Kind
+from builders.tables import Kind, inside
 from builders.text.merge import encoded_text
 from tests.end_to_end.kit import ROWS, Tree, build, run, with_upstreams, without_network
 from tests.fixtures import upstream
@@ -123,9 +123,9 @@ def test_shuffled_rows_other_threads_and_cold_caches_give_the_same_bytes(
 
 def test_the_published_negatives_are_mined_again_in_float64_from_the_published_tables(built: Tree) -> None:
     corpus = built.table("jobs", Kind.CORPUS, "corpus")
-    queries = built.all_splits("jobs", Kind.QUERIES).sort("_id")
+    queries = built.all_splits("jobs", Kind.QUERIES).sort("query_id")
     qrels = built.all_splits("jobs", Kind.QRELS)
-    undecided = pl.read_parquet(built.out / "work/jobs/undecided.parquet")
+    undecided = inside("undecided", pl.read_parquet(built.out / "work/jobs/undecided.parquet"))
     mining = registry.load_retrieval("jobs").mining
     assert mining is not None
     encoder = load_encoder(mining.encoder, "offline")
@@ -141,14 +141,16 @@ def test_the_published_negatives_are_mined_again_in_float64_from_the_published_t
         passage_vectors=told.vectors,
     )
     wanted = expected(world, Recipe())
-    found = built.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query-id", "rank").rows()
+    found = built.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query_id", "rank").rows()
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-6)
 
 
 def _sets(queries: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, set[str]]:
-    grouped = pairs.group_by("query-id").agg("corpus-id").iter_rows()
-    return {query: set() for query in queries["_id"]} | {query: set(passages) for query, passages in grouped}
+    grouped = pairs.group_by("query_id").agg("passage_id").iter_rows()
+    return {query: set() for query in queries["query_id"]} | {
+        query: set(passages) for query, passages in grouped
+    }
 
 
 def test_offline_builds_from_the_cache_and_names_what_is_missing(

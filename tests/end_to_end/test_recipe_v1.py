@@ -11,7 +11,7 @@ from builders.encoders import encode_cached, load_encoder
 from builders.lock.lock import Lock, read_lock
 from builders.rehearsal import Hub
 from builders.spec import RECIPES
-from builders.tables import Kind
+from builders.tables import Kind, inside
 from builders.text.merge import encoded_text
 from tests.end_to_end.kit import ROWS, Tree, build, run, without_network
 from tests.mining.test_remine import World, expected
@@ -41,26 +41,26 @@ def test_every_published_row_is_mined_again_in_float64(built: Tree, by_v1: Tree,
     tree = {"v0": built, "v1": by_v1}[name]
     work = tree.out / "work/jobs"
     corpus = tree.table("jobs", Kind.CORPUS, "corpus")
-    queries = tree.all_splits("jobs", Kind.QUERIES).sort("_id")
+    queries = tree.all_splits("jobs", Kind.QUERIES).sort("query_id")
     assert CONFIG.mining is not None
     encoder = load_encoder(CONFIG.mining.encoder, "offline")
     asked = encode_cached(encoder, queries["text"], "query", root=tree.home / "vectors")
     told = encode_cached(encoder, encoded_text(corpus), "passage", root=tree.home / "vectors")
     assert asked.encoded == told.encoded == 0
     qrels = tree.all_splits("jobs", Kind.QRELS)
-    undecided = pl.read_parquet(work / "undecided.parquet")
-    classes = pl.read_parquet(work / "classes.parquet")
+    undecided = inside("undecided", pl.read_parquet(work / "undecided.parquet"))
+    classes = inside("classes", pl.read_parquet(work / "classes.parquet"))
     world = World(
         queries=dict(queries.iter_rows()),
         passages={row[0]: (row[1], row[2]) for row in corpus.iter_rows()},
-        positives=sets(queries["_id"], qrels, "query-id", "corpus-id"),
-        undecided=sets(queries["_id"], undecided, "query-id", "corpus-id"),
+        positives=sets(queries["query_id"], qrels, "query_id", "passage_id"),
+        undecided=sets(queries["query_id"], undecided, "query_id", "passage_id"),
         query_vectors=asked.vectors,
         passage_vectors=told.vectors,
-        classes=sets(corpus["_id"], classes, "corpus-id", "class"),
+        classes=sets(corpus["passage_id"], classes, "passage_id", "class"),
     )
     wanted = expected(world, RECIPES[name])
-    found = tree.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query-id", "rank").rows()
+    found = tree.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query_id", "rank").rows()
     assert len(wanted) > {"v0": 1, "v1": ROWS}[name]
     assert [row[:3] for row in found] == [row[:3] for row in wanted]
     np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-6)
@@ -68,23 +68,23 @@ def test_every_published_row_is_mined_again_in_float64(built: Tree, by_v1: Tree,
 
 def test_no_negative_has_the_code_of_a_positive_or_was_observed_with_a_twin(by_v1: Tree) -> None:
     code = pl.col("text").str.extract(r"KldB 2010: (\d+)\.$")
-    codes = by_v1.table("jobs", Kind.CORPUS, "corpus").select(code=code, **{"corpus-id": "_id"}).drop_nulls()
+    codes = by_v1.table("jobs", Kind.CORPUS, "corpus").select("passage_id", code=code).drop_nulls()
     qrels, negatives = (by_v1.all_splits("jobs", kind) for kind in (Kind.QRELS, Kind.HARD_NEGATIVES))
-    positive = qrels.join(codes, on="corpus-id").select("query-id", "code").unique()
-    coded = negatives.join(codes, on="corpus-id")
+    positive = qrels.join(codes, on="passage_id").select("query_id", "code").unique()
+    coded = negatives.join(codes, on="passage_id")
     assert coded.height > 0.9 * negatives.height
-    assert coded.join(positive, on=["query-id", "code"], how="semi").is_empty()
+    assert coded.join(positive, on=["query_id", "code"], how="semi").is_empty()
     queries = by_v1.all_splits("jobs", Kind.QUERIES).select(
-        pl.col("_id").alias("query-id"),
+        "query_id",
         group=pl.col("text").map_elements(
             lambda text: CONFIG.relevance_key(CONFIG.query_key(text)), return_dtype=pl.String
         ),
     )
-    observed = qrels.join(queries, on="query-id").select("group", "corpus-id").unique()
+    observed = qrels.join(queries, on="query_id").select("group", "passage_id").unique()
     assert (
         negatives
-        .join(queries, on="query-id")
-        .join(observed, on=["group", "corpus-id"], how="semi")
+        .join(queries, on="query_id")
+        .join(observed, on=["group", "passage_id"], how="semi")
         .is_empty()
     )
 
@@ -105,10 +105,10 @@ def test_suspicious_positives_lie_in_the_work_folder_of_every_recipe(built: Tree
     path = "work/jobs/suspicious_positives.parquet"
     listed = pl.read_parquet(by_v1.out / path)
     assert listed.equals(pl.read_parquet(built.out / path))
-    assert listed.columns == ["query-id", "corpus-id", "score", "deviations"]
-    assert 0 < listed["query-id"].n_unique() < 0.4 * ROWS
+    assert listed.columns == ["query_id", "passage_id", "score", "deviations"]
+    assert 0 < listed["query_id"].n_unique() < 0.4 * ROWS
     assert (listed["deviations"] < 2).all()
-    silent = by_v1.all_splits("jobs", Kind.HARD_NEGATIVES).join(listed, on="query-id", how="semi")
+    silent = by_v1.all_splits("jobs", Kind.HARD_NEGATIVES).join(listed, on="query_id", how="semi")
     assert silent.is_empty()
 
 

@@ -102,15 +102,15 @@ def content() -> ReportContent:
 
 def garden() -> ConfigStatistics:
     queries = pl.DataFrame({
-        "_id": ["a", "b", "c"],
+        "query_id": ["a", "b", "c"],
         "text": ["Wo wächst die Rose?", "Wann blüht der Flieder", "Und der Kohl?"],
     })
     corpus = pl.DataFrame({
-        "_id": ["1", "2", "3", "4"],
+        "passage_id": ["1", "2", "3", "4"],
         "title": ["Rose", "", "", ""],
         "text": ["Die Rose wächst im Beet.", "Flieder blüht im Mai.", "Der Kohl im Feld.", "Nichts davon."],
     })  # fmt: skip
-    qrels = pl.DataFrame({"query-id": ["a", "b", "b"], "corpus-id": ["1", "2", "3"]})
+    qrels = pl.DataFrame({"query_id": ["a", "b", "b"], "passage_id": ["1", "2", "3"]})
     return retrieval_statistics(
         "garten", {"train": queries.head(2), "test": queries.tail(1)}, qrels, corpus, mined={"0": 2, "5": 1}
     )

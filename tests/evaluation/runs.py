@@ -32,10 +32,12 @@ def judged(
     return Judged(
         config="garten",
         split="test",
-        queries=pl.DataFrame({"_id": list(asked), "text": list(asked.values())}).sort("_id"),
-        corpus=pl.DataFrame({"_id": list(texts), "title": "", "text": list(texts.values())}).sort("_id"),
-        qrels=_pairs(qrels).with_columns(pl.col("score").cast(pl.Int32)).sort("query-id", "corpus-id"),
-        classes=pl.DataFrame(classes, schema=["corpus-id", "class"], orient="row") if classes else None,
+        queries=pl.DataFrame({"query_id": list(asked), "text": list(asked.values())}).sort("query_id"),
+        corpus=pl.DataFrame({"passage_id": list(texts), "title": "", "text": list(texts.values())}).sort(
+            "passage_id"
+        ),
+        qrels=_pairs(qrels).with_columns(pl.col("score").cast(pl.Int32)).sort("query_id", "passage_id"),
+        classes=pl.DataFrame(classes, schema=["passage_id", "class"], orient="row") if classes else None,
     )
 
 
@@ -70,5 +72,5 @@ def run_of(run: Run) -> pl.DataFrame:
 
 def _pairs(values: Mapping[str, Mapping[str, float]]) -> pl.DataFrame:
     rows = [(query, passage, value) for query, found in values.items() for passage, value in found.items()]
-    schema = {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float64}
+    schema = {"query_id": pl.String, "passage_id": pl.String, "score": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")

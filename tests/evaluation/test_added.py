@@ -25,7 +25,7 @@ from builders.lock.lock import EncoderIdentity, locks_of
 from builders.mining import mine
 from builders.rehearsal.refusals import card_errors
 from builders.spec import CONTACT, RELEASES, Files, HubSource, Part, Recipe, Records, Retrieval
-from builders.tables import SCHEMAS, Kind, published_path
+from builders.tables import Kind, inside, published_path, rowless
 from tests.mteb_kit import Vectors
 
 _PLACES = (
@@ -134,7 +134,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def table(out: Path, kind: Kind, split: str) -> pl.DataFrame:
-    return pl.read_parquet(out / "mteb-de" / published_path("studnie", kind, split))
+    return inside(kind, pl.read_parquet(out / "mteb-de" / published_path("studnie", kind, split)))
 
 
 def test_it_is_built_and_checked(out: Path) -> None:
@@ -181,8 +181,8 @@ def test_an_added_encoder_mines_on_it(out: Path) -> None:
     mined = mine(
         queries,
         corpus,
-        qrels.select("query-id", "corpus-id"),
-        qrels.select("query-id", "corpus-id").clear(),
+        qrels.select("query_id", "passage_id"),
+        qrels.select("query_id", "passage_id").clear(),
         encode_cached(encoder, queries["text"], "query", root=root).vectors,
         encode_cached(encoder, corpus["text"], "passage", root=root).vectors,
         replace(Recipe(), margin=0.0),
@@ -190,7 +190,7 @@ def test_an_added_encoder_mines_on_it(out: Path) -> None:
     assert mined.negatives.height > 0
     assert (
         mined.negatives
-        .select(SCHEMAS[Kind.HARD_NEGATIVES].names)
-        .join(qrels, on=["query-id", "corpus-id"], how="semi")
+        .select(rowless(Kind.HARD_NEGATIVES).columns)
+        .join(qrels, on=["query_id", "passage_id"], how="semi")
         .is_empty()
     )

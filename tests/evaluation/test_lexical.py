@@ -28,7 +28,7 @@ def asked(question: str, passages: dict[str, str] = PASSAGES) -> Judged:
 
 
 def found(question: str, passages: dict[str, str] = PASSAGES, k: int = 1000) -> list[str]:
-    return whole(bm25(asked(question, passages), k))["corpus-id"].to_list()
+    return whole(bm25(asked(question, passages), k))["passage_id"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_passages_without_a_word_of_the_query_are_not_found() -> None:
 def test_more_and_rarer_words_rank_higher() -> None:
     assert found("alte Häuser am Hafen")[0] == "d1"
     run = whole(bm25(asked("alte Häuser am Hafen")))
-    assert run.schema == {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32}
+    assert run.schema == {"query_id": pl.String, "passage_id": pl.String, "score": pl.Float32}
     assert run["score"].is_sorted(descending=True) and (run["score"] > 0).all()
 
 
@@ -77,7 +77,7 @@ def test_every_query_has_its_own_passages() -> None:
             "q3": "Brötchen",
         },
     )
-    assert whole(bm25(where)).select("query-id", "corpus-id").rows() == [("q1", "d2"), ("q3", "d5")]
+    assert whole(bm25(where)).select("query_id", "passage_id").rows() == [("q1", "d2"), ("q3", "d5")]
     scores = score_run(where, whole(bm25(where)), BM25_FACTS).scores
     assert scores["mrr_at_10"].value == round(2 / 3, 5)
 
@@ -102,10 +102,10 @@ def test_scores_are_those_of_the_baseline_of_mteb() -> None:
     )
     told: dict[str, Any] = {"task_metadata": metadata, "hf_split": "test", "hf_subset": "default"}
     baseline = BM25Search()
-    corpus = where.corpus.rename({"_id": "id"}).to_dicts()
+    corpus = where.corpus.rename({"passage_id": "id"}).to_dicts()
     baseline.index(Dataset.from_list(corpus), encode_kwargs={}, **told)
     disable_progress_bars()
-    asked_for = Dataset.from_list(where.queries.rename({"_id": "id"}).to_dicts())
+    asked_for = Dataset.from_list(where.queries.rename({"query_id": "id"}).to_dicts())
     theirs = baseline.search(asked_for, top_k=1000, encode_kwargs={}, **told)
     ours = {(query, passage): score for query, passage, score in whole(bm25(where)).iter_rows()}
     assert ours == {

@@ -27,7 +27,7 @@ def measures(qrels: Graded, run: Run, **fields: Any) -> dict[str, dict[str, floa
     """Return the metrics of each query, with passages as the run and the qrels name them."""
     passages = {passage for found in (*qrels.values(), *run.values()) for passage in found}
     table = per_query(judged(qrels, sorted(passages), **fields), run_of(run))
-    return {row.pop("query-id"): row for row in table.to_dicts()}
+    return {row.pop("query_id"): row for row in table.to_dicts()}
 
 
 def test_metrics_have_the_values_computed_by_hand() -> None:
@@ -64,7 +64,7 @@ def test_of_equal_scores_the_larger_id_comes_first() -> None:
 
 
 def test_scores_that_float32_cannot_tell_apart_are_equal() -> None:
-    pairs = {"query-id": "q", "corpus-id": ["a", "b"], "score": [0.5 + 1e-9, 0.5]}
+    pairs = {"query_id": "q", "passage_id": ["a", "b"], "score": [0.5 + 1e-9, 0.5]}
     found = per_query(judged({"q": {"a": 1}}, "ab"), pl.DataFrame(pairs))
     assert found["mrr_at_10"].item() == 0.5
 
@@ -116,7 +116,7 @@ def test_metrics_are_those_of_mteb(mteb_scores: Scorer, seed: int) -> None:
     }
     table = per_query(judged(qrels, ids), run_of(run))
     assert table["ndcg_at_10"].to_list() == [
-        theirs.all_scores[query]["ndcg_cut_10"] for query in table["query-id"]
+        theirs.all_scores[query]["ndcg_cut_10"] for query in table["query_id"]
     ]
 
 
@@ -173,8 +173,8 @@ def test_a_run_of_other_queries_too_is_measured_for_the_judged_ones() -> None:
 )
 def test_a_run_that_cannot_be_ranked_is_refused(score: float | None, twice: bool, message: str) -> None:
     run = pl.DataFrame({
-        "query-id": "q",
-        "corpus-id": ["a", "a" if twice else "b"],
+        "query_id": "q",
+        "passage_id": ["a", "a" if twice else "b"],
         "score": [0.5, score],
     })
     with pytest.raises(UsageError, match=message):
@@ -195,20 +195,20 @@ def test_search_finds_the_most_similar_passages(seed: int, k: int) -> None:
     ids = [f"d{n:02}" for n in range(40)]
     where = judged({f"q{n}": {"d00": 1} for n in range(4)}, ids)
     run = whole(search(where, asked, sought, k))
-    assert run.schema == {"query-id": pl.String, "corpus-id": pl.String, "score": pl.Float32}
+    assert run.schema == {"query_id": pl.String, "passage_id": pl.String, "score": pl.Float32}
     exact = asked.astype(np.float64) @ sought.astype(np.float64).T
-    for row, query in enumerate(where.queries["_id"]):
-        found = run.filter(pl.col("query-id") == query)
+    for row, query in enumerate(where.queries["query_id"]):
+        found = run.filter(pl.col("query_id") == query)
         # The sums here round otherwise than in the search, so near-equal ones are made equal.
         order = sorted(range(40), key=lambda n: (round(exact[row, n], 12), ids[n]), reverse=True)
-        assert found["corpus-id"].to_list() == [ids[n] for n in order[:k]]
+        assert found["passage_id"].to_list() == [ids[n] for n in order[:k]]
         assert np.allclose(found["score"], exact[row, order[:k]], atol=1e-7)
 
 
 def test_a_cut_through_equal_scores_keeps_the_larger_ids() -> None:
     same = vectors([[1.0, 0.0]] * 5)
     run = whole(search(judged({"q": {"a": 1}}, "abcde"), same[:1], same, 3))
-    assert run["corpus-id"].to_list() == ["e", "d", "c"]
+    assert run["passage_id"].to_list() == ["e", "d", "c"]
 
 
 def many(rng: np.random.Generator, queries: int, passages: int) -> Judged:
@@ -297,7 +297,7 @@ def test_mteb_differs_at_near_ties_and_nowhere_else(mteb_scores: Scorer) -> None
         {f"q{n:02}": dict(zip(ids, map(float, product[n]), strict=True)) for n in range(20)}, qrels
     ).all_scores
     ours = dict(
-        per_query(where, whole(search(where, asked, sought))).select("query-id", "ndcg_at_10").iter_rows()
+        per_query(where, whole(search(where, asked, sought))).select("query_id", "ndcg_at_10").iter_rows()
     )
     best = -np.sort(-exact, axis=1)[:, :11]
     apart = {f"q{n:02}" for n in range(20) if (best[n, :-1] - best[n, 1:]).min() > 1e-6}

@@ -34,11 +34,11 @@ def test_a_split_is_read_with_its_queries_and_the_whole_corpus(tmp_path: Path) -
     write_tree(tmp_path, healthy())
     judged = read_judged(read_built(tmp_path, SPEC), "train")
     assert (judged.config, judged.split) == ("garten", "train")
-    assert judged.queries.columns == ["_id", "text"]
-    assert judged.queries["_id"].to_list() == [f"q{n:02}" for n in range(1, 9)]
-    assert judged.corpus.columns == ["_id", "title", "text"]
-    assert judged.corpus["_id"].to_list() == [f"d{n:02}" for n in range(1, 13)]
-    assert judged.qrels.filter(pl.col("query-id") == "q01")["corpus-id"].to_list() == ["d01", "d11"]
+    assert judged.queries.columns == ["query_id", "text"]
+    assert judged.queries["query_id"].to_list() == [f"q{n:02}" for n in range(1, 9)]
+    assert judged.corpus.columns == ["passage_id", "title", "text"]
+    assert judged.corpus["passage_id"].to_list() == [f"d{n:02}" for n in range(1, 13)]
+    assert judged.qrels.filter(pl.col("query_id") == "q01")["passage_id"].to_list() == ["d01", "d11"]
     assert judged.classes is None
 
 
@@ -46,8 +46,8 @@ def test_all_is_the_union_of_the_splits(judged_of: Read) -> None:
     subject = healthy()
     parts = [judged_of(subject, split) for split in ("test", "dev", "train")]
     union = judged_of(subject, "all")
-    assert union.queries.equals(pl.concat([part.queries for part in parts]).sort("_id"))
-    assert union.qrels.equals(pl.concat([part.qrels for part in parts]).sort("query-id", "corpus-id"))
+    assert union.queries.equals(pl.concat([part.queries for part in parts]).sort("query_id"))
+    assert union.qrels.equals(pl.concat([part.qrels for part in parts]).sort("query_id", "passage_id"))
     assert union.queries.height == 10 and union.qrels.height == 12
     assert union.corpus.equals(parts[0].corpus)
 
@@ -61,7 +61,7 @@ def test_what_is_encoded_is_title_and_text(judged_of: Read) -> None:
 
 def test_queries_without_qrels_are_left_out(judged_of: Read) -> None:
     judged = judged_of(remove("qrels/train", "q03")(healthy()), "all")
-    assert "q03" not in judged.queries["_id"]
+    assert "q03" not in judged.queries["query_id"]
     assert judged.queries.height == 9
 
 
@@ -82,8 +82,8 @@ def test_rows_come_sorted_by_id(judged_of: Read) -> None:
 
 def test_classes_are_read_where_the_build_kept_them(tmp_path: Path) -> None:
     write_tree(tmp_path, healthy())
-    classes = pl.DataFrame({"corpus-id": ["d01", "d02"], "class": ["Gemüse", "Gemüse"]})
-    files.write_bytes(work_folder(tmp_path, SPEC.name) / "classes.parquet", frame_bytes(classes))
+    classes = pl.DataFrame({"passage_id": ["d01", "d02"], "class": ["Gemüse", "Gemüse"]})
+    files.write_bytes(work_folder(tmp_path, SPEC.name) / "classes.parquet", frame_bytes("classes", classes))
     read = read_judged(read_built(tmp_path, SPEC), "test").classes
     assert read is not None and read.equals(classes)
 

@@ -39,7 +39,7 @@ def test_an_oracle_is_perfect() -> None:
     assert [found[name] for name in METRICS] == [1.0, 1.0, 1.0, 1.0]
     graded = judged({"q": {"a": 1, "b": 3, "c": 2, "d": 0}}, "abcd")
     assert means(graded, "oracle")["ndcg_at_10"] == 1
-    assert whole(rank_by_rule(graded, "oracle"))["corpus-id"].to_list() == ["b", "c", "a"]
+    assert whole(rank_by_rule(graded, "oracle"))["passage_id"].to_list() == ["b", "c", "a"]
 
 
 def test_an_oracle_finds_no_positive_that_is_not_in_the_corpus() -> None:
@@ -72,14 +72,14 @@ def test_one_order_for_all_is_far_above_chance_where_ids_tell() -> None:
 def test_a_constant_score_leaves_the_larger_ids_first_and_a_random_one_none() -> None:
     where = scattered(3, 50)
     run = whole(rank_by_rule(where, "constant", k=4))
-    assert run["corpus-id"].to_list() == ["d0049", "d0048", "d0047", "d0046"] * 3
+    assert run["passage_id"].to_list() == ["d0049", "d0048", "d0047", "d0046"] * 3
     assert run["score"].n_unique() == 1
     drawn = whole(rank_by_rule(where, "random", k=4))
     assert drawn.height == 12 and not drawn.is_duplicated().any()
     assert drawn.equals(whole(rank_by_rule(where, "random", k=4)))
     assert not drawn.equals(whole(rank_by_rule(where, "random", k=4, seed=1)))
     assert {
-        len(set(part["corpus-id"])) for part in whole(rank_by_rule(where, "random")).partition_by("query-id")
+        len(set(part["passage_id"])) for part in whole(rank_by_rule(where, "random")).partition_by("query_id")
     } == {50}
 
 
@@ -100,8 +100,8 @@ def test_chance_is_the_mean_over_all_orders(qrels: Graded) -> None:
     names = {(query, n): f"{query}-{n:03}" for query in qrels for n in range(len(orders))}
     every = judged({names[query, n]: qrels[query] for query, n in names}, ids)
     run = pl.DataFrame({
-        "query-id": [name for name in names.values() for _ in ids],
-        "corpus-id": [passage for _, n in names for passage in orders[n]],
+        "query_id": [name for name in names.values() for _ in ids],
+        "passage_id": [passage for _, n in names for passage in orders[n]],
         "score": np.tile(np.arange(len(ids), 0, -1, dtype=np.float32), len(names)),
     })
     table = per_query(every, run)

@@ -17,7 +17,7 @@ from builders.evaluation.statistics import (
     overlap,
     read_statistics,
 )
-from builders.tables import Kind, Table, encode, published_path
+from builders.tables import Kind, Table, encode, inside, published_path
 from tests.evaluation.built import build_sample
 from tests.evaluation.report_kit import beds, garden
 
@@ -97,7 +97,7 @@ def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
 def test_figures_of_another_table_are_refused(tmp_path: Path, config: str, kind: Kind) -> None:
     out, release = tmp_path / "dist", build_sample(tmp_path, config)[config].lock.release
     path = out / release / published_path(config, kind, "test")
-    data, _ = encode(Table(config, kind, "test", pl.read_parquet(path).head(1)))
+    data, _ = encode(Table(config, kind, "test", inside(kind, pl.read_parquet(path).head(1))))
     path.write_bytes(data)
 
     with pytest.raises(StorageError, match=f"{kind}/test.parquet: not the file that was built") as caught:
@@ -173,9 +173,9 @@ def test_the_ends_hold_the_shortest_and_the_longest() -> None:
 
 def test_words_meet_whatever_their_case_and_punctuation() -> None:
     found = overlap(
-        pl.DataFrame({"_id": ["q"], "text": ["GRÜNE Äpfel, grüne Birnen!"]}),
-        pl.DataFrame({"_id": ["p"], "text": ["äpfel/birnen (grüne)"]}),
-        pl.DataFrame({"query-id": ["q"], "corpus-id": ["p"]}),
+        pl.DataFrame({"query_id": ["q"], "text": ["GRÜNE Äpfel, grüne Birnen!"]}),
+        pl.DataFrame({"passage_id": ["p"], "text": ["äpfel/birnen (grüne)"]}),
+        pl.DataFrame({"query_id": ["q"], "passage_id": ["p"]}),
         seed=1,
     )
     assert found is not None
@@ -188,11 +188,14 @@ def test_words_meet_whatever_their_case_and_punctuation() -> None:
 def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_COMPARED_QUERIES", 20)
     queries = pl.DataFrame({
-        "_id": [f"q{n:03}" for n in range(90)],
+        "query_id": [f"q{n:03}" for n in range(90)],
         "text": [f"wort{n} und" for n in range(90)],
     })
-    passages = pl.DataFrame({"_id": [f"p{n:03}" for n in range(90)], "text": [f"wort{n}" for n in range(90)]})
-    qrels = pl.DataFrame({"query-id": queries["_id"], "corpus-id": passages["_id"]})
+    passages = pl.DataFrame({
+        "passage_id": [f"p{n:03}" for n in range(90)],
+        "text": [f"wort{n}" for n in range(90)],
+    })
+    qrels = pl.DataFrame({"query_id": queries["query_id"], "passage_id": passages["passage_id"]})
     found = overlap(queries, passages, qrels, seed=3)
     shuffled = overlap(
         queries.sample(fraction=1, shuffle=True, seed=9), passages.reverse(), qrels.reverse(), seed=3
@@ -204,7 +207,7 @@ def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.Monke
 
 
 def test_without_pairs_there_is_no_overlap() -> None:
-    empty = pl.DataFrame(schema={"query-id": pl.String, "corpus-id": pl.String})
-    texts = pl.DataFrame({"_id": ["a"], "text": ["x"]})
+    empty = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String})
+    texts = pl.DataFrame({"query_id": ["a"], "passage_id": ["a"], "text": ["x"]})
     assert overlap(texts, texts, empty, seed=1) is None
     assert overlap(texts, texts.clear(), empty, seed=1) is None

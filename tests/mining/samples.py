@@ -30,12 +30,12 @@ def random_units(rng: np.random.Generator, rows: int, dimensions: int) -> Float3
 
 
 def queries(texts: Mapping[str, str]) -> pl.DataFrame:
-    return pl.DataFrame({"_id": list(texts), "text": list(texts.values())})
+    return pl.DataFrame({"query_id": list(texts), "text": list(texts.values())})
 
 
 def corpus(texts: Mapping[str, str]) -> pl.DataFrame:
-    return queries(texts).select("_id", pl.lit("").alias("title"), "text")
+    return queries(texts).select(passage_id="query_id", title=pl.lit(""), text="text")
 
 
 def pairs(*rows: tuple[str, str]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"query-id": pl.String, "corpus-id": pl.String}, orient="row")
+    return pl.DataFrame(rows, schema={"query_id": pl.String, "passage_id": pl.String}, orient="row")

@@ -13,7 +13,7 @@ from builders.errors import EncoderError, UsageError
 from builders.files import json_bytes
 from builders.mining import Mined, mine
 from builders.spec import Recipe
-from builders.tables import SCHEMAS, Kind
+from builders.tables import Kind, rowless
 from tests.mining.samples import Float32s, corpus, pairs, queries, random_units, unit, vectors
 
 QUERIES = queries({"q-1": "Wer repariert Dächer?", "q-2": "Wer streicht Wände?"})
@@ -42,7 +42,7 @@ def mined(recipe: Recipe, **changes: Any) -> Mined:
 
 
 def of_first(result: Mined) -> list[tuple[Any, ...]]:
-    return result.negatives.filter(pl.col("query-id") == "q-1").drop("query-id").rows()
+    return result.negatives.filter(pl.col("query_id") == "q-1").drop("query_id").rows()
 
 
 def test_the_lowest_positive_guards_and_ranks_count_all_passages() -> None:
@@ -94,8 +94,8 @@ def test_the_funnel_counts_each_reason() -> None:
 
 
 def test_equal_scores_rank_by_id() -> None:
-    second = mined(TIE).negatives.filter(pl.col("query-id") == "q-2")
-    assert second["corpus-id"].to_list() == ["d-a", "d-b", "d-c", "d-d", "d-e"]
+    second = mined(TIE).negatives.filter(pl.col("query_id") == "q-2")
+    assert second["passage_id"].to_list() == ["d-a", "d-b", "d-c", "d-d", "d-e"]
     assert second["rank"].to_list() == [2, 3, 4, 5, 6]
 
 
@@ -105,7 +105,7 @@ def test_any_depth_is_the_deepest_depth_even_among_ties(keep: int) -> None:
     bounded = mined(replace(TIE, depth=len(TEXTS), keep=keep), undecided=undecided)
     unbounded = mined(replace(TIE, depth=None, keep=keep), undecided=undecided)
     assert_frame_equal(bounded.negatives, unbounded.negatives)
-    second = unbounded.negatives.filter(pl.col("query-id") == "q-2")
+    second = unbounded.negatives.filter(pl.col("query_id") == "q-2")
     # All but d-z tie at 0: excluded ones take the ranks of their ids.
     assert second["rank"].to_list() == [2, 4, 5, 7, 8, 9, 10, 11, 12][:keep]
     for part in ("looked_at", "dropped", "by_count", "ties", "distance_from_mean", "scores"):
@@ -115,7 +115,7 @@ def test_any_depth_is_the_deepest_depth_even_among_ties(keep: int) -> None:
 
 def test_columns_are_those_that_are_published() -> None:
     negatives = mined(TIE).negatives
-    assert negatives.columns == SCHEMAS[Kind.HARD_NEGATIVES].names
+    assert negatives.columns == rowless(Kind.HARD_NEGATIVES).columns
     assert negatives.dtypes == [pl.String, pl.String, pl.Int32, pl.Float32, pl.Float32]
 
 
@@ -161,8 +161,8 @@ def test_threads_leave_rows_and_report_alone() -> None:
 
 
 def test_a_query_without_positives_gets_nothing_and_is_counted() -> None:
-    result = mined(TIE, qrels=QRELS.filter(pl.col("query-id") == "q-1"))
-    assert result.negatives["query-id"].unique().to_list() == ["q-1"]
+    result = mined(TIE, qrels=QRELS.filter(pl.col("query_id") == "q-1"))
+    assert result.negatives["query_id"].unique().to_list() == ["q-1"]
     assert result.report["queries_without_positives"] == 1
     assert result.report["by_count"] == {"0": 1, "1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
     nobody = mined(TIE, qrels=QRELS.clear())
@@ -202,10 +202,10 @@ def spoiled(value: float) -> Float32s:
         ({"query_vectors": QUERY_VECTORS[:1]}, EncoderError, "queries: 2 rows and 1 vectors"),
         ({"query_vectors": QUERY_VECTORS.astype(np.float64)}, EncoderError, "float64"),
         ({"corpus": CORPUS.drop("title")}, UsageError, "passages: column 'title' is missing"),
-        ({"qrels": QRELS.drop("corpus-id")}, UsageError, "qrels: column 'corpus-id' is missing"),
+        ({"qrels": QRELS.drop("passage_id")}, UsageError, "qrels: column 'passage_id' is missing"),
         ({"queries": pl.concat([QUERIES[:1]] * 2)}, UsageError, "queries: id 'q-1' is used twice"),
-        ({"qrels": pairs(("q-9", "d-a"))}, UsageError, "query-id that is not there, the first 'q-9'"),
-        ({"qrels": pairs(("q-1", "d-0"))}, UsageError, "corpus-id that is not there, the first 'd-0'"),
+        ({"qrels": pairs(("q-9", "d-a"))}, UsageError, "query_id that is not there, the first 'q-9'"),
+        ({"qrels": pairs(("q-1", "d-0"))}, UsageError, "passage_id that is not there, the first 'd-0'"),
     ],
 )
 def test_bad_inputs_are_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -34,14 +34,14 @@ def labelled(
     """One query's ranking; `reasons` by 1-based rank."""
     passages = [f"d-{rank:02}" for rank in range(1, len(scores) + 1)]
     ranking = pl.DataFrame({
-        "query-id": query,
-        "corpus-id": passages,
+        "query_id": query,
+        "passage_id": passages,
         "rank": pl.Series(range(1, len(scores) + 1), dtype=pl.Int32),
         "score": scores,
     })
     known = [(query, passages[rank - 1], reason) for rank, reason in (reasons or {}).items()]
     excluded = pl.DataFrame(known, schema={**pairs().schema, **KNOWN}, orient="row")
-    guarded = pl.DataFrame({"query-id": [query], "positives": [1], "positive_score": [guard]})
+    guarded = pl.DataFrame({"query_id": [query], "positives": [1], "positive_score": [guard]})
     return label(ranking, excluded, guarded)
 
 
@@ -107,9 +107,9 @@ def test_guards_are_the_lowest_or_the_highest_positive() -> None:
     positives = pairs(("q-1", "a"), ("q-1", "b"), ("q-1", "c"), ("q-2", "a")).with_columns(
         score=pl.Series([0.7, 0.6, 0.9, 0.1])
     )
-    lowest = guards(positives, Recipe()).sort("query-id")
+    lowest = guards(positives, Recipe()).sort("query_id")
     assert lowest.rows() == [("q-1", 3, 0.6, 0.9), ("q-2", 1, 0.1, 0.1)]
-    highest = guards(positives, other_guard(Recipe())).sort("query-id")
+    highest = guards(positives, other_guard(Recipe())).sort("query_id")
     assert highest.rows() == [("q-1", 3, 0.9, 0.9), ("q-2", 1, 0.1, 0.1)]
     assert other_guard(other_guard(Recipe())) == Recipe()
 
@@ -129,7 +129,7 @@ def test_exclusions_name_the_first_reason_that_fits() -> None:
             ("i", "Brot", ""),
             ("j", "Kiel", ""),
         ],
-        schema=["_id", "title", "text"],
+        schema=["passage_id", "title", "text"],
         orient="row",
     )
     excluded = exclusions(

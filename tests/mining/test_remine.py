@@ -106,7 +106,7 @@ def mined(data: World, recipe: Recipe) -> Mined:
     titles, texts = zip(*data.passages.values(), strict=True)
     return mine(
         queries(data.queries),
-        pl.DataFrame({"_id": list(data.passages), "title": titles, "text": texts}),
+        pl.DataFrame({"passage_id": list(data.passages), "title": titles, "text": texts}),
         pairs(*((query, name) for query, names in data.positives.items() for name in sorted(names))),
         pairs(*((query, name) for query, names in data.undecided.items() for name in sorted(names))),
         data.query_vectors,
@@ -114,7 +114,7 @@ def mined(data: World, recipe: Recipe) -> Mined:
         recipe,
         classes=pl.DataFrame(
             [(name, each) for name, classes in data.classes.items() for each in sorted(classes)],
-            schema=["corpus-id", "class"],
+            schema=["passage_id", "class"],
             orient="row",
         ),
     )
@@ -220,12 +220,12 @@ def test_suspicious_positives_are_listed_whatever_the_recipe_does() -> None:
     listed = results[0].suspicious
     assert listed.equals(results[1].suspicious)
     assert len(wanted) > 10
-    assert listed.select("query-id", "corpus-id").rows() == [(q, d) for _, q, d, _ in sorted(wanted)]
+    assert listed.select("query_id", "passage_id").rows() == [(q, d) for _, q, d, _ in sorted(wanted)]
     np.testing.assert_allclose(listed["deviations"], [z for _, _, _, z in sorted(wanted)], atol=1e-5)
     assert results[0].report["suspicious"]["positives"] == listed.height
-    silent = listed.select("query-id").unique()
-    assert results[0].negatives.join(silent, on="query-id", how="semi").height
-    assert not results[1].negatives.join(silent, on="query-id", how="semi").height
+    silent = listed.select("query_id").unique()
+    assert results[0].negatives.join(silent, on="query_id", how="semi").height
+    assert not results[1].negatives.join(silent, on="query_id", how="semi").height
 
 
 def test_the_worlds_hold_every_kind_of_drop() -> None:

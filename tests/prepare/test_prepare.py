@@ -98,7 +98,7 @@ def test_dropped_rows_are_named() -> None:
 
 def test_rows_are_normalised_scrubbed_merged_and_remapped() -> None:
     prepared = prepare(TABLES, records())
-    assert prepared.queries.select("_id", "text").rows() == [("q1", "Wer backt?"), ("q5", "Wer&wo?")]
+    assert prepared.queries.select("query_id", "text").rows() == [("q1", "Wer backt?"), ("q5", "Wer&wo?")]
     assert prepared.corpus.rows() == [("d1", "", "Der Bäcker."), ("d4", "", "Ruf an: <PHONE>.")]
     assert prepared.relations.qrels.rows() == [("q1", "d1", False), ("q5", "d4", False)]
     assert {table: told.kinds for table, told in prepared.personal.items()} == {
@@ -138,7 +138,7 @@ def test_a_row_that_is_query_and_passage_goes_as_a_whole() -> None:
     assert funnels["passages"] == Funnel(table="passages", read=3, merged=1, out=2)
     assert funnels["pairs"] == Funnel(table="pairs", read=6, dropped={"row_dropped": 3}, merged=1, out=2)
     assert set(prepared.corpus["text"]) == {"kocht", "mauert"}
-    assert set(prepared.queries["_id"].str.slice(0, 2)) == {"q-"}
+    assert set(prepared.queries["query_id"].str.slice(0, 2)) == {"q-"}
 
 
 @given(st.permutations(range(6)), st.permutations(range(4)), st.permutations(range(6)))
@@ -155,12 +155,12 @@ def test_the_order_of_upstream_rows_does_not_matter(q: list[int], d: list[int], 
 
 def test_undecided_pairs_of_unanswered_queries_go_with_them() -> None:
     def nothing_but_doubt(pairs: pl.DataFrame) -> Relations:
-        keys = pairs.select("query-id", "corpus-id").unique()
-        sure = keys.filter(pl.col("query-id") == "q5").with_columns(extended=pl.lit(value=False))
-        return Relations(sure, keys.filter(pl.col("query-id") != "q5"))
+        keys = pairs.select("query_id", "passage_id").unique()
+        sure = keys.filter(pl.col("query_id") == "q5").with_columns(extended=pl.lit(value=False))
+        return Relations(sure, keys.filter(pl.col("query_id") != "q5"))
 
     prepared = prepare(replace(TABLES, relate=nothing_but_doubt), records())
-    assert prepared.queries["_id"].to_list() == ["q5"]
+    assert prepared.queries["query_id"].to_list() == ["q5"]
     assert prepared.relations.undecided.is_empty()
     assert by_table(prepared)["queries"].dropped == {"empty_query": 2, "no_positive": 2}
 
@@ -169,10 +169,10 @@ def test_every_pair_ends_somewhere() -> None:
     """Three queries: one with a positive and an undecided pair, one with doubts alone, one excluded."""
 
     def doubtful(pairs: pl.DataFrame) -> Relations:
-        keys = pairs.select("query-id", "corpus-id").unique()
-        sure = pl.struct("query-id", "corpus-id").is_in([
-            {"query-id": "q1", "corpus-id": "d1"},
-            {"query-id": "q3", "corpus-id": "d1"},
+        keys = pairs.select("query_id", "passage_id").unique()
+        sure = pl.struct("query_id", "passage_id").is_in([
+            {"query_id": "q1", "passage_id": "d1"},
+            {"query_id": "q3", "passage_id": "d1"},
         ])
         return Relations(keys.filter(sure).with_columns(extended=pl.lit(value=False)), keys.filter(~sure))
 

@@ -20,7 +20,7 @@ from tests.fixtures.upstream import upstream
 
 def merges(rows: Sequence[tuple[str, str, str, str | None]]) -> list[tuple[str, int, bool]]:
     """Give rows of query, merge key before and after scrubbing, occupation."""
-    frame = pl.DataFrame(rows, schema=["_id", "unscrubbed", "key", "occupation"], orient="row")
+    frame = pl.DataFrame(rows, schema=["query_id", "unscrubbed", "key", "occupation"], orient="row")
     frame = frame.with_row_index().with_columns(upstream_id=pl.format("p{}", "index"))
     pairs = frame.select(query="upstream_id", passage="upstream_id")
     found = scrub_merges(frame.drop("occupation"), pairs, frame.select("upstream_id", "occupation"))
@@ -73,7 +73,7 @@ def test_no_titles_of_the_stand_in_become_one_without_a_cue() -> None:
 def test_equal_occupations_equal_titles_and_unknown_ones_are_no_finding(
     rows: list[tuple[str, str, str]],
 ) -> None:
-    columns = ["_id", "unscrubbed", "key", "occupation"]
+    columns = ["query_id", "unscrubbed", "key", "occupation"]
     frame = pl.DataFrame(
         [("q1", *row) for row in rows], schema=dict.fromkeys(columns, pl.String), orient="row"
     )
@@ -122,7 +122,7 @@ def planted(folder: Path, titles: dict[str, str]) -> Prepared:
 def test_the_build_finds_what_its_own_scrubber_merged(tmp_path: Path) -> None:
     contacts = {f"Ingenieur (m/w/d), Tel. 0171 39200{n}2": f"job {n}" for n in range(3)}
     prepared = planted(tmp_path, contacts | {"Imker (m/w/d)": "beekeeper"})
-    (query,) = prepared.queries.filter(pl.col("text").str.contains("<PHONE>"))["_id"]
+    (query,) = prepared.queries.filter(pl.col("text").str.contains("<PHONE>"))["query_id"]
     assert prepared.scrub_merges.rows() == [(query, 3, True)]
 
 
@@ -138,7 +138,7 @@ def test_a_scrubber_that_takes_trades_for_names_is_found_out(
     monkeypatch.setattr("builders.prepare.retrieval.scrub", blind)
     titles = ("Leiter: Chemie", "Leiter: Automotive", "Fahrer C-CE 95", "Fahrer C-CE 96", "Imker")
     prepared = planted(tmp_path, {title: f"job of {title}" for title in titles})
-    told = prepared.scrub_merges.join(prepared.queries, left_on="query-id", right_on="_id")
+    told = prepared.scrub_merges.join(prepared.queries, on="query_id")
     assert set(told.select("text", "titles", "cue").rows()) == {
         ("Leiter: <PERSON>", 2, False),
         ("Fahrer C-<PLATE>", 2, False),

@@ -17,12 +17,12 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def _groups(*rows: tuple[str, str]) -> pl.DataFrame:
     """Ids and groups; the leak key is the group, or what stands in it before a colon."""
-    frame = pl.DataFrame(rows, schema={"_id": pl.String, "group": pl.String}, orient="row")
+    frame = pl.DataFrame(rows, schema={"query_id": pl.String, "group": pl.String}, orient="row")
     return frame.with_columns(leak=pl.col("group").str.split(":").list.first())
 
 
 def _splits(assigned: pl.DataFrame) -> dict[str, str]:
-    return dict(assigned.select("_id", "split").rows())
+    return dict(assigned.select("query_id", "split").rows())
 
 
 def _many(start: int, stop: int, *, group_size: int = 1) -> list[tuple[str, str]]:
@@ -35,8 +35,8 @@ _ORDER = "q-00 q-06 q-11 q-10 q-03 q-01 q-05 q-09 q-02 q-08 q-04 q-07".split()
 
 def test_a_literal_assignment() -> None:
     assigned = assign(_groups(*((f"q-{number:02}", f"key {number}") for number in range(12))))
-    assert assigned.columns == ["_id", "group_hash", "split"]
-    assert assigned["_id"].to_list() == sorted(_ORDER)
+    assert assigned.columns == ["query_id", "group_hash", "split"]
+    assert assigned["query_id"].to_list() == sorted(_ORDER)
     assert assigned.item(0, "group_hash") == "101ccbe3efaa7563"
     assert _splits(assigned) == dict(zip(_ORDER, ["train"] * 9 + ["dev"] + ["test"] * 2, strict=True))
 
@@ -86,7 +86,7 @@ def test_groups_are_dealt_whole_whatever_the_order_of_rows(
     assert assigned.group_by("group_hash").agg(pl.col("split").n_unique())["split"].to_list() == [1] * len(
         set(keys)
     )
-    assert assigned["_id"].to_list() == sorted(name for name, _ in rows)
+    assert assigned["query_id"].to_list() == sorted(name for name, _ in rows)
 
 
 @settings(deadline=None, max_examples=30)
@@ -112,7 +112,7 @@ def test_nothing_new_changes_nothing() -> None:
 
 def _committed(*rows: tuple[str, str, str]) -> pl.DataFrame:
     hashed = [(name, digest(key), split) for name, key, split in rows]
-    return pl.DataFrame(hashed, schema=["_id", "group_hash", "split"], orient="row")
+    return pl.DataFrame(hashed, schema=["query_id", "group_hash", "split"], orient="row")
 
 
 def test_new_queries_join_the_split_of_their_group() -> None:
@@ -172,7 +172,9 @@ def test_leak_keys_are_never_parted(keys: list[tuple[str, str]], known: int) -> 
     rows = [(f"q{number:02}", ":".join(key)) for number, key in enumerate(keys)]
     earlier = assign(_groups(*rows[:known]))
     assigned = assign(_groups(*rows), committed=earlier)
-    splits = assigned.join(_groups(*rows), on="_id").group_by("leak").agg(pl.col("split").n_unique())["split"]
+    splits = (
+        assigned.join(_groups(*rows), on="query_id").group_by("leak").agg(pl.col("split").n_unique())["split"]
+    )
     assert set(splits) <= {1}
     old, new = _splits(earlier), _splits(assigned)
     assert {name: new[name] for name in old} == old
@@ -182,14 +184,14 @@ def test_new_groups_are_dealt_among_themselves() -> None:
     old, new = _many(0, 100), _many(100, 150)
     together = assign(_groups(*old, *new), committed=assign(_groups(*old)))
     alone = assign(_groups(*new))
-    assert together.join(alone, on="_id", how="semi").equals(alone)
+    assert together.join(alone, on="query_id", how="semi").equals(alone)
 
 
 def test_queries_that_are_gone_are_remembered() -> None:
     first = assign(_groups(*_many(0, 30)))
     second = assign(_groups(*_many(10, 40)), committed=first)
     memory = remembered(second, first)
-    assert memory["_id"].to_list() == [f"q{number:04}" for number in range(40)]
+    assert memory["query_id"].to_list() == [f"q{number:04}" for number in range(40)]
     assert memory.head(10).equals(first.head(10))
     back = assign(_groups(*_many(0, 40)), committed=memory)
     assert back.equals(memory)

@@ -23,7 +23,7 @@ from builders.rehearsal import WRITE_TOKEN, Hub, Store
 from builders.rehearsal.store import Repo
 from builders.release.plan import make_plan
 from builders.release.publish import Applied, push
-from builders.tables import Kind, Table, encode
+from builders.tables import Kind, Table, encode, inside
 from tests.describe.kit import build
 from tests.rehearsal.kit import FaultyHub, serve
 
@@ -47,7 +47,7 @@ def write_release(out: Path, change: Callable[[Lock], Lock] = lambda lock: lock)
 def rewrite(out: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     """Change the rows of a built table as another build would: file, lock and manifest."""
     dataset, kind, name = path.split("/")
-    rows = change(pl.read_parquet(out / RELEASE / path))
+    rows = inside(kind, change(pl.read_parquet(out / RELEASE / path)))
     data, locked = encode(Table(dataset, Kind(kind), name.removesuffix(".parquet"), rows))
     files.write_bytes(out / RELEASE / path, data)
     relock(

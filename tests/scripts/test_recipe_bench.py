@@ -52,9 +52,9 @@ def test_verdicts_are_ids_and_words_of_the_list_alone() -> None:
 def test_a_draw_takes_one_pair_a_query_whatever_the_order() -> None:
     rows = pairs(*((f"q{i}", f"d{j}") for i in range(100) for j in range(5)))
     drawn = recipe_judge.draw(rows)
-    assert drawn.height == drawn["query-id"].n_unique() == recipe_judge.PAIRS
+    assert drawn.height == drawn["query_id"].n_unique() == recipe_judge.PAIRS
     assert drawn.equals(recipe_judge.draw(rows.sample(fraction=1, shuffle=True, seed=1)))
-    assert drawn["corpus-id"].n_unique() == 5
+    assert drawn["passage_id"].n_unique() == 5
 
 
 def world() -> World:
@@ -76,7 +76,7 @@ def world() -> World:
         {},
     )
     mean, deviation = score_moments(asked, passages)
-    scale = pl.DataFrame({"query-id": texts["_id"], "mean": mean, "deviation": deviation})
+    scale = pl.DataFrame({"query_id": texts["query_id"], "mean": mean, "deviation": deviation})
     scores = qrels.with_columns(score=(asked * passages[:20]).sum(axis=1).astype(np.float64))
     return World("welt", prepared, asked, passages, scale, scores)
 

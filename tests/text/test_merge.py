@@ -50,7 +50,7 @@ def test_the_most_frequent_form_is_shown_and_of_ties_the_smallest() -> None:
     )
     shown = dict(merged.rows.select("key", "text").rows())
     assert shown == {"koch": "Koch (m/w/d)", "zoo": "Zoologe"}
-    assert set(merged.rows["_id"]) == {content_id("q-", "koch"), content_id("q-", "zoo")}
+    assert set(merged.rows["query_id"]) == {content_id("q-", "koch"), content_id("q-", "zoo")}
     assert dict(merged.ids.rows())["1"] == content_id("q-", "koch")
 
 
@@ -62,7 +62,7 @@ def test_passages_merge_on_what_is_encoded() -> None:
     assert merged.rows.rows() == [("d1", "", "Deich am Meer"), ("d3", "Watt", "")]
     assert merged.ids.rows() == [("d1", "d1"), ("d2", "d1"), ("d3", "d3"), ("d4", "d3")]
     by_content = merge_passages(frame, "content")
-    assert set(by_content.rows["_id"]) == {content_id("d-", "Deich am Meer"), content_id("d-", "Watt")}
+    assert set(by_content.rows["passage_id"]) == {content_id("d-", "Deich am Meer"), content_id("d-", "Watt")}
 
 
 def test_what_is_encoded_is_title_and_text_stripped() -> None:
@@ -83,7 +83,7 @@ def test_the_order_of_rows_does_not_matter(ids: Ids, rows: list[tuple[str, str]]
     passages = [merge_passages(_passages(*given), ids) for given in (numbered, shuffled)]
     assert passages[0].rows.equals(passages[1].rows)
     assert passages[0].ids.equals(passages[1].ids)
-    assert passages[0].rows["_id"].is_sorted() and passages[0].rows["_id"].is_unique().all()
+    assert passages[0].rows["passage_id"].is_sorted() and passages[0].rows["passage_id"].is_unique().all()
 
 
 def test_content_does_not_depend_on_upstream_ids() -> None:
@@ -108,4 +108,8 @@ def test_a_hash_collision_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_rows_give_no_rows() -> None:
     empty = {"upstream_id": pl.String, "text": pl.String, "key": pl.String}
     merged = merge_queries(pl.DataFrame(schema=empty), "content")
-    assert merged.rows.columns == ["_id", "text", "key"] and merged.rows.is_empty() and merged.ids.is_empty()
+    assert (
+        merged.rows.columns == ["query_id", "text", "key"]
+        and merged.rows.is_empty()
+        and merged.ids.is_empty()
+    )

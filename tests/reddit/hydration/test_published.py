@@ -27,7 +27,9 @@ def sets(*ids: str | None, labels: tuple[str | None, ...] = ("Beete", "Teich")) 
 
 
 def write(folder: Path, frame: pl.DataFrame) -> Path:
-    files.write_bytes(folder / PATH, frame_bytes(frame.cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS]))))
+    files.write_bytes(
+        folder / PATH, frame_bytes(Kind.CLUSTERING_IDS, frame.cast(pl.Schema(SCHEMAS[Kind.CLUSTERING_IDS])))
+    )
     return folder
 
 
@@ -65,7 +67,7 @@ def test_foreign_values_are_told(tmp_path: Path, frame: pl.DataFrame, message: s
 
 
 def test_a_damaged_or_foreign_file_is_told(tmp_path: Path) -> None:
-    files.write_bytes(tmp_path / PATH, frame_bytes(pl.DataFrame({"text": ["Hallo"]})))
+    files.write_bytes(tmp_path / PATH, frame_bytes(Kind.CLUSTERING_IDS, pl.DataFrame({"text": ["Hallo"]})))
     with pytest.raises(StorageError, match="not a table of submission_ids, labels"):
         read_published(CONFIG, str(tmp_path))
     files.write_bytes(tmp_path / PATH, b"PAR1 und dann nichts")
