@@ -73,12 +73,11 @@ _NOT_A_HUB = "Check HF_ENDPOINT, and that no proxy or login page of the network 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a verb tells about failures of the Hub.
+    """Hints of a verb for failures of the Hub.
 
     Attributes:
         missing: Error of a repository, revision or file that is not there.
         check: Hint where one is not there, or the request was refused for another reason.
-        network: Hint where the Hub cannot be reached.
         busy: Hint where the Hub failed, or an answer was cut.
     """
 
@@ -92,19 +91,19 @@ _ADVICE = Advice()
 
 
 def endpoint() -> str:
-    """Return the Hub that the client talks to."""
+    """Return the endpoint of the client."""
     from huggingface_hub import constants
 
     return constants.ENDPOINT.rstrip("/")
 
 
 def is_stand_in() -> bool:
-    """Say whether `HF_ENDPOINT` names another server than the Hub; no lock is committed from one."""
+    """Return whether `HF_ENDPOINT` names another server than the Hub; no lock is committed from one."""
     return endpoint() != HUB
 
 
 def is_loopback(url: str) -> bool:
-    """Say whether an endpoint is this machine: a stand-in for the Hub."""
+    """Return whether an endpoint is this machine: a stand-in for the Hub."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -124,10 +123,9 @@ def shown_url(url: str) -> str:
 
 
 def cache_folder(cache: Path) -> Path:
-    """Return where files of the present endpoint are cached.
+    """Return the folder where files of the present endpoint are cached.
 
-    What another server than the Hub serves under a commit's name must never pass for the Hub's, so each has
-    a folder of its own beside `cache`.
+    A file of another server must never pass for the Hub's, so each server has a folder of its own beside `cache`.
     """
     if not is_stand_in():
         return cache
@@ -144,11 +142,7 @@ def client() -> HfApi:
 
 
 def check_repo(repo: str) -> None:
-    """Refuse what cannot be the name of a repository.
-
-    Raises:
-        UsageError: It is not OWNER/NAME as the Hub allows it.
-    """
+    """Refuse a name that is not OWNER/NAME as the Hub allows it."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -177,19 +171,16 @@ def resolve(
     """Return the commit that a revision means, in 40 digits.
 
     Args:
-        api: The Hub's client.
+        api: Client of the Hub.
         repo: "OWNER/NAME".
         revision: A branch, a tag, or the beginning of a commit.
         kind: Kind of the repository.
         advice: Hints of the verb.
-        cache: A folder of the client's layout that remembers which commit a beginning means.
+        cache: A folder of the client's layout that remembers the commit of a beginning.
         offline: Look into `cache` only.
 
     Raises:
         SourceMissing: Offline, and the cache does not know it.
-        RemoteError: The Hub refused, failed several times, or could not be reached; or there is no such
-            repository or revision, where `advice` names no other error.
-        StorageError: The cache cannot be written.
     """
     from huggingface_hub.file_download import repo_folder_name
     from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff  # type: ignore[attr-defined]
@@ -225,12 +216,7 @@ def resolve(
 def tree(
     api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = _ADVICE
 ) -> dict[str, FileIds]:
-    """Return all files of a commit by path.
-
-    Raises:
-        SourceError: A path leaves the repository.
-        RemoteError: The Hub refused, failed, or could not be reached; see `resolve`.
-    """
+    """Return all files of a commit by path."""
     from huggingface_hub.hf_api import RepoFile
 
     with _reading(f"listing {repo} at {commit}", advice):
@@ -254,22 +240,7 @@ def download(
     advice: Advice = _ADVICE,
     again: bool = False,
 ) -> Path:
-    """Download a file of a dataset's commit into a folder that is laid out as the client's cache.
-
-    Args:
-        api: The Hub's client.
-        repo: "OWNER/NAME".
-        path: The file.
-        commit: Full id of the commit.
-        folder: Root of the cache.
-        advice: Hints of the verb.
-        again: Do not take what the folder holds.
-
-    Raises:
-        SourceError: The path leaves the repository.
-        RemoteError: The Hub refused, failed, or could not be reached; see `resolve`.
-        StorageError: The folder cannot be written.
-    """
+    """Download a file of a dataset into a folder of the client's layout; `again` even if it holds the file."""
     safe_path(path, what="file", repo=repo)
     with _reading(f"reading {path} of {repo}@{commit[:12]}", advice, folder):
         return Path(
@@ -284,13 +255,13 @@ def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None)
     """Turn what the Hub's client raises into errors of ours.
 
     Args:
-        doing: What is being done, "reading OWNER/NAME".
+        doing: Name of the work, "reading OWNER/NAME".
         advice: Hints of the verb.
-        folder: Where the client writes, for messages.
+        folder: The folder that the client writes to, for messages.
 
     Raises:
         RemoteError: The Hub refused, failed, or was not reachable.
-        StorageError: The disk did.
+        StorageError: The disk failed.
     """
     _install_limits()
     try:
@@ -354,7 +325,7 @@ def explain(
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an exception and those that it came of, whether or not they were to be shown."""
+    """Yield an exception and those that caused it, whether or not they are shown."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -363,23 +334,19 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         found = found.__cause__ or found.__context__
 
 
-def wait_seconds(headers: Mapping[str, str], default: int = 60) -> int:
-    """Return how long a rate limit asks to wait, from its ``RateLimit`` or ``Retry-After`` header."""
+def wait_seconds(headers: Mapping[str, str]) -> int:
+    """Return how long a rate limit asks to wait by its ``RateLimit`` or ``Retry-After`` header, else a minute."""
     from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     limit = parse_ratelimit_headers(headers)
     if limit is not None:
         return int(limit.reset_in_seconds) + 1
     after = headers.get("Retry-After", "")
-    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after, re.ASCII) else default
+    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after, re.ASCII) else 60
 
 
 def answer_seconds() -> float:
-    """Return the seconds without a byte, in either direction, that end a request.
-
-    Raises:
-        UsageError: The setting is no number of seconds.
-    """
+    """Return the seconds without a byte, in either direction, that end a request."""
     text = os.environ.get(_SETTING, "")
     if not text:
         return _ANSWER
@@ -397,7 +364,7 @@ def connect_seconds() -> float:
 
 @contextlib.contextmanager
 def _reading(doing: str, advice: Advice, folder: Path | None = None) -> Iterator[None]:
-    """As `hub_errors`, where an answer that cannot be read is none of a Hub, but of a login page."""
+    """Do as `hub_errors`, and name an answer that no Hub gives, but a login page."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     with hub_errors(doing, advice, folder):
@@ -450,14 +417,12 @@ def _line(error: object) -> str:
 
 
 def _install_limits() -> None:
-    """Bound every request of the Hub's client in this process.
-
-    Transfers by Xet run in code of their own, which our limits do not reach: files go by LFS, as in a
-    rehearsal.
-    """
+    """Bound every request of the Hub's client in this process."""
     from huggingface_hub import constants
 
-    constants.HF_HUB_DISABLE_XET = True
+    constants.HF_HUB_DISABLE_XET = (
+        True  # its transfers run in code of their own, which no limit of ours reaches
+    )
     _install_factory()
 
 
@@ -506,7 +471,7 @@ def _bounded(asked: Mapping[str, float | None] | None) -> dict[str, float]:
 
 
 def _refuse_long_wait(response: httpx2.Response) -> None:
-    """Give up where a rate limit asks for more than we wait: the client would sleep for as long as that."""
+    """Give up where a rate limit asks for more than we wait: the client would sleep that long."""
     if response.status_code != 429:
         return
     seconds = wait_seconds(response.headers)

@@ -82,12 +82,10 @@ class TableChange(Frozen):
     """A split that is other than before.
 
     Attributes:
-        config: Name on the Hub.
-        split: Name of the split.
-        change: What happened to it; "unknown" where its rows would have to be read, and were not.
-        rows_before: None where it was not there, or nobody has counted.
-        rows_after: None where it is gone.
-        rows: Which rows differ; None where they were not compared, or there is nothing to compare with.
+        change: "unknown" where its rows would have to be read, and were not.
+        rows_before: Number of rows; None where it was not there, or nobody has counted.
+        rows_after: Number of rows; None where it is gone.
+        rows: Rows that differ; None where they were not compared, or there is nothing to compare with.
         moved: "old path → new path" where the file has another name.
     """
 
@@ -112,9 +110,7 @@ class Difference(Frozen):
 
     Attributes:
         bump: The least that the version must rise.
-        reasons: What asks for that much, one line each.
-        configs_added: Names of configs that were not there.
-        configs_removed: Names of configs that are gone.
+        reasons: One line for each change that asks for that much.
         tables: Splits whose rows, columns or path differ.
         files: Card, metadata and rewritten files.
     """
@@ -129,19 +125,16 @@ class Difference(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was built, held against what is published.
+    """What was built, compared with what is published.
 
     Attributes:
-        repo: "OWNER/NAME".
         revision: The tag that was compared with, "main" where there is no version yet, "" where there is
             nothing at all.
-        commit: Its full id, "" where there is nothing.
-        by: What the published tables were known by.
-        release: Whose manifest is published there; "" where there is none of ours.
+        commit: Full id of the revision, "" where there is nothing.
+        by: Source of the published tables, as of `Tree`.
+        release: The release whose manifest is published there; "" where there is none of ours.
         latest: The highest published version, "" where there is none.
-        least: The lowest version that may follow; "" where `revision` is not the latest version, since the
-            difference does not tell it then.
-        difference: All that differs.
+        least: The lowest version that may follow; "" where `revision` is not the latest version.
     """
 
     repo: str
@@ -173,12 +166,7 @@ def diff(
         revision: A tag, or "main"; by default the highest version, else "main".
         rows: Whether to read the rows of splits whose content differs.
         beside: Folder of the citations.
-        api: The Hub's client.
-
-    Raises:
-        UsageError: There is no such release or tag.
-        Refused: The tree differs from its locks.
-        Busy: A build or a plan holds the folder.
+        api: Client of the Hub.
     """
     check_repo(repo)
     api, ids = api or client(), functools.cache(ids_of)
@@ -199,7 +187,7 @@ def compare(
 ) -> tuple[Remote, Comparison]:
     """Check a built release, and compare it with what a repository holds; arguments as of `diff`.
 
-    Card and Croissant are compared as they would be for the published version and date, since a new version
+    `ids` reads size and ids of a file. Card and Croissant are compared as they would be for the published version and date, since a new version
     alone changes both. Rows of unknown content are read where a version depends on them, too.
     """
     check_tree(out, release, ids)
@@ -373,7 +361,7 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
 
 
 def _matchable(frame: pl.DataFrame, key: tuple[str, ...], values: list[pl.Expr]) -> pl.DataFrame:
-    """Return keys, their occurrence and values under names of our own: a column from outside may have any."""
+    """Return keys, their occurrence and values under names of our own: columns from outside may have any."""
     keys = {f"key {n}": pl.col(name).cast(pl.String) for n, name in enumerate(key)}
     keys = keys or {"row": pl.int_range(1, pl.len() + 1)}
     named = frame.select(**keys, **{f"value {n}": value for n, value in enumerate(values)})
