@@ -36,14 +36,7 @@ _HINTS = {
 
 @contextlib.contextmanager
 def atomic(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path`; on success fsync it and rename it over `path`.
-
-    Args:
-        path: The file to appear. Its folder is made.
-        mode: Its permissions.
-
-    Yields:
-        A binary file open for writing, and for reading back what was written.
+    """Open a temporary file beside `path`, to write and read; on success fsync it and rename it over `path`.
 
     Raises:
         StorageError: The folder or file cannot be written (no space, not a folder, no permission).
@@ -71,21 +64,13 @@ def atomic(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data` to `path` atomically.
-
-    Raises:
-        StorageError: `path` cannot be written.
-    """
+    """Write `data` to `path` atomically."""
     with atomic(path) as file:
         file.write(data)
 
 
 def write_json(path: Path, document: object) -> None:
-    """Write a JSON document atomically, with sorted keys, so that equal values are equal bytes.
-
-    Raises:
-        StorageError: `path` cannot be written.
-    """
+    """Write a JSON document atomically, with sorted keys, so that equal values are equal bytes."""
     write_bytes(path, json_bytes(document))
 
 
@@ -165,10 +150,7 @@ def _busy(out: Path) -> Busy:
 def sweep(folder: Path) -> None:
     """Remove what `atomic` left right in a folder, which need not exist, when its process was killed.
 
-    Only for a folder that no other process writes to now.
-
-    Raises:
-        StorageError: A file cannot be removed.
+    No other process may write to the folder.
     """
     for path in sorted(folder.glob(f".*{_TEMPORARY}")):
         remove(path)
@@ -236,13 +218,7 @@ def writing(path: Path, done: str = "written") -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError, done: str = "written") -> StorageError:
-    """Return the error that says why `path` cannot be written, and what to do.
-
-    Args:
-        path: What could not be written.
-        error: Why.
-        done: What could not be done to it, "removed".
-    """
+    """Return the error that names why `path` cannot be written or `done`, and what to do."""
     hint = _HINTS.get(error.errno or 0, f"Correct its permissions, or {_CHOOSE}.")
     return StorageError(f"{path}: cannot be {done} ({error.strerror or error})", hint=hint)
 
@@ -257,12 +233,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def safe_path(path: str, *, what: str, repo: str) -> str:
-    """Return `path` if it stays inside its repository.
-
-    Args:
-        path: With forward slashes, as the README or the file list gives it.
-        what: What it is, for the message: "file", "pattern".
-        repo: For the message.
+    """Return a path with forward slashes if it stays inside its repository; `what` is its kind, for errors.
 
     Raises:
         SourceError: It is absolute, a URL, too long or not UTF-8, or has an empty, ".", ".." part, a

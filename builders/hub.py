@@ -125,7 +125,7 @@ def shown_url(url: str) -> str:
 def cache_folder(cache: Path) -> Path:
     """Return the folder where files of the present endpoint are cached.
 
-    A file of another server must never pass for the Hub's, so each server has a folder of its own beside `cache`.
+    A file of another server must never pass for the Hub's: each has a folder of its own beside `cache`.
     """
     if not is_stand_in():
         return cache
@@ -240,7 +240,7 @@ def download(
     advice: Advice = _ADVICE,
     again: bool = False,
 ) -> Path:
-    """Download a file of a dataset into a folder of the client's layout; `again` even if it holds the file."""
+    """Download a file of a dataset to a folder of the client's layout; `again` even if it is there."""
     safe_path(path, what="file", repo=repo)
     with _reading(f"reading {path} of {repo}@{commit[:12]}", advice, folder):
         return Path(
@@ -335,7 +335,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def wait_seconds(headers: Mapping[str, str]) -> int:
-    """Return how long a rate limit asks to wait by its ``RateLimit`` or ``Retry-After`` header, else a minute."""
+    """Return the seconds that a ``RateLimit`` or ``Retry-After`` header asks to wait, else a minute."""
     from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     limit = parse_ratelimit_headers(headers)
@@ -420,9 +420,7 @@ def _install_limits() -> None:
     """Bound every request of the Hub's client in this process."""
     from huggingface_hub import constants
 
-    constants.HF_HUB_DISABLE_XET = (
-        True  # its transfers run in code of their own, which no limit of ours reaches
-    )
+    constants.HF_HUB_DISABLE_XET = True  # it transfers in code that our limits do not reach
     _install_factory()
 
 

@@ -163,11 +163,8 @@ def _signature(path: str) -> str:
 
 
 def _storage_url(request: Request, path: str) -> str:
-    """Return a signed address of the storage.
-
-    It has another origin than the Hub ("localhost" for "127.0.0.1"): the client follows a redirect within one
-    origin and would lose the commit id that the redirect itself carries.
-    """
+    """Return a signed address of the storage."""
+    # of another origin: within one the client follows a redirect, and loses the commit id that it carries
     return f"http://localhost:{request.url.port}{path}?signature={_signature(path)}"
 
 

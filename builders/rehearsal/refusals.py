@@ -47,12 +47,7 @@ class HubError(Exception):
 
 
 def card_errors(content: bytes, repo_type: str) -> list[str]:
-    """Return what is wrong with the metadata of a README.md; a README without metadata has none.
-
-    Args:
-        content: The file's bytes.
-        repo_type: Datasets are judged whole, models by licence and language only.
-    """
+    """Return the faults in the metadata of a README.md: of a model in licence and language only."""
     try:
         block = _front_matter(content.decode())
         data = yaml.safe_load(block)

@@ -25,15 +25,7 @@ _LOCAL = "127.0.0.1,localhost"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that was answered.
-
-    Attributes:
-        method: "GET".
-        path: As it was sent, still quoted.
-        status: Of the answer; 0 where the connection was broken off.
-        user_agent: Of the client.
-        authenticated: Whether a token was sent.
-    """
+    """A request with its path as it was sent, still quoted, and the status of its answer, 0 for none."""
 
     method: str
     path: str
@@ -44,13 +36,7 @@ class Request:
 
 @dataclass(slots=True)
 class Hub:
-    """A running Hub.
-
-    Attributes:
-        endpoint: "http://127.0.0.1:PORT".
-        store: What it holds.
-        log: The requests, in the order of their answers.
-    """
+    """A running Hub at "http://127.0.0.1:PORT", with its requests in the order of their answers."""
 
     endpoint: str
     store: Store
@@ -59,11 +45,8 @@ class Hub:
     def environment(self, home: Path, token: str | None = WRITE_TOKEN) -> dict[str, str]:
         """Return the environment of a child process whose clients talk to this Hub and to no other.
 
-        The clients read it when they are imported, so it cannot serve the calling process.
-
-        Args:
-            home: A fresh folder for the clients' caches.
-            token: None sends no token.
+        The clients read it when they are imported, so it cannot serve the calling process. `home` is a fresh
+        folder for their caches.
         """
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         settings = {
@@ -101,15 +84,7 @@ class Hub:
 
 @contextlib.contextmanager
 def serve(store: Store | None = None, *, port: int = 0, kind: type[Hub] = Hub) -> Iterator[Hub]:
-    """Run a Hub in a thread of this process until the block ends.
-
-    Args:
-        store: What it serves; a new one by default.
-        port: 0 takes a free one.
-        kind: How it answers.
-
-    Yields:
-        The running Hub.
+    """Run a Hub in a thread of this process until the block ends; by default on a free port.
 
     Raises:
         UsageError: Starlette or uvicorn is not installed.

@@ -55,13 +55,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file of a tree.
+    """A file of a tree: its bytes or their place on disk, and its git id.
 
-    Attributes:
-        size: Bytes of the file.
-        oid: Git object id, of the LFS pointer where the file is an LFS object.
-        data: The bytes, or where they lie on disk.
-        lfs: sha256 of the file where it is an LFS object, else "".
+    Of an LFS object `oid` is that of the pointer, and `lfs` the sha256; else it is "".
     """
 
     size: int
@@ -116,7 +112,7 @@ Operation = AddFile | AddLfs | Delete
 
 @dataclass(slots=True)
 class Repo:
-    """A repository and the LFS objects that were uploaded to it, by sha256."""
+    """A repository, with the LFS objects that were uploaded to it by their sha256."""
 
     type: RepoType
     id: str
@@ -133,7 +129,7 @@ class Repo:
         return self.id.partition("/")[0]
 
     def resolve(self, revision: str, *, short: bool = False) -> Commit:
-        """Return the commit of a branch, a tag or a full commit id; with `short`, of a unique prefix too."""
+        """Return the commit of a branch, tag or full commit id; with `short`, of a unique prefix too."""
         oid = self.branches.get(revision) or self.tags.get(revision) or revision
         if short and re.fullmatch(r"[0-9a-f]{7,39}", oid):
             found = [whole for whole in self.commits if whole.startswith(oid)]
@@ -159,10 +155,10 @@ class Repo:
 
 
 class Store:
-    """All repos of a Hub. Its methods may be called from any thread.
+    """All repos of a Hub; its methods may be called from any thread.
 
     Args:
-        orgs: Organisations that the user of `WRITE_TOKEN` belongs to, beside its own namespace "maintainer".
+        orgs: Organisations that the user of both tokens belongs to, beside its own namespace "maintainer".
     """
 
     def __init__(self, orgs: Sequence[str] = ()) -> None:
@@ -194,15 +190,8 @@ class Store:
     def add_folder(self, repo_type: RepoType, repo_id: str, folder: Path, revision: str | None = None) -> str:
         """Import a folder as one commit of `main`, and return its id; the repo is made if it is not there.
 
-        Args:
-            repo_type: "dataset" or "model".
-            repo_id: "OWNER/NAME".
-            folder: What a Hub keeps as LFS objects is read from disk at every request: it must stay as it is.
-            revision: The commit's id. A shorter pin is completed to 40 digits, always to the same ones for
-                the same files; without one the id is derived from the files.
-
-        Raises:
-            UsageError: No such folder, or `revision` is not hex digits.
+        LFS objects are read from the folder at every request: it must stay as it is. The id begins with
+        `revision` and is otherwise derived from the files.
         """
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder", hint="Name a folder that holds a repo's files.")
@@ -245,12 +234,7 @@ class Store:
         title: str,
         parent: str | None = None,
     ) -> Commit:
-        """Apply operations to the head of a branch, all or none.
-
-        Raises:
-            HubError: 404 no such branch, or nothing to delete; 412 the head is no longer `parent`; 400 a
-                path, an LFS object or the card's metadata is bad.
-        """
+        """Apply operations to the head of a branch, all or none."""
         with self._lock:
             head = _head(repo, branch)
             if parent is not None and not head.oid.startswith(parent):

@@ -187,8 +187,9 @@ def compare(
 ) -> tuple[Remote, Comparison]:
     """Check a built release, and compare it with what a repository holds; arguments as of `diff`.
 
-    `ids` reads size and ids of a file. Card and Croissant are compared as they would be for the published version and date, since a new version
-    alone changes both. Rows of unknown content are read where a version depends on them, too.
+    `ids` reads size and ids of a file. Card and Croissant are compared as they would be for the published
+    version and date, since a new version alone changes both. Rows of unknown content are read where a version
+    depends on them, too.
     """
     check_tree(out, release, ids)
     remote = read_remote(api, repo)
