@@ -111,22 +111,26 @@ def _clusters(datasets: Sequence[Dataset]) -> bool:
 
 
 def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
-    if _clusters(datasets):
-        texts = [dataset for dataset in datasets if not dataset.ids_only]
-        example, trainable, template = texts[0] if texts else None, None, "clustering.md.j2"
+    clusters = _clusters(datasets)
+    if clusters:
+        examples = [dataset for dataset in datasets if not dataset.ids_only]
     else:
-        example, trainable = _retrieval_examples(release, datasets)
-        template = "release.md.j2"
+        examples = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
+        if not examples:
+            raise UsageError(
+                f"{release.name}: no dataset has test queries", hint="Build a whole config first."
+            )
+    trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
     return render_template(
-        template,
+        "clustering.md.j2" if clusters else "release.md.j2",
         figures=figures,
         plots=card_plots(datasets),
         release=release,
         target=target,
         datasets=datasets,
-        example=example,
-        trainable=trainable,
-        clusters=_clusters(datasets),
+        example=examples[0] if examples else None,
+        trainable=trainable[0] if trainable else None,
+        clusters=clusters,
         mined=any(dataset.lock.mining for dataset in datasets),
         task="".join(word.capitalize() for word in re.findall(r"[a-zA-Z0-9]+", release.name)),
         licence=licence(release.licence),
@@ -134,15 +138,6 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
         tools=Markdown(_tools(datasets)),
         changelog=Markdown(_changelog(target)),
     )
-
-
-def _retrieval_examples(release: Release, datasets: Sequence[Dataset]) -> tuple[Dataset, Dataset | None]:
-    """Return a dataset to search in, and one to train on where there is one."""
-    retrieval = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
-    if not retrieval:
-        raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")
-    trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
-    return retrieval[0], trainable[0] if trainable else None
 
 
 def _tools(datasets: Sequence[Dataset]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from builders.describe.templates import licence_text
+from builders.describe.templates import card_text
 from builders.errors import UsageError
 
 
@@ -51,9 +51,13 @@ def licence_files(hub_ids: Iterable[str], configs: Iterable[str]) -> dict[str, b
     legal code. The licence of a config's upstream lies there where it has to go along with the data.
     """
     used = [licence(hub_id) for hub_id in set(hub_ids)]
-    texts = {one.spdx: licence_text(one.spdx) or _notice(one) for one in used}
-    texts |= {name: text for config in configs if (text := licence_text(name := f"upstream-{config}"))}
+    texts = {one.spdx: _text(one.spdx) or _notice(one) for one in used}
+    texts |= {name: text for config in configs if (text := _text(name := f"upstream-{config}"))}
     return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items()}
+
+
+def _text(name: str) -> str | None:
+    return card_text(f"licences/{name}.txt")
 
 
 def _notice(entry: Licence) -> str:

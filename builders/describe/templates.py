@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Literal
 
 import yaml
@@ -75,27 +74,18 @@ def render_template(name: str, **values: object) -> str:
     return _environment().get_template(name).render(**values)
 
 
-def licence_text(spdx: str) -> str | None:
-    """Return the legal code of a licence, or None where the project does not carry it."""
-    path = _folder() / "licences" / f"{spdx}.txt"
+def card_text(name: str) -> str | None:
+    """Return a text of `cards/`, or None where there is none."""
+    package = resources.files("builders")
+    inside = package / "_cards"
+    path = (inside if inside.is_dir() else package / ".." / "cards") / name
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def _folder() -> Traversable:
-    package = resources.files("builders")
-    inside = package / "_cards"
-    return inside if inside.is_dir() else package / ".." / "cards"
-
-
-def _read(name: str) -> str:
-    path = _folder() / name
-    if not path.is_file():
-        raise UsageError(f"cards/{name} is missing", hint="Every dataset needs a card body; write one there.")
-    return path.read_text(encoding="utf-8")
-
-
 def _split(name: str) -> tuple[str, str]:
-    text = _read(name)
+    text = card_text(name)
+    if text is None:
+        raise UsageError(f"cards/{name} is missing", hint="Every dataset needs a card body; write one there.")
     if not text.startswith(_MARK):
         return "", text
     head, _, body = text.removeprefix(_MARK).partition(f"\n{_MARK}")

@@ -9,6 +9,7 @@ from typing import Any
 from builders import files
 from builders.errors import Drift, Refused, SourceChanged, UsageError
 from builders.lock.lock import EncoderIdentity, Lock, LockedSource, read_lock, work_folder
+from builders.printable import listed
 
 FOLDER = Path(__file__).parents[1] / "configs"
 """Where they lie unless another folder is given."""
@@ -150,8 +151,7 @@ def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None
 
 def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
     """Return the error that shows the first of what differs."""
-    more = f"\n… and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-    return Drift(f"{what}:\n" + "\n".join(lines[:_SHOWN]) + more, hint=hint)
+    return Drift(f"{what}:\n{listed(lines, _SHOWN)}", hint=hint)
 
 
 def _differences(built: Lock, committed: Lock) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -67,10 +67,7 @@ def test_no_tag_at_the_end_of_a_line_of_text_eats_the_line_break(path: Path) -> 
         ("Text without facts", "malformed"),
     ],
 )
-def test_malformed_facts_are_refused(
-    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "neu.md.j2").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(templates, "_folder", lambda: tmp_path)
+def test_malformed_facts_are_refused(text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "card_text", {"neu.md.j2": text}.get)
     with pytest.raises(UsageError, match=message):
         templates.about("neu")
