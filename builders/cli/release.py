@@ -373,7 +373,7 @@ def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) 
     planned = plan_rollback(repo, to, version=version)
     _confirm(
         yes,
-        f"Publish the files of {to} as {repo}@{planned.tag} ({planned.bump} since {planned.latest}): "
+        f"Publish the files of {to} as {repo}@{planned.change.tag} ({planned.bump} since {planned.latest}): "
         f"{len(planned.restore)} files restored, {len(planned.delete)} deleted?",
     )
     _published(run(planned, sleep=_wait), as_json)

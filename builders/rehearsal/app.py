@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from builders.rehearsal.refusals import HubError, card_errors
@@ -39,7 +39,7 @@ from builders.rehearsal.store import (
 
 _TYPES: dict[str, RepoType] = {"datasets": "dataset", "models": "model"}
 _PAGE = 1000
-_CHUNK = 1 << 20
+_BINARY = "application/octet-stream"
 _REF_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
 _SIGNING_KEY = b"loopback"
 
@@ -308,15 +308,13 @@ def _content(request: Request, blob: Blob, headers: dict[str, str]) -> Response:
     """Return a file, or the one range of it that is asked for."""
     asked = request.headers.get("range", "")
     start, end = _range(asked, blob.size) if asked else (0, blob.size)
+    if isinstance(blob.data, Path):
+        return FileResponse(blob.data, headers=headers, media_type=_BINARY)
     headers |= {"Accept-Ranges": "bytes", "Content-Length": str(end - start)}
     if asked:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{blob.size}"
-    status, media = (206 if asked else 200), "application/octet-stream"
-    if request.method == "HEAD":
-        return Response(status_code=status, headers=headers, media_type=media)
-    if isinstance(blob.data, bytes):
-        return Response(blob.data[start:end], status, headers=headers, media_type=media)
-    return StreamingResponse(_read(blob.data, start, end), status, headers=headers, media_type=media)
+    content = b"" if request.method == "HEAD" else blob.data[start:end]
+    return Response(content, 206 if asked else 200, headers=headers, media_type=_BINARY)
 
 
 def _range(asked: str, size: int) -> tuple[int, int]:
@@ -328,17 +326,6 @@ def _range(asked: str, size: int) -> tuple[int, int]:
         if start < end:
             return start, end
     raise HubError(416, f"Cannot serve the range {asked} of {size} bytes")
-
-
-async def _read(path: Path, start: int, end: int) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        while start < end:
-            chunk = file.read(min(_CHUNK, end - start))
-            if not chunk:
-                raise OSError(f"{path} became shorter while it was served")
-            start += len(chunk)
-            yield chunk
 
 
 # routes that change a repo

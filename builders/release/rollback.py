@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.errors import Refused, UsageError
-from builders.files import FileIds
 from builders.hub import check_repo, client
 from builders.release import version as versions
 from builders.release.diff import compare_trees
@@ -28,34 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Rollback:
-    """The commit that brings the files of an earlier version back.
+    """The change that brings the files of an earlier version back.
 
     Attributes:
-        to: The tag whose files come back.
         latest: The highest version.
-        version: Version that the restored files get.
-        bump: The least that it had to rise.
-        parent: The commit that must still be the head.
-        restore: Paths whose bytes on `main` are not those of `to`.
-        delete: Paths that `to` has not.
-        wanted: All files of `to`.
+        bump: The least that the version had to rise.
+        restore: Paths whose bytes on `main` are not those of the earlier version.
+        delete: Paths that the earlier version has not.
     """
 
-    repo: str
-    to: str
-    to_commit: str
+    change: Change
     latest: str
-    version: str
     bump: Bump
-    parent: str
     restore: tuple[str, ...]
     delete: tuple[str, ...]
-    wanted: dict[str, FileIds]
-
-    @property
-    def tag(self) -> str:
-        """The new tag."""
-        return f"v{self.version}"
 
 
 def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> _Rollback:
@@ -71,6 +56,8 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         UsageError: There is no such repository or tag, or `version` is no version.
         Refused: `main` is that tag already, or `version` is too low.
     """
+    from huggingface_hub import CommitOperationCopy, CommitOperationDelete
+
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)
@@ -80,10 +67,10 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         raise UsageError(f"{repo} has no version {to!r} to go back to", hint=f"Tags there: {known}.")
     commit, there = remote.tags[to], remote.files
     wanted = read_files(api, repo, commit)
-    restore = [
-        path for path, file in wanted.items() if path not in there or not same_bytes(file, there[path])
-    ]
-    delete = there.keys() - wanted.keys()
+    restore = sorted(
+        path for path in wanted if path not in there or not same_bytes(wanted[path], there[path])
+    )
+    delete = sorted(there.keys() - wanted.keys())
     here = ", ".join(sorted(tag for tag, at in remote.tags.items() if at == remote.head))
     if here and not restore and not delete:
         message = f"{repo}: main holds the files of {to} already, as {here}"
@@ -91,46 +78,34 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
         trees = [remote_tree(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
         bump = compare_trees(*trees, differing=False, unknown=True).bump
-    return _Rollback(
+    following = _version(version, versions.least(latest, bump), bump)
+    change = Change(
         repo=repo,
-        to=to,
-        to_commit=commit,
-        latest=str(latest),
-        version=_version(version, versions.least(latest, bump), bump),
-        bump=bump,
+        tag=following.tag,
+        message=f"Go back to {to} as {following}",
         parent=remote.head,
-        restore=tuple(sorted(restore)),
-        delete=tuple(sorted(delete)),
+        private=False,
         wanted=wanted,
+        operations=lambda: [
+            *(CommitOperationCopy(path, path, src_revision=commit) for path in restore),
+            *(CommitOperationDelete(path, is_folder=False) for path in delete),
+        ],
     )
+    return _Rollback(change, str(latest), bump, tuple(restore), tuple(delete))
 
 
-def _version(asked: str | None, least: versions.Version, bump: Bump) -> str:
+def _version(asked: str | None, least: versions.Version, bump: Bump) -> versions.Version:
     version = least if asked is None else versions.of_tag(f"v{asked}")
     if version is None:
         raise UsageError(f"{asked!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
     if version < least:
         hint = f"Choose --version {least} or higher."
         raise Refused(f"version {version} is below {least}: going back is a {bump} change", hint=hint)
-    return str(version)
+    return version
 
 
 def rollback(
     planned: _Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> Applied:
     """Go back as planned, with one commit and one tag. Planning and running it again is safe."""
-    from huggingface_hub import CommitOperationCopy, CommitOperationDelete
-
-    change = Change(
-        repo=planned.repo,
-        tag=planned.tag,
-        message=f"Go back to {planned.to} as {planned.version}",
-        parent=planned.parent,
-        private=False,
-        wanted=planned.wanted,
-        operations=lambda: [
-            *(CommitOperationCopy(path, path, src_revision=planned.to_commit) for path in planned.restore),
-            *(CommitOperationDelete(path, is_folder=False) for path in planned.delete),
-        ],
-    )
-    return publish(change, api or client(), sleep=sleep)
+    return publish(planned.change, api or client(), sleep=sleep)

@@ -41,7 +41,8 @@ def tree(hub: FaultyHub, revision: str) -> Mapping[str, Blob]:
 def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: FaultyHub, tmp_path: Path) -> None:
     planned = plan_rollback(REPO, "v1.1.0", api=api_of(hub))
     before = dict(repo_of(hub).tags)
-    assert (planned.bump, planned.latest, planned.version, planned.delete) == ("major", "2.0.0", "3.0.0", ())
+    assert (planned.bump, planned.latest, planned.delete) == ("major", "2.0.0", ())
+    assert planned.change.tag == "v3.0.0"
     assert {"jobs/corpus/corpus.parquet", "README.md", "germandpr/qrels/dev.parquet"} <= set(planned.restore)
     assert "germandpr/corpus/corpus.parquet" not in planned.restore, "the same in both"
     uploads = len([path for path in writes(hub) if "/storage/" in path])
@@ -70,7 +71,7 @@ def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: FaultyHub) -> N
     card = AddFile("README.md", b"# Von Hand")
     hub.store.commit(repo_of(hub), "main", [card, AddFile("neu.txt", b"x")], title="Eingriff")
     planned = plan_rollback(REPO, "v2.0.0", api=api_of(hub))
-    assert (planned.bump, planned.version) == ("none", "2.0.1")
+    assert (planned.bump, planned.change.tag) == ("none", "v2.0.1")
     assert (planned.restore, planned.delete) == (("README.md",), ("neu.txt",))
     rollback(planned, api=api_of(hub))
     assert tree(hub, "main") == tree(hub, "v2.0.1") == tree(hub, "v2.0.0")
@@ -79,7 +80,7 @@ def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: FaultyHub) -> N
 def test_versions_tags_and_repositories_that_will_not_do(two: Path, hub: FaultyHub) -> None:
     with pytest.raises(Refused, match=r"2\.9\.0 is below 3\.0\.0: going back is a major change"):
         plan_rollback(REPO, "v1.1.0", version="2.9.0", api=api_of(hub))
-    assert plan_rollback(REPO, "v1.1.0", version="3.1.0", api=api_of(hub)).tag == "v3.1.0"
+    assert plan_rollback(REPO, "v1.1.0", version="3.1.0", api=api_of(hub)).change.tag == "v3.1.0"
     for repo, tag, version in (
         (REPO, "v9.0.0", None),
         ("verein/fehlt", "v1.1.0", None),
