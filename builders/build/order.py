@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from builders import checks
@@ -21,19 +20,11 @@ from builders.progress import Progress
 from builders.sources import Fetched, fetch, verify_against
 from builders.spec import RELEASES, SEED, Clustering, ConfigSpec, Ids
 
-__all__ = ["BuildResult", "Options", "build"]
+__all__ = ["Options", "build"]
 
 
-@dataclass(frozen=True, slots=True)
-class BuildResult:
-    """The lock of a build, and all its findings."""
-
-    lock: Lock
-    findings: list[Finding]
-
-
-def build(spec: ConfigSpec, options: Options, progress: Progress) -> BuildResult:
-    """Build a config under `options.out`, and write its lock last.
+def build(spec: ConfigSpec, options: Options, progress: Progress) -> Lock:
+    """Build a config under `options.out`; write its lock last, and return it.
 
     Raises:
         UsageError: The config's release does not exist.
@@ -61,7 +52,7 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> BuildResult
         progress.step("check", *_finding_lines(findings))
         lock = write(options.out, draft, fetched.locks, parameters, findings)
         progress.step("write", f"{len(lock.files)} files, {sum(file.size for file in lock.files):,} bytes")
-        return BuildResult(lock, findings)
+        return lock
 
 
 def _build(spec: ConfigSpec, fetched: Fetched, options: Options, progress: Progress) -> Draft:

@@ -139,7 +139,7 @@ def command(
         try:
             with lines.logged(out / "work" / spec.name / "build.log"):
                 lines.title(spec.name)
-                lock = build(spec, options, lines).lock
+                lock = build(spec, options, lines)
                 if check and (held := locked[spec.name]) is not None:
                     notes = committed.require_equal(lock, held)
                     lines.step("compare", "the rows of the committed lock", *notes)

@@ -61,7 +61,7 @@ def walk(out: Path, progress: Progress) -> Walked:
         if lacks := lacking(spec, sample):
             progress.step("left out", f"the bundled sample holds nothing of {', '.join(lacks)}")
             continue
-        locks.append(build(spec, options, progress).lock)
+        locks.append(build(spec, options, progress))
     releases = sorted({lock.release for lock in locks})
     receipts = tuple(_rehearse(out, release, progress) for release in releases)
     progress.title(f"hydrate {ids.name} from its release")

@@ -75,7 +75,7 @@ class Place:
             home=self.root / "home",
             committed=committed or self.locks,
         )
-        return options.out, build(self.spec(), options, progress).lock, progress.lines
+        return options.out, build(self.spec(), options, progress), progress.lines
 
 
 @pytest.fixture(scope="module")

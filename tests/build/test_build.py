@@ -179,6 +179,6 @@ def test_a_dataset_of_a_stand_in_marks_a_build_of_any_kind(
         commit = hub.store.add_folder("dataset", "verein/mehr", folder)
         more = HubSource("verein/mehr", commit, "cc-by-4.0", (Part("more", ("default",)),))
         options = replace(of_sample(sample, tmp_path), offline=False, home=tmp_path / "home")
-        lock = build(with_source(spec, more), options, Silent()).lock
+        lock = build(with_source(spec, more), options, Silent())
     assert f"{name}: its sources came from a stand-in for the Hub" in stand_ins(lock)
     assert not from_upstream(lock.sources[-1:], lock.parameters)

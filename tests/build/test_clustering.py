@@ -37,7 +37,7 @@ def made(spec: Clustering, out: Path, sources: Path, **options: object) -> Lock:
     chosen = Options(
         out=out, offline=True, sources=(str(sources),), home=out / "home", committed=out / "locks"
     )
-    return build(spec, replace(chosen, **options), Lines(quiet=True)).lock  # type: ignore[arg-type]
+    return build(spec, replace(chosen, **options), Lines(quiet=True))  # type: ignore[arg-type]
 
 
 def sets(out: Path, name: str, variant: str) -> pl.DataFrame:
@@ -349,7 +349,7 @@ def remote(server: Loopback, sample: Path) -> Clustering:
 
 def from_server(spec: Clustering, out: Path, **options: object) -> Lock:
     chosen = Options(out=out / "dist", home=out / "home", committed=out / "locks")
-    return build(spec, replace(chosen, **options), Lines(quiet=True)).lock  # type: ignore[arg-type]
+    return build(spec, replace(chosen, **options), Lines(quiet=True))  # type: ignore[arg-type]
 
 
 def test_a_maintainer_records_the_hash_by_committing_the_lock(

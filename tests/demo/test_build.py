@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from builders import registry
-from builders.build.order import BuildResult, Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.configs import jobs
 from builders.demo.walk import walk
+from builders.lock.lock import Lock
 from builders.spec import HubSource, Part
 from builders.tables import SPLITS, Kind, inside, published_path
 
@@ -23,7 +24,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(out: Path, sample: Path) -> BuildResult:
+def built(out: Path, sample: Path) -> Lock:
     options = Options(
         out=out / "dist",
         encoder="offline",
@@ -39,7 +40,7 @@ def table(out: Path, kind: Kind, split: str) -> pl.DataFrame:
     return inside(kind, pl.read_parquet(out / "dist" / "mteb-de" / published_path("jobs", kind, split)))
 
 
-def test_every_split_has_hard_negatives(built: BuildResult, out: Path) -> None:
+def test_every_split_has_hard_negatives(built: Lock, out: Path) -> None:
     queries = {split: table(out, Kind.QUERIES, split) for split in SPLITS}
     negatives = {split: table(out, Kind.HARD_NEGATIVES, split) for split in SPLITS}
     for split in SPLITS:
@@ -51,37 +52,37 @@ def test_every_split_has_hard_negatives(built: BuildResult, out: Path) -> None:
         frame.height for frame in queries.values()
     )
     assert 0.05 <= share <= 0.25
-    assert built.lock.mining is not None
+    assert built.mining is not None
 
 
-def test_the_starving_recipe_is_told_and_nothing_else_is_wrong(built: BuildResult) -> None:
+def test_the_starving_recipe_is_told_and_nothing_else_is_wrong(built: Lock) -> None:
     gates = {finding.code for finding in built.findings if finding.severity != "note"}
     assert gates == {"mining-yield"}
 
 
-def test_negatives_fill_up_to_five_and_stay_fewer(built: BuildResult) -> None:
-    assert built.lock.mining is not None
-    by_count = built.lock.mining.report["by_count"]
+def test_negatives_fill_up_to_five_and_stay_fewer(built: Lock) -> None:
+    assert built.mining is not None
+    by_count = built.mining.report["by_count"]
     assert by_count["0"] > 0 and by_count["5"] > 0
     assert sum(by_count[str(number)] for number in range(1, 5)) > 0
-    reasons = built.lock.mining.report["dropped"]
+    reasons = built.mining.report["dropped"]
     assert all(reasons[reason] > 0 for reason in ("positive", "margin", "beyond_keep"))
 
 
-def test_the_lock_counts_every_reason(built: BuildResult) -> None:
-    reasons = {reason for funnel in built.lock.funnels for reason in funnel.dropped}
+def test_the_lock_counts_every_reason(built: Lock) -> None:
+    reasons = {reason for funnel in built.funnels for reason in funnel.dropped}
     assert reasons == {"empty_profile", "empty_query", "no_query_words", "no_positive", "row_dropped"}
-    assert all(sum(funnel.dropped.values()) + funnel.merged > 0 for funnel in built.lock.funnels)
+    assert all(sum(funnel.dropped.values()) + funnel.merged > 0 for funnel in built.funnels)
 
 
-def test_relations_reach_beyond_what_was_observed(built: BuildResult) -> None:
-    assert built.lock.facts["qrels_extended"] > 0
-    assert built.lock.facts["undecided_pairs"] > 0
+def test_relations_reach_beyond_what_was_observed(built: Lock) -> None:
+    assert built.facts["qrels_extended"] > 0
+    assert built.facts["undecided_pairs"] > 0
 
 
-def test_nothing_of_the_employer_is_published(built: BuildResult, out: Path) -> None:
+def test_nothing_of_the_employer_is_published(built: Lock, out: Path) -> None:
     corpus = table(out, Kind.CORPUS, "corpus")
-    assert corpus.height == next(f.out for f in built.lock.funnels if f.table == "passages")
+    assert corpus.height == next(f.out for f in built.funnels if f.table == "passages")
     assert not corpus["text"].str.contains("Muster|Beispiel|Probe|GmbH").any()
 
 

@@ -37,9 +37,7 @@ def out(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def locks(out: Path, sample: Path) -> dict[str, Lock]:
     options = Options(out=out, offline=True, sources=(str(sample),), committed=out / "none")
-    return {
-        name: build(registry.load(name), options, Lines(quiet=True)).lock for name in ("blurbs", "tenkgnad")
-    }
+    return {name: build(registry.load(name), options, Lines(quiet=True)) for name in ("blurbs", "tenkgnad")}
 
 
 def plan(out: Path, release: str, target: Target) -> Plan:

@@ -40,7 +40,7 @@ def hydration(sample: Path, folder: Path) -> Hydration:
 def lock(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Lock:
     out = tmp_path_factory.mktemp("reddit")
     options = Options(out=out, offline=True, sources=(str(sample),), committed=out / "none")
-    return build(CONFIG, options, QUIET).lock
+    return build(CONFIG, options, QUIET)
 
 
 def test_the_sample_shows_every_reason_and_sets_of_many_sizes(lock: Lock, sample: Path) -> None:

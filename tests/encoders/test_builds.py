@@ -112,7 +112,7 @@ def test_texts_that_were_cut_are_told_and_kept_in_the_lock(tmp_path: Path) -> No
         home=tmp_path / "home",
     )
     told = Told()
-    lock = build(replace(spec, mining=replace(spec.mining, encoder=encoder)), options, told).lock
+    lock = build(replace(spec, mining=replace(spec.mining, encoder=encoder)), options, told)
 
     passages = pl.read_parquet(tmp_path / "dist/mteb-de/jobs/corpus/corpus.parquet")["text"].to_list()
     again = OfflineE5(limit, workers=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from builders import registry
-from builders.build.order import BuildResult, Options, build
+from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.bundled import lay_out
+from builders.lock.lock import Lock
 
 
-def build_sample(folder: Path, *configs: str, committed: Path | None = None) -> dict[str, BuildResult]:
+def build_sample(folder: Path, *configs: str, committed: Path | None = None) -> dict[str, Lock]:
     """Build configs of the sample under ``folder/dist``, offline."""
     lay_out(folder / "sample")
     options = Options(

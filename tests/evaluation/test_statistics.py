@@ -67,7 +67,7 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     blurbs, germandpr = (read(tmp_path / "dist", name) for name in ("blurbs", "germandpr"))
 
     assert blurbs.stand_in and germandpr.stand_in
-    lock = built["blurbs"].lock
+    lock = built["blurbs"]
     assert lock.clustering is not None
     assert [(one.level, one.rows, one.labels) for one in blurbs.sets] == [
         (one.level, one.rows, one.labels) for one in lock.clustering.sets
@@ -75,7 +75,7 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     assert {one.what: one.texts for one in blurbs.lengths} == {
         f"sentences of {variant}": texts.unique for variant, texts in lock.clustering.texts.items()
     }
-    assert germandpr.splits == built["germandpr"].lock.splits
+    assert germandpr.splits == built["germandpr"].splits
     assert sum(germandpr.positives.values()) == sum(germandpr.splits.values())
     assert germandpr.overlap is not None and germandpr.overlap.positive > (germandpr.overlap.random or 0)
     with pytest.raises(StorageError, match="no lock"):
@@ -83,7 +83,7 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
 
 
 def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
-    lock = build_sample(tmp_path, "subreddit")["subreddit"].lock
+    lock = build_sample(tmp_path, "subreddit")["subreddit"]
     found = read(tmp_path / "dist", "subreddit")
 
     assert lock.clustering is not None
@@ -95,7 +95,7 @@ def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("config", "kind"), [("blurbs", Kind.CLUSTERING_P2P), ("germandpr", Kind.QRELS)])
 def test_figures_of_another_table_are_refused(tmp_path: Path, config: str, kind: Kind) -> None:
-    out, release = tmp_path / "dist", build_sample(tmp_path, config)[config].lock.release
+    out, release = tmp_path / "dist", build_sample(tmp_path, config)[config].release
     path = out / release / published_path(config, kind, "test")
     data, _ = encode(Table(config, kind, "test", inside(kind, pl.read_parquet(path).head(1))))
     path.write_bytes(data)

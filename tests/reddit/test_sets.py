@@ -46,7 +46,7 @@ def built(out: Path, *sources: Path, home: Path | None = None, **changes: int) -
         home=home or out / "home",
         committed=out / "none",
     )
-    return build(CONFIG, replace(options, **changes), Lines(quiet=True)).lock  # type: ignore[arg-type]
+    return build(CONFIG, replace(options, **changes), Lines(quiet=True))  # type: ignore[arg-type]
 
 
 def test_every_line_is_published_merged_or_dropped_for_a_reason() -> None:

@@ -56,7 +56,7 @@ class World:
             home=self.home,
             committed=self.dist / "none",
         )
-        return build(CONFIG, options, QUIET).lock
+        return build(CONFIG, options, QUIET)
 
     def table(self, kind: Kind) -> pl.DataFrame:
         return pl.read_parquet(self.out / published_path("subreddit", kind, "test"))
