@@ -12,8 +12,8 @@ from builders import registry
 from builders.built import Built, read_all
 from builders.errors import UsageError
 from builders.prepare.funnels import PAIR_SEPARATOR, ROWS, Space
-from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import PAIR, Kind, inside, read_frame
+from builders.spec import PAIR, Clustering, ConfigSpec, Ids, Retrieval
+from builders.tables import Kind, inside, read_frame
 
 _MOST_IDS = 10
 

@@ -18,6 +18,8 @@ import polars as pl
 
 SEED = 42
 """Seed of splits, of the drawing of sets and of what evaluation draws."""
+PAIR = ["query_id", "passage_id"]
+"""The columns that name a pair of a query and a passage, as the package names them."""
 
 
 class PersonalKind(StrEnum):
@@ -316,9 +318,8 @@ def titled(passages: pl.DataFrame) -> pl.DataFrame:
 
 def observed(pairs: pl.DataFrame) -> Relations:
     """Take every observed pair as relevant, and nothing else."""
-    keys = ["query_id", "passage_id"]
-    qrels = pairs.select(keys).unique().with_columns(extended=pl.lit(value=False))
-    return Relations(qrels, pairs.select(keys).clear())
+    qrels = pairs.select(PAIR).unique().with_columns(extended=pl.lit(value=False))
+    return Relations(qrels, pairs.select(PAIR).clear())
 
 
 @dataclass(frozen=True, slots=True)

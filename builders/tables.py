@@ -23,8 +23,6 @@ from builders.errors import StorageError
 from builders.lock.lock import PublishedFile
 
 SPLITS = ("train", "dev", "test")
-PAIR = ["query_id", "passage_id"]
-"""The columns that name a pair of a query and a passage, as the package names them."""
 
 
 class Kind(StrEnum):

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from builders.errors import UsageError
-from builders.tables import PAIR, Kind, inside, published_path, read_frame
+from builders.spec import PAIR
+from builders.tables import Kind, inside, published_path, read_frame
 from builders.text.merge import encoded_text
 
 

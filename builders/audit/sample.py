@@ -33,8 +33,8 @@ from builders.errors import StorageError, UsageError
 from builders.lock.beside import read_lines
 from builders.lock.lock import Frozen
 from builders.printable import counted
-from builders.spec import Retrieval
-from builders.tables import PAIR, Kind
+from builders.spec import PAIR, Retrieval
+from builders.tables import Kind
 from builders.text.digest import DIGITS, digest
 
 RANKS = {"1–5": 5, "6–20": 20}

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from builders.audit.sample import Pairs
 from builders.errors import UsageError
-from builders.spec import Retrieval
-from builders.tables import PAIR
+from builders.spec import PAIR, Retrieval
 from builders.text.merge import encoded_text
 
 Float64s = NDArray[np.float64]

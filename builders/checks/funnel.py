@@ -9,8 +9,8 @@ import polars as pl
 
 from builders.checks.finding import Finding, error, gate, note
 from builders.checks.subject import AnySubject, Pairs, Rule, stacked
-from builders.spec import observed
-from builders.tables import PAIR, Kind
+from builders.spec import PAIR, observed
+from builders.tables import Kind
 
 _COUNT = "Count drops and merges where they happen; never as a difference."
 

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from builders.checks.finding import Finding, error, gate, line, note
 from builders.checks.qrels import pair_faults
 from builders.checks.subject import Pairs, Rule, stacked
-from builders.spec import RECIPES, Recipe
-from builders.tables import PAIR, Kind
+from builders.spec import PAIR, RECIPES, Recipe
+from builders.tables import Kind
 
 _SCORE_ROUNDING = 2.0**-23
 """Two cosines rounded to float32 differ from their float64 difference by no more than this."""

@@ -8,7 +8,8 @@ import polars as pl
 
 from builders.checks.finding import Code, Finding, error, line, note
 from builders.checks.subject import Pairs, Rule, stacked
-from builders.tables import PAIR, Kind
+from builders.spec import PAIR
+from builders.tables import Kind
 
 _REMAP = "Remap the qrels by the ids that survive merging, and drop pairs whose end was dropped."
 

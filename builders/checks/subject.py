@@ -12,8 +12,8 @@ from builders.built import Built, stack
 from builders.checks.finding import Finding
 from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
 from builders.prepare.scrub_merges import SCRUB_MERGES
-from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import PAIR, Kind
+from builders.spec import PAIR, Clustering, ConfigSpec, Ids, Retrieval
+from builders.tables import Kind
 
 Spec = TypeVar("Spec", bound=ConfigSpec, covariant=True)
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from builders.configs._rows import read_rows, refuse_repeated_ids, with_ids
 from builders.spec import (
     ALL_KINDS,
+    PAIR,
     EncoderSpec,
     Files,
     HubSource,
@@ -131,11 +132,10 @@ def relate(pairs: pl.DataFrame) -> Relations:
     undecided = _profiles(postings.filter("rare"), members)
     undecided = undecided.join(positives, on=["group", "passage_id"], how="anti").drop("extended")
     queries = postings.select("group", "query_id").unique()
-    keys = ["query_id", "passage_id"]
     classes = pairs.select("passage_id", pl.col("classes").alias("class")).explode("class").drop_nulls()
     return Relations(
-        qrels=queries.join(positives, on="group").select(*keys, "extended").sort(keys),
-        undecided=queries.join(undecided, on="group").select(keys).sort(keys),
+        qrels=queries.join(positives, on="group").select(*PAIR, "extended").sort(PAIR),
+        undecided=queries.join(undecided, on="group").select(PAIR).sort(PAIR),
         classes=classes.unique().sort("passage_id", "class"),
     )
 

@@ -15,7 +15,8 @@ from builders.built import Built
 from builders.errors import StorageError, UsageError
 from builders.evaluation.results import EncoderFacts
 from builders.mining.scan import Progress, exact_topk
-from builders.tables import PAIR, SPLITS, Kind, config_name
+from builders.spec import PAIR
+from builders.tables import SPLITS, Kind, config_name
 from builders.text.merge import encoded_text
 
 if TYPE_CHECKING:

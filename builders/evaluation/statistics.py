@@ -11,7 +11,7 @@ from pydantic import Field
 
 from builders.built import Built
 from builders.lock.lock import Frozen
-from builders.spec import SEED
+from builders.spec import PAIR, SEED
 from builders.tables import CLUSTERING, SPLITS, Kind
 from builders.text.merge import encoded_text
 
@@ -211,12 +211,11 @@ def overlap(
         qrels: ``query_id``, ``passage_id``.
         seed: Seed of the draws.
     """
-    keys = ["query_id", "passage_id"]
     chosen = (
         qrels
-        .select(keys)
+        .select(PAIR)
         .join(queries, on="query_id", how="semi")
-        .sort(keys)
+        .sort(PAIR)
         .sample(fraction=1.0, shuffle=True, seed=seed)
         .unique("query_id", keep="first", maintain_order=True)
     )
@@ -225,7 +224,7 @@ def overlap(
         return None
     drawn = passages["passage_id"].sort().sample(chosen.height, with_replacement=True, seed=seed + 1)
     others = chosen.select("query_id", pl.Series("passage_id", drawn)).join(
-        qrels.select(keys), on=keys, how="anti", maintain_order="left"
+        qrels.select(PAIR), on=PAIR, how="anti", maintain_order="left"
     )
     words, asked = passages.select("passage_id", words=_words()), queries.select("query_id", asked=_words())
     near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))

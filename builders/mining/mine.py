@@ -15,7 +15,7 @@ from builders.mining.moments import score_moments
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
 from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_pairs
 from builders.mining.yields import LOOK, Evidence, build_report
-from builders.spec import RECIPES, Recipe
+from builders.spec import PAIR, RECIPES, Recipe
 
 _LENGTH_TOLERANCE = 1e-3
 
@@ -152,9 +152,9 @@ def _by_id(
 
 
 def _pairs(what: str, frame: pl.DataFrame) -> pl.DataFrame:
-    if missing := [column for column in rules.PAIR if column not in frame.columns]:
+    if missing := [column for column in PAIR if column not in frame.columns]:
         raise UsageError(f"{what}: column {missing[0]!r} is missing", hint=f"There are: {frame.columns}.")
-    return frame.select(rules.PAIR).unique().sort(rules.PAIR)
+    return frame.select(PAIR).unique().sort(PAIR)
 
 
 def _scored(
@@ -176,7 +176,7 @@ def _scored(
         corpus.select("passage_id", passage="row"), on="passage_id", maintain_order="left"
     )
     scores = score_pairs(query_vectors, passage_vectors, rows["query"].to_numpy(), rows["passage"].to_numpy())
-    return rows.select(*rules.PAIR, score=pl.Series(scores))
+    return rows.select(*PAIR, score=pl.Series(scores))
 
 
 def _ranking(
@@ -224,8 +224,8 @@ def _listed(positives: pl.DataFrame, suspicious: pl.DataFrame) -> pl.DataFrame:
         positives
         .join(suspicious, on="query_id")
         .with_columns(best=deviations("best_score"), deviations=deviations("score"))
-        .sort("best", *rules.PAIR)
-        .select(*rules.PAIR, pl.col("score", "deviations").cast(pl.Float32))
+        .sort("best", *PAIR)
+        .select(*PAIR, pl.col("score", "deviations").cast(pl.Float32))
     )
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from builders.errors import UsageError
-from builders.spec import Recipe
+from builders.spec import PAIR, Recipe
 
-PAIR = ["query_id", "passage_id"]
 EXCLUSIONS = ("positive", "undecided", "positive_text", "query_text", "equivalent")
 """Why a pair can never be a hard negative; the first that fits counts."""
 REASONS = (*EXCLUSIONS, "margin", "floor", "beyond_keep")

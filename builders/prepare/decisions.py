@@ -20,8 +20,7 @@ from builders import files
 from builders.errors import UsageError
 from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen
-from builders.spec import Relations
-from builders.tables import PAIR
+from builders.spec import PAIR, Relations
 
 Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from builders.lock.lock import Funnel
 from builders.prepare.decisions import Resolved
-from builders.spec import Records, Relations, Retrieval
+from builders.spec import PAIR, Records, Relations, Retrieval
 from builders.text.merge import Merged
 
 
@@ -58,7 +58,6 @@ ROWS = {
 
 PAIR_SEPARATOR = " → "
 """Between the two upstream ids of a pair in `dropped.parquet`."""
-_KEYS = ["query_id", "passage_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +162,21 @@ def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> F
     Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped.
     """
     relevant, excluded = kept.resolved.relevant, kept.resolved.excluded
-    pairs = pl.concat([kept.pairs.select(_KEYS), relevant.select(_KEYS)])
+    pairs = pl.concat([kept.pairs.select(PAIR), relevant.select(PAIR)])
     distinct = pairs.unique()
-    left = distinct.join(excluded, on=_KEYS, how="anti")
+    left = distinct.join(excluded, on=PAIR, how="anti")
     reasons = {
         "no_id": nameless,
-        "excluded": distinct.join(excluded, on=_KEYS, how="semi").height,
+        "excluded": distinct.join(excluded, on=PAIR, how="semi").height,
         "no_positive": left.join(kept.queries, on="query_id", how="anti").height,
     }
     return Funnel(
         table="pairs",
         read=records.pairs.height + relevant.height + nameless,
         dropped=_by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
-        merged=pairs.select(pl.struct(_KEYS).is_first_distinct().not_().sum()).item(),
-        undecided=left.join(kept.relations.undecided, on=_KEYS, how="semi").height,
-        out=left.join(kept.relations.qrels, on=_KEYS, how="semi").height,
+        merged=pairs.select(pl.struct(PAIR).is_first_distinct().not_().sum()).item(),
+        undecided=left.join(kept.relations.undecided, on=PAIR, how="semi").height,
+        out=left.join(kept.relations.qrels, on=PAIR, how="semi").height,
     )
 
 

@@ -14,7 +14,7 @@ from builders.personal.replacements import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
 from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
-from builders.spec import PersonalKind, Records, Relations, Retrieval
+from builders.spec import PAIR, PersonalKind, Records, Relations, Retrieval
 from builders.text.merge import content_id, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 
@@ -93,8 +93,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
         dropped.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
     undecided = relations.undecided.join(unanswered, on="query_id", how="anti")
-    keys = ["query_id", "passage_id"]
-    published = Relations(relations.qrels.sort(keys), undecided.sort(keys), relations.classes)
+    published = Relations(relations.qrels.sort(PAIR), undecided.sort(PAIR), relations.classes)
     return Prepared(
         queries=answered.select("query_id", "text", "group", "leak").sort("query_id"),
         corpus=passages.rows.select("passage_id", "title", "text").sort("passage_id"),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from builders.files import write_json
 from builders.mining import mine
 from builders.mining import recipe as rules
-from builders.spec import RECIPES, Recipe
+from builders.spec import PAIR, RECIPES, Recipe
 from builders.text.merge import encoded_text
 from scripts.bench.recipe_world import Float32s, World, load
 
@@ -82,7 +82,7 @@ class Bench:
             for flag in ((True, False) if world.prepared.relations.classes is not None else (False,))
         }
         relations = world.prepared.relations
-        self.positives = relations.qrels.select(rules.PAIR)
+        self.positives = relations.qrels.select(PAIR)
         self.codes = _codes(relations.classes)
 
     def measure(self, kept: pl.DataFrame, recipe: Recipe) -> Row:
@@ -125,7 +125,7 @@ class Bench:
         cut = self.codes.select("passage_id", code=pl.col("code").str.head(digits))
         own = self.positives.join(cut, on="passage_id").select("query_id", "code").unique()
         same = kept.join(cut, on="passage_id").join(own, on=["query_id", "code"], how="semi")
-        return _share(same.select(rules.PAIR).n_unique(), kept.height)
+        return _share(same.select(PAIR).n_unique(), kept.height)
 
     def _places(self, pairs: pl.DataFrame) -> tuple[NDArray[Any], NDArray[Any]]:
         corpus = self.world.prepared.corpus["passage_id"]
@@ -173,7 +173,7 @@ class Bench:
             "score": dense[row, order[row, place]].astype(np.float64),
         })
         ours = self.world.kept(self.ids, recipe, excluded)
-        both = found.join(ours, on=rules.PAIR, how="semi").height
+        both = found.join(ours, on=PAIR, how="semi").height
         return self.measure(found, recipe) | {"also_dense": _share(both, found.height)}
 
 

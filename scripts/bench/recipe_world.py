@@ -19,7 +19,7 @@ from builders.mining.moments import score_moments
 from builders.mining.scores import score_pairs
 from builders.prepare.retrieval import Prepared, prepare
 from builders.sources import fetch
-from builders.spec import Recipe
+from builders.spec import PAIR, Recipe
 from builders.text.digest import digest
 from builders.text.merge import encoded_text
 
@@ -68,7 +68,7 @@ class World:
         chosen = pl.DataFrame({"query_id": ids})
         relations = self.prepared.relations
         return rules.exclusions(
-            relations.qrels.select(rules.PAIR).join(chosen, on="query_id", how="semi"),
+            relations.qrels.select(PAIR).join(chosen, on="query_id", how="semi"),
             relations.undecided.join(chosen, on="query_id", how="semi"),
             self.prepared.queries.filter(pl.col("query_id").is_in(ids.implode())),
             self.prepared.corpus,
@@ -107,5 +107,5 @@ def load(name: str, folder: Path | None = None) -> World:
         query_vectors=asked,
         passage_vectors=told,
         scale=pl.DataFrame({"query_id": queries["query_id"], "mean": mean, "deviation": deviation}),
-        positives=pairs.select(*rules.PAIR, score=pl.Series(scores)),
+        positives=pairs.select(*PAIR, score=pl.Series(scores)),
     )

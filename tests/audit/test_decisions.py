@@ -15,8 +15,7 @@ from builders.configs import jobs as jobs_config
 from builders.errors import UsageError
 from builders.prepare.decisions import Decision, apply, read_decisions, resolve, write_decisions
 from builders.prepare.retrieval import Prepared, prepare
-from builders.spec import Audit, Records, Relations, Retrieval, observed
-from builders.tables import PAIR
+from builders.spec import PAIR, Audit, Records, Relations, Retrieval, observed
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N, U = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT, Verdict.UNSURE

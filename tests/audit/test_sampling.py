@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders.audit.history import Verdict
 from builders.audit.sample import Control, Pairs, allocate, banded, random_sample, read_pairs, suspect_sample
 from builders.lock.lock import read_lock, work_folder
-from builders.tables import PAIR
+from builders.spec import PAIR
 from tests.audit.kit import build, jobs
 
 

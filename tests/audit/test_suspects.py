@@ -10,7 +10,7 @@ import pytest
 from builders.audit.sample import Pairs, read_pairs
 from builders.audit.suspects import Float64s, Opinion, opinion_for, rank_suspects
 from builders.errors import UsageError
-from builders.tables import PAIR
+from builders.spec import PAIR
 from tests.audit.kit import build, jobs
 
 

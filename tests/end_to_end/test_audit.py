@@ -12,12 +12,12 @@ import pytest
 from builders.audit.sample import Pairs, read_pairs, suspect_sample
 from builders.audit.suspects import opinion_for, rank_suspects
 from builders.rehearsal import Hub
+from builders.spec import PAIR
 from tests.audit.kit import jobs
 from tests.end_to_end.kit import ROWS, build, run
 from tests.end_to_end.kit import Tree as Folder
 
 pytestmark = pytest.mark.upstream
-PAIR = ["query_id", "passage_id"]
 PLANTED = 20
 FIRST = 60
 
