@@ -170,14 +170,8 @@ def resolve(
 ) -> str:
     """Return the commit that a revision means, in 40 digits.
 
-    Args:
-        api: Client of the Hub.
-        repo: "OWNER/NAME".
-        revision: A branch, a tag, or the beginning of a commit.
-        kind: Kind of the repository.
-        advice: Hints of the verb.
-        cache: A folder of the client's layout that remembers the commit of a beginning.
-        offline: Look into `cache` only.
+    A revision is a branch, a tag, or the beginning of a commit. `cache` is a folder of the client's layout
+    that remembers the commit of a beginning; `offline` looks nowhere else.
 
     Raises:
         SourceMissing: Offline, and the cache does not know it.
@@ -254,10 +248,7 @@ def download(
 def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None) -> Iterator[None]:
     """Turn what the Hub's client raises into errors of ours.
 
-    Args:
-        doing: Name of the work, "reading OWNER/NAME".
-        advice: Hints of the verb.
-        folder: The folder that the client writes to, for messages.
+    `doing` names the work, "reading OWNER/NAME", and `folder` is where the client writes, for messages.
 
     Raises:
         RemoteError: The Hub refused, failed, or was not reachable.

@@ -277,12 +277,7 @@ def _confirm(yes: bool, question: str) -> None:
 
 def _published(applied: Applied, as_json: bool) -> None:
     if as_json:
-        emit({
-            "repo": applied.repo,
-            "tag": applied.tag,
-            "commit": applied.commit,
-            "already": applied.already,
-        })
+        emit({name: getattr(applied, name) for name in ("repo", "tag", "commit", "already")})
         return
     say(f"{'already ' if applied.already else ''}published {applied.repo}@{applied.tag} ({applied.commit})")
 
@@ -305,13 +300,7 @@ def verify(reference: str, dist: Path | None, as_json: bool) -> None:
         raise UsageError(f"{reference!r} is not OWNER/NAME@TAG", hint="For example: OWNER/NAME@v1.0.0")
     verified = run(repo, tag, dist=dist)
     if as_json:
-        emit({
-            "repo": repo,
-            "tag": tag,
-            "commit": verified.commit,
-            "rows": verified.rows,
-            "files": verified.files,
-        })
+        emit(dataclasses.asdict(verified))
         return
     total = sum(sum(splits.values()) for splits in verified.rows.values())
     say(f"verified {repo}@{tag} ({verified.commit}): {len(verified.rows)} configs, {total:,} rows")

@@ -26,11 +26,8 @@ from builders.rehearsal.refusals import HubError, card_errors
 from builders.rehearsal.store import (
     MAIN,
     Account,
-    AddFile,
-    AddLfs,
     Blob,
     Commit,
-    Delete,
     Operation,
     Repo,
     RepoType,
@@ -399,13 +396,13 @@ def _operation(key: str, value: dict[str, Any]) -> Operation:
         case "file":
             if value.get("encoding") != "base64":
                 raise ValueError("files must be encoded as base64")
-            return AddFile(value["path"], base64.b64decode(value["content"], validate=True))
+            return Operation(value["path"], base64.b64decode(value["content"], validate=True))
         case "lfsFile":
             if value["algo"] != "sha256":
                 raise ValueError("LFS objects are named by sha256")
-            return AddLfs(value["path"], value["oid"], value.get("size"))
+            return Operation(value["path"], lfs=value["oid"], size=value.get("size"))
         case "deletedFile" | "deletedFolder":
-            return Delete(value["path"], folder=key == "deletedFolder")
+            return Operation(value["path"], folder=key == "deletedFolder")
     raise ValueError(f"unknown operation {key}")
 
 

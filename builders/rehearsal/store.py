@@ -83,31 +83,14 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class AddFile:
-    """Write a regular file."""
+class Operation:
+    """Write a file of that content, or of an uploaded LFS object; with neither remove a file or folder."""
 
     path: str
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class AddLfs:
-    """Point to an LFS object that was uploaded before."""
-
-    path: str
-    oid: str
-    size: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove a file, or everything under a folder."""
-
-    path: str
+    content: bytes | None = None
+    lfs: str | None = None
+    size: int | None = None
     folder: bool = False
-
-
-Operation = AddFile | AddLfs | Delete
 
 
 @dataclass(slots=True)
@@ -309,26 +292,26 @@ def _apply(repo: Repo, tree: dict[str, Blob], operation: Operation) -> None:
     parts = operation.path.rstrip("/").split("/")
     if any(part in {"", ".", "..", ".git"} for part in parts):
         raise HubError(400, f"Invalid path: {operation.path!r}")
-    match operation:
-        case AddFile(path, content):
-            if len(content) > _REGULAR_LIMIT:
-                raise HubError(400, f"Files larger than 10 MiB must be LFS objects: {path}")
-            if path == "README.md" and (errors := card_errors(content, repo.type)):
-                raise HubError(400, f"Invalid metadata in README.md: {'; '.join(errors)}")
-            tree[path] = _regular(content)
-        case AddLfs(path, oid, size):
-            if oid not in repo.objects:
-                raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path}")
-            stored = repo.lfs_object(oid)
-            if size not in {None, stored.size}:
-                raise HubError(400, f"LFS pointer of {path} says {size} bytes, the object has {stored.size}")
-            tree[path] = stored
-        case Delete(path, folder):
-            inside = [
-                name for name in tree if (name.startswith(path.rstrip("/") + "/") if folder else name == path)
-            ]
-            if not inside:
-                kind = "folder" if folder else "file"
-                raise HubError(404, f"A {kind} with this name doesn't exist: {path}", "EntryNotFound")
-            for name in inside:
-                del tree[name]
+    path, content = operation.path, operation.content
+    if content is not None:
+        if len(content) > _REGULAR_LIMIT:
+            raise HubError(400, f"Files larger than 10 MiB must be LFS objects: {path}")
+        if path == "README.md" and (errors := card_errors(content, repo.type)):
+            raise HubError(400, f"Invalid metadata in README.md: {'; '.join(errors)}")
+        tree[path] = _regular(content)
+    elif operation.lfs is not None:
+        if operation.lfs not in repo.objects:
+            raise HubError(400, f"LFS pointer pointed to a file that does not exist: {path}")
+        stored = repo.lfs_object(operation.lfs)
+        if operation.size not in {None, stored.size}:
+            message = f"LFS pointer of {path} says {operation.size} bytes, the object has {stored.size}"
+            raise HubError(400, message)
+        tree[path] = stored
+    else:
+        prefix = path.rstrip("/") + "/"
+        inside = [name for name in tree if (name.startswith(prefix) if operation.folder else name == path)]
+        if not inside:
+            kind = "folder" if operation.folder else "file"
+            raise HubError(404, f"A {kind} with this name doesn't exist: {path}", "EntryNotFound")
+        for name in inside:
+            del tree[name]

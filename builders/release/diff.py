@@ -157,16 +157,9 @@ def diff(
     beside: Path = FOLDER,
     api: HfApi | None = None,
 ) -> Comparison:
-    """Compare a built release with the published one.
+    """Compare a built release with a tag or "main", by default the highest version there, else "main".
 
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        repo: "OWNER/NAME".
-        revision: A tag, or "main"; by default the highest version, else "main".
-        rows: Whether to read the rows of splits whose content differs.
-        beside: Folder of the citations.
-        api: Client of the Hub.
+    `rows` reads the rows of splits whose content differs; `beside` holds the citations.
     """
     check_repo(repo)
     api, ids = api or client(), functools.cache(ids_of)

@@ -128,7 +128,7 @@ class Receipt(Frozen):
 
 
 def command(verb: str, *words: str, out: Path = _DIST) -> str:
-    """Return a command of `mteb-de release` as a shell takes it, with its folder if not the usual one."""
+    """Return a command of `mteb-de release` as a shell takes it, with its folder if it is not "dist"."""
     named = [] if out == _DIST else ["--out", str(out)]
     return shlex.join(["mteb-de", "release", verb, *words, *named])
 
@@ -202,20 +202,12 @@ def make_plan(
 ) -> Plan:
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
-    Change the folder of the release and nothing remote.
-
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        target: Repository, version and date. For a repository that is private the release is, too.
-        least: Whether to take the lowest version that may follow in place of the target's.
-        beside: Folder of the citations.
-        api: Client of the Hub.
+    Change the folder of the release and nothing remote. For a private repository the release is private, too.
+    `least` takes the lowest version that may follow in place of the target's; `beside` holds the citations.
 
     Raises:
-        Refused: The tree differs from its locks, a licence is not admitted, the version is below what the
-            changes since the latest one ask for, the repository holds another release, or it is public and
-            the target private; with `least`, nothing has changed.
+        Refused: Nothing has changed and `least` is asked for, the folder holds links or unknown files, or the
+            target does not fit what the repository holds.
     """
     with files.exclusive(out):
         files.sweep(out / release)

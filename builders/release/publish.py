@@ -88,15 +88,8 @@ def apply(
     """Publish a plan that has been rehearsed.
 
     The folder is held against builds and plans meanwhile. Where the tag is there with the planned files,
-    nothing is sent. Running it again is safe.
-
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        api: Client of the Hub.
-        ask: Function that raises where somebody does not want this plan published, before anything is read
-            from the Hub.
-        sleep: Function that waits the given seconds before a request is repeated.
+    nothing is sent. Running it again is safe. `ask` raises where somebody does not want this plan published,
+    before anything is read from the Hub; `sleep` waits the seconds until a request is repeated.
 
     Raises:
         Refused: There is no receipt of this very plan, a gate is open, or the build is not from the real

@@ -46,11 +46,7 @@ class _Rollback:
 def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> _Rollback:
     """Return what going back to a tag would change; reads only.
 
-    Args:
-        repo: "OWNER/NAME".
-        to: A tag there.
-        version: Version of the restored files; by default the least that may follow the highest one.
-        api: Client of the Hub.
+    The version of the restored files is by default the least that may follow the highest one.
 
     Raises:
         UsageError: There is no such repository or tag, or `version` is no version.

@@ -40,13 +40,8 @@ def verify(
 ) -> _Verified:
     """Load every config and split of a release by its tag, with fresh caches, and compare all values.
 
-    Args:
-        repo: "OWNER/NAME".
-        tag: "v1.0.0".
-        dist: The local folder of the release, whose files must be equal; without it the published manifest
-            must hold.
-        environment: Environment of the child process that reads; by default that of this process with fresh
-            caches.
+    The values are compared with the published manifest, and the files with those in `dist`, if it is given.
+    The child process that reads has the environment of this process and fresh caches, or `environment`.
     """
     request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
     if environment is not None:

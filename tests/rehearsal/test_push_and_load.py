@@ -119,7 +119,6 @@ answer({{
         for path in ("corpus/corpus", "queries/train", "queries/test")
     }
     assert not any(request.authenticated for request in fetched), "the token must not leave the Hub's origin"
-    assert all(request.user_agent for request in log)
 
 
 def test_an_imported_folder_is_served_from_disk_at_its_pin(folder: Path) -> None:

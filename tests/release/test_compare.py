@@ -15,7 +15,7 @@ import pytest
 from builders import files
 from builders.errors import Refused, RemoteError, StorageError, UsageError
 from builders.lock.lock import Lock
-from builders.rehearsal.store import AddFile
+from builders.rehearsal.store import Operation
 from builders.release.diff import _FileChange, diff
 from tests.cli.kit import call
 from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
@@ -177,7 +177,7 @@ def test_a_manifest_counts_only_where_the_repository_holds_what_it_names(out: Pa
         if file["path"] == "jobs/qrels/test.parquet":
             file["path"] = "jobs/qrels/fehlt.parquet"
     repo = repo_of(hub)
-    lying = AddFile("manifest.json", json.dumps(manifest).encode())
+    lying = Operation("manifest.json", json.dumps(manifest).encode())
     repo.tags["v1.0.1"] = hub.store.commit(repo, "main", [lying], title="Eingriff").oid
     since = len(hub.log)
     found = diff(out, RELEASE, REPO, api=api_of(hub))

@@ -13,7 +13,7 @@ import pytest
 
 from builders.hub import HUB
 from builders.rehearsal import Hub
-from builders.rehearsal.store import AddFile
+from builders.rehearsal.store import Operation
 from tests.release.kit import RELEASE, REPO, publish, repo_of
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -54,7 +54,7 @@ def rewritten(hub: Hub, folder: Path, **changes: Any) -> None:
         file["contentUrl"] = file["contentUrl"].replace(HUB, hub.endpoint)
         file.update(changes)
     data = json.dumps(document).encode()
-    hub.store.commit(repo_of(hub), "main", [AddFile("croissant.jsonld", data)], title="Adressen")
+    hub.store.commit(repo_of(hub), "main", [Operation("croissant.jsonld", data)], title="Adressen")
 
 
 def joined(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def _replan(out: Path, plan: Plan, card: bytes) -> None:
 
 def _requests(plan: Plan, commit: str) -> list[Request]:
     def request(method: str, path: str, status: int) -> Request:
-        return Request(method, path, status, "datasets", authenticated=True)
+        return Request(method, path, status, authenticated=True)
 
     log = []
     for file in plan.files:

@@ -10,7 +10,7 @@ import pytest
 
 from builders.errors import Refused, RemoteError, UsageError
 from builders.rehearsal import READ_TOKEN
-from builders.rehearsal.store import AddFile, Blob
+from builders.rehearsal.store import Blob, Operation
 from builders.release.rollback import plan_rollback, rollback
 from builders.release.verify import verify
 from tests.cli.kit import call
@@ -68,8 +68,8 @@ def test_what_was_added_since_goes_and_a_later_build_is_weighed_against_it(two: 
 
 
 def test_a_disturbed_main_is_restored_as_a_patch(two: Path, hub: FaultyHub) -> None:
-    card = AddFile("README.md", b"# Von Hand")
-    hub.store.commit(repo_of(hub), "main", [card, AddFile("neu.txt", b"x")], title="Eingriff")
+    card = Operation("README.md", b"# Von Hand")
+    hub.store.commit(repo_of(hub), "main", [card, Operation("neu.txt", b"x")], title="Eingriff")
     planned = plan_rollback(REPO, "v2.0.0", api=api_of(hub))
     assert (planned.bump, planned.change.tag) == ("none", "v2.0.1")
     assert (planned.restore, planned.delete) == (("README.md",), ("neu.txt",))

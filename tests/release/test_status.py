@@ -12,7 +12,7 @@ from huggingface_hub import HfApi
 
 from builders import files
 from builders.errors import RemoteError, UsageError
-from builders.rehearsal.store import AddFile
+from builders.rehearsal.store import Operation
 from builders.release.plan import plan_path, read_plan, receipt_path
 from builders.release.publish import apply
 from builders.release.rollback import plan_rollback, rollback
@@ -151,7 +151,7 @@ def test_after_a_rollback_main_is_what_it_is(rehearsed: Path, hub: FaultyHub) ->
     found = now(rehearsed, hub)
     assert (found.state, found.next) == ("rebuilt", planning(rehearsed))
     assert "main is now v3.0.0, with the files of v1.0.0" in found.why
-    head = hub.store.commit(repo_of(hub), "main", [AddFile("neu.txt", b"x")], title="Eingriff").oid
+    head = hub.store.commit(repo_of(hub), "main", [Operation("neu.txt", b"x")], title="Eingriff").oid
     assert f"main is now {head}, which no version names" in now(rehearsed, hub).why
 
 

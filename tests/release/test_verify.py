@@ -10,7 +10,7 @@ import pytest
 
 from builders.errors import Drift, RemoteError
 from builders.rehearsal import WRITE_TOKEN, Hub
-from builders.rehearsal.store import AddFile, AddLfs, Delete, Operation
+from builders.rehearsal.store import Operation
 from builders.release.publish import apply
 from builders.release.verify import verify
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
@@ -60,11 +60,11 @@ def test_everything_that_differs_is_drift(published: Path, hub: Hub, tmp_path: P
     retag(
         hub,
         "v1.0.1",
-        AddFile("README.md", card),
-        AddLfs(QUERIES, oid, len(data)),
-        AddLfs("jobs/neu.parquet", oid, len(data)),
-        AddFile("croissant.jsonld", b"{}"),
-        Delete("jobs/hard_negatives/dev.parquet"),
+        Operation("README.md", card),
+        Operation(QUERIES, lfs=oid, size=len(data)),
+        Operation("jobs/neu.parquet", lfs=oid, size=len(data)),
+        Operation("croissant.jsonld", b"{}"),
+        Operation("jobs/hard_negatives/dev.parquet"),
     )
     with pytest.raises(Drift) as caught:
         verify(REPO, "v1.0.1", dist=published, environment=hub.environment(tmp_path / "home"))
@@ -90,6 +90,6 @@ def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path) -> None:
         verify(REPO, "v9.0.0", environment=environment)
     with pytest.raises(RemoteError, match="not a manifest"):
         verify(REPO, "v1.0.0", environment=environment)
-    retag(hub, "v1.0.1", Delete("manifest.json"))
+    retag(hub, "v1.0.1", Operation("manifest.json"))
     with pytest.raises(RemoteError, match=r"no manifest\.json"):
         verify(REPO, "v1.0.1", environment=environment)
