@@ -13,40 +13,46 @@ from builders.checks.subject import Pairs, keyed, stacked
 from builders.tables import Kind
 from builders.text.digest import digest
 
-RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
+_RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 _FAR_OFF = 0.05
 _MANY = 0.1
-"""Above this share of the test queries with a likeness elsewhere, the splits are not apart."""
+"""Above this share of the test or dev queries with a likeness elsewhere, the splits are not apart."""
 
-TWINS = error(
+_TWINS = error(
     "twins-across-splits",
     "groups whose queries lie in more than one split",
     "Deal whole groups: look at the config's `group_key` and its splits.tsv.",
 )
-COMMITTED = note(
+_COMMITTED = note(
     "twins-committed",
     "leak keys that lie in more than one split since an earlier version",
     "They stay where they were published; the next major version may deal them anew.",
 )
-MOVED = error(
+_MOVED = error(
     "split-moved",
     "queries that left the split they are committed to",
     "The committed splits.tsv is an input: give it to the build.",
 )
-RATIO = gate(
+_RATIO = gate(
     "split-ratio",
     "queries above their split's share",
     "Large groups or many removed queries do this: waive it, or deal anew with a major version.",
 )
-ALIKE = note(
+_ALIKE = note(
     "alike-across-splits",
     "test queries that differ from one of train or dev in little",
     "Read the examples: if they ask the same, the config's `leak_key` is too fine.",
 )
-MANY_ALIKE = gate(
+_MANY_ALIKE = gate(
     "alike-across-splits-many",
     "test queries that differ from one of train or dev in little",
     "Read the examples: if they ask the same, make the config's `leak_key` coarser, else waive it.",
+)
+_DEV_ALIKE = note("alike-in-dev", "dev queries that differ from one of train in little", _ALIKE.hint)
+_MANY_DEV_ALIKE = gate("alike-in-dev-many", _DEV_ALIKE.meaning, _MANY_ALIKE.hint)
+_COMPARED = (
+    ("test", ("train", "dev"), _ALIKE, _MANY_ALIKE),
+    ("dev", ("train",), _DEV_ALIKE, _MANY_DEV_ALIKE),
 )
 
 _BRACKETS = re.compile(r"[(\[{<][^()\[\]{}<>]{0,80}[)\]}>]")
@@ -72,7 +78,7 @@ def _grouped(subject: Pairs) -> pl.DataFrame:
 
 
 def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
-    """A leak key that spans splits is excused only if it spanned them when its queries were committed.
+    """Excuse a leak key that spans splits only if it spanned them when its queries were committed.
 
     Its committed queries are known by their id, and by their group's hash where they are gone since.
     """
@@ -83,28 +89,30 @@ def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
     excused = known.unique().filter(pl.col("leak").is_duplicated())
     spanning, example = _spanning(published), line("{}: {}", "split", "texts")
-    yield from TWINS.rows(spanning.join(excused, on="leak", how="anti"), example)
-    yield from COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), example)
+    yield from _TWINS.rows(spanning.join(excused, on="leak", how="anti"), example)
+    yield from _COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), example)
 
 
 def _alike(published: pl.DataFrame) -> Iterator[Finding]:
-    """Compare test queries with those of the other splits by a key of this check's own."""
-    alike = published.with_columns(rough=keyed(published["text"], rough)).filter(pl.col("rough") != "")
-    others = (
-        alike.filter(pl.col("split") != "test").sort("text").group_by("rough").agg(pl.col("text").first())
-    )
-    found = alike.filter(pl.col("split") == "test").join(others, on="rough", suffix="_elsewhere")
-    test = published.filter(pl.col("split") == "test").height
-    code = MANY_ALIKE if found.height > _MANY * test else ALIKE
-    message = f"{found.height:,} of {test:,} test queries differ from one of train or dev in little"
-    yield from code.rows(found, line("{}: {} | {}", "query_id", "text", "text_elsewhere"), message=message)
+    """Compare the queries of test and dev with those of the splits before by a key of this check's own."""
+    alike = published.with_columns(rough=keyed(published["text"], _rough)).filter(pl.col("rough") != "")
+    for split, others, few, many in _COMPARED:
+        there = alike.filter(pl.col("split").is_in(others)).sort("text")
+        there = there.group_by("rough").agg(pl.col("text").first())
+        found = alike.filter(pl.col("split") == split).join(there, on="rough", suffix="_elsewhere")
+        total = published.filter(pl.col("split") == split).height
+        code = many if found.height > _MANY * total else few
+        share = f"{found.height:,} of {total:,} {split} queries"
+        message = f"{share} differ from one of {' or '.join(others)} in little"
+        yield from code.rows(
+            found, line("{}: {} | {}", "query_id", "text", "text_elsewhere"), message=message
+        )
 
 
-def rough(text: str) -> str:
-    """Return what the words of a text have in common with those of its likenesses.
+def _rough(text: str) -> str:
+    """Return the letters of a text, case-folded, without marks, short words, brackets and feminine endings.
 
-    Letters only, case-folded, without marks, short words, whatever stands in brackets and the feminine ending
-    of long words: it shares no code with the configs' keys, so that it sees what those do not.
+    It shares no code with the configs' keys, so that it sees what those do not.
     """
     letters = unicodedata.normalize("NFKD", _BRACKETS.sub(" ", text).casefold())
     bare = "".join(character for character in letters if not unicodedata.combining(character))
@@ -122,15 +130,15 @@ def _spanning(queries: pl.DataFrame) -> pl.DataFrame:
 def _moved(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     both = published.join(earlier.select("query_id", committed="split"), on="query_id")
     moved = both.filter(pl.col("split") != pl.col("committed"))
-    yield from MOVED.rows(moved, line("{}: {}, committed to {}", "query_id", "split", "committed"))
+    yield from _MOVED.rows(moved, line("{}: {}, committed to {}", "query_id", "split", "committed"))
 
 
 def _ratio(published: pl.DataFrame) -> Iterator[Finding]:
     total = published.height
-    sizes = {split: published.filter(pl.col("split") == split).height for split in RATIOS}
-    excess = {split: sizes[split] - ratio * total for split, ratio in RATIOS.items()}
+    sizes = {split: published.filter(pl.col("split") == split).height for split in _RATIOS}
+    excess = {split: sizes[split] - ratio * total for split, ratio in _RATIOS.items()}
     tolerated = _FAR_OFF * total + 1
     if any(abs(difference) > tolerated for difference in excess.values()):
         shares = ", ".join(f"{split} {size / total:.1%}" for split, size in sizes.items())
         above = round(sum(difference for difference in excess.values() if difference > 0))
-        yield from RATIO.counted(above, message=f"far off 80/10/10: {shares}")
+        yield from _RATIO.counted(above, message=f"far off 80/10/10: {shares}")

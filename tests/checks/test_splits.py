@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from builders.checks import splits
 from builders.checks.finding import Severity
+from builders.checks.splits import _rough
 from builders.checks.subject import Pairs
 from builders.prepare.splits import assign
 from builders.tables import SPLITS
 from builders.text.digest import digest
 from tests.checks.kit import (
+    Change,
     Plant,
     append,
     assert_found,
@@ -41,24 +43,29 @@ RATIO = Plant(
     ),
     also=frozenset({"mining-yield"}),
 )
-_TEN = [(f"q1{n}", f"Ist Beet Nummer {word} trocken?") for n, word in enumerate(
+_TEN = [(f"q2{n}", f"Ist Beet Nummer {word} trocken?") for n, word in enumerate(
     "eins zwei drei vier fünf sechs sieben acht neun zehn elf".split()
 )]  # fmt: skip
-MORE = chain(
-    put("queries/test", lambda frame: frame.clear()),
-    put("qrels/test", lambda frame: frame.clear()),
-    put("hard_negatives/test", lambda frame: frame.clear()),
-    append("queries/test", *_TEN),
-    append("qrels/test", *((query, "d10", 1) for query, _ in _TEN)),
-)
+
+
+def ten(split: str, passage: str) -> Change:
+    """Deal ten other queries to a split, in the place of the one about that passage."""
+    return chain(
+        *(put(f"{kind}/{split}", lambda frame: frame.clear()) for kind in ("queries", "qrels")),
+        put(f"hard_negatives/{split}", lambda frame: frame.clear()),
+        append(f"queries/{split}", *_TEN),
+        append(f"qrels/{split}", *((query, passage, 1) for query, _ in _TEN)),
+    )
+
+
 ALIKE = put_value("queries/train", "q08", "text", "Ist das Beet (4) Nummer vier trocken?")
 PLANTS = [
     Plant(
         "alike-across-splits",
         Severity.NOTE,
         1,
-        "q13: Ist Beet Nummer vier trocken? | Ist das Beet",
-        chain(MORE, ALIKE),
+        "q23: Ist Beet Nummer vier trocken? | Ist das Beet",
+        chain(ten("test", "d10"), ALIKE),
         also=frozenset({"split-ratio", "mining-yield", "empty-negatives"}),
     ),
     Plant(
@@ -67,6 +74,21 @@ PLANTS = [
         1,
         "q10: Wozu dient ein Frühbeet? | Wozu dient das (große) Frühbeet",
         put_value("queries/train", "q01", "text", "Wozu dient das (große) Frühbeet"),
+    ),
+    Plant(
+        "alike-in-dev",
+        Severity.NOTE,
+        1,
+        "q23: Ist Beet Nummer vier trocken? | Ist das Beet",
+        chain(ten("dev", "d09"), ALIKE),
+        also=frozenset({"split-ratio", "mining-yield", "empty-negatives"}),
+    ),
+    Plant(
+        "alike-in-dev-many",
+        Severity.GATE,
+        1,
+        "q09: Wann erntet man Zwiebeln? | WANN erntet man (rote) Zwiebeln",
+        put_value("queries/train", "q01", "text", "WANN erntet man (rote) Zwiebeln"),
     ),
     Plant(
         "twins-across-splits", Severity.ERROR, 1, "train, test: Was brauchen Tomaten am Abend? | Was", EVENING
@@ -104,15 +126,15 @@ def test_what_the_leak_key_misses_is_seen_by_the_check() -> None:
 @unhurried
 @given(st.text("abcinexyzäöüßABCÄÖÜ (-/1)", max_size=60))
 def test_the_rough_key_is_blind_to_case_and_punctuation(text: str) -> None:
-    assert splits.rough(f"{text.upper()}!") == splits.rough(text)
+    assert _rough(f"{text.upper()}!") == _rough(text)
 
 
 @unhurried
 @given(st.text(max_size=60))
 def test_the_rough_key_keeps_letters_alone_and_makes_none(text: str) -> None:
     folded = unicodedata.normalize("NFKD", text.casefold())
-    assert all(character.isalpha() for character in splits.rough(text))
-    assert len(splits.rough(text)) <= len(folded)
+    assert all(character.isalpha() for character in _rough(text))
+    assert len(_rough(text)) <= len(folded)
 
 
 def committed(subject: Pairs, **moved: str) -> pl.DataFrame:
