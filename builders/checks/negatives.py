@@ -19,54 +19,54 @@ _SCORE_ROUNDING = 2.0**-23
 """Two cosines rounded to float32 differ from their float64 difference by no more than this."""
 _BEYOND_ONE = 1e-6
 LEAST_YIELD = 0.5
-"""Below this share of queries with a hard negative, a build has a gate and the card says so first."""
+"""Below this share of queries with a hard negative, a build has a gate and the card begins with it."""
 
 _MINE = "Mine again from these tables: the miner and the tables disagree."
 
-DANGLING_QUERY = error("dangling-negatives-query", "negatives whose query is in no split", _MINE)
-DANGLING_CORPUS = error("dangling-negatives-corpus", "negatives whose passage is not there", _MINE)
-WRONG_SPLIT = error("negatives-wrong-split", "negatives whose query is in another split", _MINE)
-POSITIVE = error("negative-is-positive", "negatives that are positives of their query", _MINE)
-TWIN = error("negative-twin", "negatives with the text of a positive or of their query", _MINE)
-UNDECIDED = error("negative-undecided", "negatives that are undecided pairs", _MINE)
-UNDECIDED_UNKNOWN = note(
+_DANGLING_QUERY = error("dangling-negatives-query", "negatives whose query is in no split", _MINE)
+_DANGLING_CORPUS = error("dangling-negatives-corpus", "negatives whose passage is not there", _MINE)
+_WRONG_SPLIT = error("negatives-wrong-split", "negatives whose query is in another split", _MINE)
+_POSITIVE = error("negative-is-positive", "negatives that are positives of their query", _MINE)
+_TWIN = error("negative-twin", "negatives with the text of a positive or of their query", _MINE)
+_UNDECIDED = error("negative-undecided", "negatives that are undecided pairs", _MINE)
+_UNDECIDED_UNKNOWN = note(
     "undecided-unknown",
     "tables of undecided pairs that are not there, so that no negative was compared with them",
     "Build the config again: the build keeps undecided.parquet beside the lock.",
 )
-MARGIN = error("negative-above-margin", "negatives closer to the positive than the margin", _MINE)
-KEEP = error("negatives-over-keep", "queries with more negatives than the recipe keeps", _MINE)
-DUPLICATE = error("negative-duplicate", "pairs that occur more than once in the negatives", _MINE)
-ORDER = error("negative-order", "negatives whose rank or score breaks their query's order", _MINE)
-DEPTH = error("negative-depth", "negatives ranked deeper than the recipe looks", _MINE)
-SCORE = error("negative-score", "negatives with a score that is no cosine", _MINE)
-GUARD = error("positive-score", "queries whose negatives name different positive scores", _MINE)
-RECIPE = error(
+_MARGIN = error("negative-above-margin", "negatives closer to the positive than the margin", _MINE)
+_KEEP = error("negatives-over-keep", "queries with more negatives than the recipe keeps", _MINE)
+_DUPLICATE = error("negative-duplicate", "pairs that occur more than once in the negatives", _MINE)
+_ORDER = error("negative-order", "negatives whose rank or score breaks their query's order", _MINE)
+_DEPTH = error("negative-depth", "negatives ranked deeper than the recipe looks", _MINE)
+_SCORE = error("negative-score", "negatives with a score that is no cosine", _MINE)
+_GUARD = error("positive-score", "queries whose negatives name different positive scores", _MINE)
+_RECIPE = error(
     "mining-recipe",
     "differences between the recipe of the config, or the one of that name, and of the lock",
     "Build again: the recipe changed since these negatives were mined.",
 )
-CHOSEN = gate(
+_CHOSEN = gate(
     "recipe-chosen",
     "recipes that were asked for instead of the config's",
     "Build without --recipe, or set the recipe in the config: a switch is a major version.",
 )
-REPORT = error(
+_REPORT = error(
     "mining-report",
     "figures of the mining report that the published rows do not have",
     "The report must be counted from the rows that are written.",
 )
-YIELD = gate(
+_YIELD = gate(
     "mining-yield",
     "queries without a hard negative",
     "Choose another recipe, or waive it with this count: the card says the yield first.",
 )
-BELOW_FLOOR = error("negative-below-floor", "negatives that score lower than the recipe's floor", _MINE)
-SUSPICIOUS = error("negative-suspicious", "negatives of queries whose best positive is suspicious", _MINE)
-EQUIVALENT = error(
+_BELOW_FLOOR = error("negative-below-floor", "negatives that score lower than the recipe's floor", _MINE)
+_SUSPICIOUS = error("negative-suspicious", "negatives of queries whose best positive is suspicious", _MINE)
+_EQUIVALENT = error(
     "negative-equivalent", "negatives that share a class with a positive of their query", _MINE
 )
-SCALE_UNKNOWN = note(
+_SCALE_UNKNOWN = note(
     "scale-unknown",
     "tables that the recipe's rules need and that are not there, so that the rules were not applied",
     "Build the config again: the build keeps scale.parquet and classes.parquet beside the lock.",
@@ -85,20 +85,20 @@ def _recipe_of(subject: Pairs) -> Recipe:
 
 
 def _ends(subject: Pairs) -> Iterator[Finding]:
-    """Both ends of a negative are published, the query in the same split; a pair occurs once."""
-    codes = (DANGLING_QUERY, WRONG_SPLIT, DANGLING_CORPUS, DUPLICATE)
+    """Demand that both ends of a negative are published, the query in its split, and that it occurs once."""
+    codes = (_DANGLING_QUERY, _WRONG_SPLIT, _DANGLING_CORPUS, _DUPLICATE)
     yield from pair_faults(subject, Kind.HARD_NEGATIVES, *codes)
 
 
 def _relevance(subject: Pairs) -> Iterator[Finding]:
-    """A negative is neither a positive of its query in any split, nor undecided, nor a twin of either."""
+    """Refuse positives of the query in any split, undecided pairs, and twins of either."""
     negatives, qrels = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QRELS)
-    yield from POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
-    yield from TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
+    yield from _POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
+    yield from _TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
     if subject.undecided is None:
-        yield from UNDECIDED_UNKNOWN.counted(1)
+        yield from _UNDECIDED_UNKNOWN.counted(1)
     else:
-        yield from UNDECIDED.rows(negatives.join(subject.undecided, on=PAIR, how="semi"), _ROW)
+        yield from _UNDECIDED.rows(negatives.join(subject.undecided, on=PAIR, how="semi"), _ROW)
 
 
 def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
@@ -112,7 +112,7 @@ def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
 
 
 def _margin(subject: Pairs) -> Iterator[Finding]:
-    """A negative's score is not above its guard's minus the margin, beyond the rounding to float32."""
+    """Refuse scores above the guard's minus the margin, beyond the rounding to float32."""
     recipe = _recipe_of(subject)
     guard = pl.col("positive_score").cast(pl.Float64)
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
@@ -123,27 +123,27 @@ def _margin(subject: Pairs) -> Iterator[Finding]:
     units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
     negatives = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
     above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + _SCORE_ROUNDING)
-    yield from MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
+    yield from _MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
 
 
 def _scores(subject: Pairs) -> Iterator[Finding]:
-    """Scores are cosines (NaN compares greater than any), and one positive guards a query."""
+    """Demand scores that are cosines (NaN compares greater than any), and one guard for a query."""
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     cosines = pl.col("score", "positive_score")
     wrong = negatives.filter(pl.any_horizontal(cosines.abs() > 1 + _BEYOND_ONE))
-    yield from SCORE.rows(wrong, line("{} → {}: {}, positive {}", *PAIR, "score", "positive_score"))
+    yield from _SCORE.rows(wrong, line("{} → {}: {}, positive {}", *PAIR, "score", "positive_score"))
     guards = negatives.group_by("query_id").agg(guards=pl.col("positive_score").n_unique())
-    yield from GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query_id", "guards"))
+    yield from _GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query_id", "guards"))
 
 
 def _ranking(subject: Pairs) -> Iterator[Finding]:
-    """Ranks count all passages: they rise while scores fall, within depth and keep."""
+    """Demand ranks over all passages: they rise while scores fall, within depth and keep."""
     recipe, qrels = _recipe_of(subject), stacked(subject, Kind.QRELS)
     negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query_id", "rank")
     before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query_id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
     out_of_order = before.filter((pl.col("rank") < 1) | broken)
-    yield from ORDER.rows(out_of_order, line("{} → {}: rank {}, score {}", *PAIR, "rank", "score"))
+    yield from _ORDER.rows(out_of_order, line("{} → {}: rank {}, score {}", *PAIR, "rank", "score"))
 
     positives = qrels.unique(PAIR).group_by("query_id").len("positives")
     extra = pl.col("positives").fill_null(0) if recipe.depth_counts == "candidates" else pl.lit(0)
@@ -151,28 +151,28 @@ def _ranking(subject: Pairs) -> Iterator[Finding]:
     deepest = pl.min_horizontal(extra + (passages if recipe.depth is None else recipe.depth), passages)
     limited = negatives.join(positives, on="query_id", how="left").with_columns(deepest=deepest)
     deeper = limited.filter(pl.col("rank") > pl.col("deepest"))
-    yield from DEPTH.rows(deeper, line("{} → {}: rank {} of {}", *PAIR, "rank", "deepest"))
+    yield from _DEPTH.rows(deeper, line("{} → {}: rank {} of {}", *PAIR, "rank", "deepest"))
 
     numbers = negatives.group_by("query_id").len("negatives")
     over = numbers.filter(pl.col("negatives") > recipe.keep)
-    yield from KEEP.rows(over, line("{}: {} negatives", "query_id", "negatives"))
+    yield from _KEEP.rows(over, line("{}: {} negatives", "query_id", "negatives"))
 
 
 def _record(subject: Pairs) -> Iterator[Finding]:
-    """The lock's recipe is the config's, or another by name, and its report counts what is published."""
+    """Hold the lock's recipe against the config's, or another by name, and its report against the rows."""
     assert subject.spec.mining is not None
     if subject.mining is None:
-        yield from RECIPE.lines(["the lock records no mining"])
+        yield from _RECIPE.lines(["the lock records no mining"])
         return
     locked, own = subject.mining.recipe, subject.spec.mining.recipe
     other = RECIPES.get(str(locked.get("name")), own)
     wanted = asdict(own if locked.get("name") == own.name else other)
     if wanted["name"] != own.name:
-        yield from CHOSEN.lines([f"{wanted['name']}, config {own.name}"])
+        yield from _CHOSEN.lines([f"{wanted['name']}, config {own.name}"])
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
-    yield from RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
+    yield from _RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
     published, reported = _counted(subject), _reported(subject.mining.report)
-    yield from REPORT.lines([
+    yield from _REPORT.lines([
         f"{name}: {reported[name]!r}, published {count}"
         for name, count in published.items()
         if reported[name] != count
@@ -180,16 +180,14 @@ def _record(subject: Pairs) -> Iterator[Finding]:
 
 
 def _counted(subject: Pairs) -> dict[str, object]:
-    """Count from the published rows what the report says first."""
-    queries = stacked(subject, Kind.QUERIES).select("query_id")
+    """Count the first figures of the report from the published rows."""
     numbers = stacked(subject, Kind.HARD_NEGATIVES).group_by("query_id").len("number")
-    each = queries.join(numbers, on="query_id", how="left").fill_null(0)
-    by_count = each.group_by("number").len().sort("number").rows()
+    each = stacked(subject, Kind.QUERIES).join(numbers, on="query_id", how="left")["number"].fill_null(0)
     return {
         "negatives": int(numbers["number"].sum()),
-        "queries": queries.height,
-        "yield": each.filter(pl.col("number") > 0).height,
-        "by_count": {str(number): count for number, count in by_count},
+        "queries": len(each),
+        "yield": int((each > 0).sum()),
+        "by_count": {str(number): count for number, count in each.value_counts().sort("number").rows()},
     }
 
 
@@ -205,34 +203,31 @@ def _reported(report: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _mining_yield(subject: Pairs) -> Iterator[Finding]:
-    """At least half of the queries have a hard negative."""
+    """Demand a hard negative for at least half of the queries."""
     negatives, queries = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QUERIES)
-    without = queries.join(negatives, on="query_id", how="anti")
-    served = queries.height - without.height
-    if served < LEAST_YIELD * queries.height:
-        share = f"only {served:,} of {queries.height:,} queries ({served / queries.height:.1%})"
-        yield from YIELD.rows(
-            without, line("queries/{} {}", "split", "query_id"), message=f"{share} have a hard negative"
-        )
+    without, total = queries.join(negatives, on="query_id", how="anti"), queries.height
+    served = total - without.height
+    if served < LEAST_YIELD * total:
+        share = f"only {served:,} of {total:,} queries ({served / total:.1%}) have a hard negative"
+        yield from _YIELD.rows(without, line("queries/{} {}", "split", "query_id"), message=share)
 
 
 def _known(subject: Pairs) -> Iterator[Finding]:
-    """What the recipe's rules need is there."""
-    recipe = _recipe_of(subject)
-    needs_scale = recipe.floor is not None or recipe.margin_kind == "deviations"
-    missing = {
-        "scale": needs_scale and subject.scale is None,
-        "classes": recipe.equivalence and subject.classes is None,
-    }
-    names = [name for name, holds in missing.items() if holds]
-    if needs_scale and subject.scale is not None:
-        lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query_id", how="anti")
-        names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
-    yield from SCALE_UNKNOWN.lines(names)
+    """Note tables that the recipe's rules need and that are missing."""
+    recipe, names = _recipe_of(subject), []
+    if recipe.floor is not None or recipe.margin_kind == "deviations":
+        if subject.scale is None:
+            names.append("scale")
+        else:
+            lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query_id", how="anti")
+            names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
+    if recipe.equivalence and subject.classes is None:
+        names.append("classes")
+    yield from _SCALE_UNKNOWN.lines(names)
 
 
 def _floor(subject: Pairs) -> Iterator[Finding]:
-    """With a floor no negative scores lower, and none is given to a query whose best positive is suspicious.
+    """Refuse negatives below the floor, and those of queries whose best positive is suspicious.
 
     Which positive is the best is only published where the highest-scoring one guards.
     """
@@ -249,22 +244,22 @@ def _floor(subject: Pairs) -> Iterator[Finding]:
         )
     )
     below = negatives.filter(pl.col("score") < pl.col("floor") - _SCORE_ROUNDING)
-    yield from BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
+    yield from _BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
     if recipe.guard == "highest":
         near = negatives.filter(pl.col("positive_score") < pl.col("least") - _SCORE_ROUNDING)
-        yield from SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
+        yield from _SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
 
 
 def _equivalence(subject: Pairs) -> Iterator[Finding]:
-    """A negative shares no class with a positive of its query in any split."""
+    """Refuse negatives that share a class with a positive of their query in any split."""
     if not _recipe_of(subject).equivalence or subject.classes is None:
         return
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
     positives = stacked(subject, Kind.QRELS).join(negatives, on="query_id", how="semi")
     taken = positives.join(subject.classes, on="passage_id").select("query_id", "class").unique()
     shared = negatives.join(subject.classes, on="passage_id").join(taken, on=["query_id", "class"])
-    rows = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
-    yield from EQUIVALENT.rows(rows, line("{} → {}: {}", *PAIR, "class"))
+    first = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
+    yield from _EQUIVALENT.rows(first, line("{} → {}: {}", *PAIR, "class"))
 
 
 def check(subject: Pairs) -> Iterator[Finding]:

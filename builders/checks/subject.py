@@ -1,4 +1,4 @@
-"""A built config as its rules see it: the published tables, and what the build recorded."""
+"""A built config as its rules see it: the published tables, and the records of the build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import PAIR, Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import Kind
 
-Spec = TypeVar("Spec", bound=ConfigSpec, covariant=True)
+_Spec = TypeVar("_Spec", bound=ConfigSpec, covariant=True)
 
 
 def _strings(*names: str) -> dict[str, type[pl.DataType]]:
@@ -33,23 +33,19 @@ _BESIDE: dict[type[ConfigSpec], dict[str, dict[str, type[pl.DataType]]]] = {
     Clustering: {},
     Ids: {"statuses": _strings("id", "status", "subreddit")},
 }
-"""The columns of what a build keeps beside its lock and rules read, by kind of config."""
+"""The columns of the tables beside a lock that rules read, by kind of config."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject(Generic[Spec]):
+class Subject(Generic[_Spec]):
     """A built config, as its rules see it. A table that the build did not keep is None.
 
     Attributes:
-        spec: The config.
         tables: Frames by kind and split, with the columns of `builders.tables.inside`.
-        funnels: The way of the rows.
-        mining: Report of mining.
-        clustering: Figures of the clustering sets.
-        decisions: Counts of what decisions of audits did; empty where there are none.
+        decisions: Counts of pairs that decisions of audits changed; empty where there are none.
         upstream: Whether all of the real upstream was built, so that published figures must be met.
-        committed: ``query_id``, ``group_hash``, ``split`` str: the assignment of an earlier version.
-            Without it, a group in more than one split is an error, as it must be in a first release.
+        committed: ``query_id``, ``group_hash``, ``split`` str: the assignment of an earlier version; in a
+            first release, which has none, a group in more than one split is an error.
         undecided: ``query_id``, ``passage_id``: pairs kept from mining.
         scale: ``query_id``, ``mean``, ``deviation`` of each query's scores.
         classes: ``passage_id``, ``class``: equivalent passages.
@@ -58,7 +54,7 @@ class Subject(Generic[Spec]):
         statuses: ``id``, ``status``, ``subreddit`` str: the ledger's answer for each id.
     """
 
-    spec: Spec
+    spec: _Spec
     tables: Mapping[Kind, Mapping[str, pl.DataFrame]]
     funnels: tuple[Funnel, ...]
     mining: LockedMining | None = None
@@ -82,15 +78,7 @@ Rule = Callable[[Subject[Any]], Iterable[Finding]]
 
 
 def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subject[Any]:
-    """Read of a built config what its rules look at.
-
-    Args:
-        built: The config.
-        committed: The assignment of an earlier version.
-
-    Raises:
-        StorageError: A table cannot be read.
-    """
+    """Read a built config for its rules; `committed` is the assignment of an earlier version."""
     assert built.lock is not None
     beside = {name: built.beside(name, schema) for name, schema in _BESIDE[type(built.spec)].items()}
     return Subject(

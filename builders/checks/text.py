@@ -12,59 +12,59 @@ from builders.spec import PersonalKind
 from builders.tables import Kind
 from builders.text.merge import encoded_text
 
-LONG = 10_000
+_LONG = 10_000
 _MOST_MERGED = 0.001
 """Above this share of the queries, those that lost their meaning to the scrubber are a gate."""
 _UNFOLDED = r"^ | $|  |[\s--[ ]]|\p{Cc}"
 _INVISIBLE = r"[\u{ad}\u{200b}\u{2060}\u{202a}-\u{202e}\u{2066}-\u{2069}\u{feff}]"
-_ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
+_ENTITY_PATTERN = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
 
 EMPTY = error(
     "text-empty",
     "queries or passages without text",
     "Drop them in the build, with a reason; a query whose key is empty has no text either.",
 )
-NOT_NORMALISED = error(
+_NOT_NORMALISED = error(
     "text-not-normalised",
     "texts that are not NFC, or hold unfolded white space or characters nobody sees",
     "Normalise after the last change to a text: composing and scrubbing can undo it.",
 )
-ENTITY = note(
+_ENTITY = note(
     "text-entity",
     "texts that still hold something like an HTML entity",
     "Entities are unescaped exactly once: look whether the upstream escaped these twice.",
 )
-TOO_LONG = note(
+_TOO_LONG = note(
     "text-long",
-    f"texts of more than {LONG:,} characters",
+    f"texts of more than {_LONG:,} characters",
     "An encoder reads only their beginning: look whether these are single passages.",
 )
-DUPLICATE_PASSAGE = error(
+_DUPLICATE_PASSAGE = error(
     "duplicate-passage",
     "passages that share their title and text with another",
     "Merge them and remap the qrels: else one twin counts as not relevant.",
 )
-DUPLICATE_QUERY = error(
+_DUPLICATE_QUERY = error(
     "duplicate-query",
     "queries that share their key with another",
     "Merge them and remap the qrels: look at the config's `query_key`.",
 )
-QUERY_IS_PASSAGE = note(
+_QUERY_IS_PASSAGE = note(
     "query-is-passage",
     "queries whose text is the whole text of a passage",
     "Such queries are found by string comparison: say so in the card.",
 )
-PERSONAL = error(
+_PERSONAL = error(
     "personal-data",
     "places that look like personal data",
     "Scrub after the last change to a text; `mteb-de scrub` shows the places of a file.",
 )
-MERGED = note(
+_MERGED = note(
     "titles-merged",
     "queries that scrubbing made of titles of different occupations",
     "Nothing to do where a contact was replaced; else look whether the scrubber took a trade for a name.",
 )
-MERGED_UNCUED = gate(
+_MERGED_UNCUED = gate(
     "titles-merged-uncued",
     "queries that scrubbing made of titles of different occupations, without a contact cue",
     "The scrubber took a trade, a brand or a code for a name, plate or number: make its rule stricter.",
@@ -74,16 +74,13 @@ _WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
 
 
 def _texts(subject: Pairs) -> pl.DataFrame:
-    """Every published text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``."""
-    corpus, queries = stacked(subject, Kind.CORPUS), stacked(subject, Kind.QUERIES)
-    parts = (
-        (corpus, "corpus", "passage_id", "title"),
-        (corpus, "corpus", "passage_id", "text"),
-        (queries, "queries", "query_id", "text"),
-    )
+    """Return each published text as a row: ``table``, ``split``, ``id``, ``field``, ``text``."""
+    corpus = stacked(subject, Kind.CORPUS).rename({"passage_id": "id"})
+    queries = stacked(subject, Kind.QUERIES).rename({"query_id": "id"})
+    parts = ((corpus, "corpus", "title"), (corpus, "corpus", "text"), (queries, "queries", "text"))
     return pl.concat(
-        frame.select(table=pl.lit(table), split="split", id=key, field=pl.lit(field), text=field)
-        for frame, table, key, field in parts
+        frame.select(table=pl.lit(table), split="split", id="id", field=pl.lit(field), text=field)
+        for frame, table, field in parts
     )
 
 
@@ -93,7 +90,7 @@ def _queries(subject: Pairs) -> pl.DataFrame:
 
 
 def _empty(subject: Pairs) -> Iterator[Finding]:
-    """Every query and passage has text, and every query a key; a title may be empty."""
+    """Demand text of every query and passage, and a key of every query; a title may be empty."""
     texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
     keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
     keyless = keyless.select(
@@ -103,42 +100,38 @@ def _empty(subject: Pairs) -> Iterator[Finding]:
 
 
 def _form(subject: Pairs) -> Iterator[Finding]:
-    """Texts are normalised, without entities, and not very long."""
+    """Demand normalised texts, and note entities and very long ones."""
     yield from malformed(_texts(subject))
 
 
 def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
-    """Report texts that are not normalised, hold entities, or are very long.
-
-    Args:
-        texts: ``table``, ``split``, ``id``, ``field``, ``text`` str.
-    """
+    """Report texts that are not normalised, hold entities, or are very long, out of a frame of `_texts`."""
     text = pl.col("text")
     unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
-    yield from NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
-    yield from ENTITY.rows(texts.filter(text.str.contains(_ENTITY)), _WHERE)
-    measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > LONG)
-    yield from TOO_LONG.rows(
+    yield from _NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
+    yield from _ENTITY.rows(texts.filter(text.str.contains(_ENTITY_PATTERN)), _WHERE)
+    measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > _LONG)
+    yield from _TOO_LONG.rows(
         measured, line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
     )
 
 
 def _duplicates(subject: Pairs) -> Iterator[Finding]:
-    """A text is one passage, a key is one query, whatever the split."""
+    """Demand one passage of a text, and one query of a key, whatever the split."""
     corpus = stacked(subject, Kind.CORPUS)
     corpus = corpus.with_columns(encoded=encoded_text(corpus))
     twins = corpus.filter(pl.col("encoded").is_duplicated())
-    yield from DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "passage_id", "encoded"))
+    yield from _DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "passage_id", "encoded"))
     queries = _queries(subject)
     repeated = queries.filter(pl.col("key").is_duplicated())
-    yield from DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "query_id", "text"))
+    yield from _DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "query_id", "text"))
     whole = pl.concat([corpus["encoded"], corpus["text"]]).unique()
     copied = queries.filter(pl.col("text").is_in(whole.implode()))
-    yield from QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "query_id", "text"))
+    yield from _QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "query_id", "text"))
 
 
 def _personal(subject: Pairs) -> Iterator[Finding]:
-    """The scrubber finds nothing more in what is published. Examples name the place, never the value."""
+    """Demand that the scrubber finds nothing more. Examples name the place, never the value."""
     titles = (pl.col("table") == "queries") & subject.spec.titles
     yield from unscrubbed(_texts(subject), subject.spec.personal, titles)
 
@@ -146,7 +139,7 @@ def _personal(subject: Pairs) -> Iterator[Finding]:
 def unscrubbed(
     texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr | None = None
 ) -> Iterator[Finding]:
-    """Report what the scrubber would still replace, out of a frame as for `malformed`.
+    """Report what the scrubber would still replace, out of a frame of `_texts`.
 
     Args:
         texts: The texts.
@@ -164,11 +157,11 @@ def unscrubbed(
         places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule")
         found.append(places.join(rows, on="row", maintain_order="left"))
     where = ("table", "split", "id", "field", "kind", "start", "end", "rule")
-    yield from PERSONAL.rows(pl.concat(found), line("{}/{} {} {}: {} at {}-{} ({})", *where))
+    yield from _PERSONAL.rows(pl.concat(found), line("{}/{} {} {}: {} at {}-{} ({})", *where))
 
 
 def _merged(subject: Pairs) -> Iterator[Finding]:
-    """Scrubbing makes titles one query only where they differed in a contact; others are few."""
+    """Count titles that scrubbing made one query; those that differed in no contact must be few."""
     if subject.scrub_merges is None:
         return
     queries = stacked(subject, Kind.QUERIES)
@@ -177,11 +170,11 @@ def _merged(subject: Pairs) -> Iterator[Finding]:
     many = uncued.height > _MOST_MERGED * queries.height
     example = line("{}: {}, of {} titles", "query_id", "text", "titles")
     if many:
-        share = f"{MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
-        yield from MERGED_UNCUED.rows(uncued, example, message=share)
+        share = f"{_MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
+        yield from _MERGED_UNCUED.rows(uncued, example, message=share)
     noted = found.filter("cue") if many else found
-    told = f"{MERGED.meaning}: {noted.height:,}, {noted.height - noted['cue'].sum():,} without a contact cue"
-    yield from MERGED.rows(noted, example, message=told)
+    count = f"{noted.height:,}, {noted.height - noted['cue'].sum():,} without a contact cue"
+    yield from _MERGED.rows(noted, example, message=f"{_MERGED.meaning}: {count}")
 
 
 RULES: tuple[Rule, ...] = (_empty, _form, _duplicates, _personal, _merged)

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders.checks.finding import Severity
-from builders.checks.text import LONG
 from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import ALL_KINDS, PersonalKind
 from builders.text.normalise import normalise
@@ -72,7 +71,7 @@ PLANTS = [
     Plant("text-not-normalised", ERROR, 1, "d13 text", passage("Ein  doppelter Zwischenraum.").change),
     Plant("text-not-normalised", ERROR, 1, "d13 title", passage("Ein Text.", title="Titel ").change),
     Plant("text-entity", NOTE, 1, "Kraut &amp; Rüben", passage("Kraut &amp; Rüben.").change),
-    Plant("text-long", NOTE, 1, f"d13 text: {LONG + 1} characters", passage("a" * (LONG + 1)).change),
+    Plant("text-long", NOTE, 1, f"d13 text: {10_000 + 1} characters", passage("a" * (10_000 + 1)).change),
     Plant(
         "duplicate-passage",
         ERROR,
