@@ -8,9 +8,10 @@ import signal
 import stat
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -75,11 +76,12 @@ class _Copy:
         """Scrub and write pieces in order; what is returned of each holds no text."""
         finished: list[Done] = []
         rows = 0
-        for done in _worked(cut, partial(work, task=self.task), self.workers):
-            write(done.output)
-            finished.append(replace(done, output=None))
-            rows += done.rows
-            self.progress(rows)
+        with closing(_worked(cut, partial(work, task=self.task), self.workers)) as worked:
+            for done in worked:
+                write(done.output)
+                finished.append(replace(done, output=None))
+                rows += done.rows
+                self.progress(rows)
         return finished
 
 
@@ -200,7 +202,7 @@ def _check_columns(task: Task, known: Sequence[str]) -> None:
         )
 
 
-def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Iterator[Done]:
+def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Generator[Done, None, None]:
     """Yield scrubbed pieces in order; a few more than there are workers are under way at a time."""
     if workers == 1:
         yield from map(work, cut)
@@ -223,9 +225,10 @@ def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> It
                 "a process that scrubs was killed, probably as memory ran out; no copy was written",
                 hint="Run it again with fewer --workers: each takes memory of its own.",
             ) from error
-        finally:
-            for future in under_way:
-                future.cancel()
+        except BaseException:
+            for process in list((pool._processes or {}).values()):
+                process.kill()  # else the end waits for all pieces that are under way
+            raise
 
 
 def _begin() -> None:
