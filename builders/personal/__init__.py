@@ -1,5 +1,5 @@
 """Finding and replacing personal data in German text."""
 
-from builders.personal.engine import Scrubbed, counts, scrub
+from builders.personal.engine import Scrubbed, scrub
 
-__all__ = ["Scrubbed", "counts", "scrub"]
+__all__ = ["Scrubbed", "scrub"]

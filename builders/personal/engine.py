@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -77,11 +76,6 @@ def scrub_rows(
                 spans.extend((row, span.kind.value, span.start, span.end, span.rule) for span in found)
     columns = zip(*spans, strict=True) if spans else ()
     return rows, pl.DataFrame(list(map(list, columns)), schema=SPAN_SCHEMA, orient="col")
-
-
-def counts(spans: pl.DataFrame) -> dict[str, int]:
-    """Count spans by kind; kinds that were not found are left out."""
-    return dict(sorted(Counter(spans["kind"].to_list()).items()))
 
 
 def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:

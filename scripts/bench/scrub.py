@@ -1,10 +1,6 @@
-"""Measure the scrubber beside Presidio, scrubadub and datafog, and write `notes/personal-data.md`.
+"""Measure the scrubber, and write `notes/personal-data.md`.
 
-The peers live in an environment of their own:
-
-    python -m venv PEERS
-    PEERS/bin/pip install presidio-analyzer==2.2.366 scrubadub==2.0.1 datafog==4.9.0
-    python -m scripts.bench.scrub --peers PEERS/bin/python --news 10kgnad_test.csv --memory
+    python -m scripts.bench.scrub --news 10kgnad_test.csv --memory
 
 Without arguments the note is written anew from the stored results.
 """
@@ -15,8 +11,6 @@ import argparse
 import csv
 import itertools
 import json
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,14 +25,11 @@ from builders.personal import scrub
 from builders.personal.replacements import masked
 from builders.spec import ALL_KINDS
 from scripts.bench import scrub_note, scrub_texts
-from scripts.bench.gold_set import compare, read_set
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "scrub.json"
 FINDINGS = HERE / "results" / "scrub_news.tsv"
 NAMES = ("person", "full_name")
-_TOOLS = ("ours, all kinds", "ours, contact", "presidio", "scrubadub", "datafog")
-_REPEATS = 3
 _HOSTILE = 60_000
 _SIZES = (10, 100, 1000)
 
@@ -48,22 +39,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--peers", help="Python of the peers' environment")
     parser.add_argument("--news", type=Path, help="10kGNAD's test.csv")
-    parser.add_argument("--memory", action="store_true", help="also clean files of up to 1 GB")
+    parser.add_argument(
+        "--memory", action="store_true", help="also clean hostile strings and files of up to 1 GB"
+    )
     options = parser.parse_args()
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if options.news:
         news = read_news(options.news)
         results["news"] = news_findings(news)
-        if options.peers:
-            results["machine"] = (
-                f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-            )
-            results["tools"] = side_by_side(news, options.peers)
-    if options.peers or options.memory:
-        results["hostile"] = hostile()
     if options.memory:
+        results["hostile"] = hostile()
         results["memory"] = memory(news if options.news else scrub_texts.postings(3_000_000, 1))
     write_json(RESULTS, results)
     scrub_note.write(results, FINDINGS)
@@ -97,46 +83,13 @@ def news_findings(news: list[str]) -> dict[str, Any]:
     return {"megabytes": sum(len(text.encode()) for text in news) / 1e6, "counts": counts}
 
 
-def side_by_side(news: list[str], peers: str) -> dict[str, Any]:
-    """Run all tools in turn, several times, on the same news and postings, and on the gold set."""
-    gold = read_set("gold")
-    ads = scrub_texts.postings(1_000_000, seed=3)
-    texts = {"news": news[: len(news) * 2 // 5], "ads": ads, "gold": [marked.text for marked in gold]}
-    size = {name: sum(len(text.encode()) for text in group) / 1e6 for name, group in texts.items()}
-    runs: dict[str, list[dict[str, Any]]] = {tool: [] for tool in _TOOLS}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "texts.json"
-        path.write_text(json.dumps(texts), "utf-8")
-        for _ in range(_REPEATS):
-            for tool in _TOOLS:
-                python = sys.executable if tool.startswith("ours") else peers
-                runs[tool].append(worker(python, [str(path), "--tool", tool]))
-    results: dict[str, Any] = {"megabytes": size}
-    for tool, measured in runs.items():
-        found = [[("any", start, end, "") for start, end in spans] for spans in measured[0]["spans"]]
-        score = compare(gold, found)
-        tallies = [tally for kind, tally in score.by_kind.items() if kind not in NAMES]
-        names = [tally for kind, tally in score.by_kind.items() if kind in NAMES]
-        results[tool] = {
-            "version": measured[0]["version"],
-            "speed": {
-                name: statistics.median(size[name] / run["seconds"][name] for run in measured)
-                for name in ("news", "ads")
-            },
-            "recall": sum(tally.found for tally in tallies) / sum(tally.marked for tally in tallies),
-            "recall_names": sum(tally.found for tally in names) / sum(tally.marked for tally in names),
-            "precision": score.precision,
-        }
-    return results
-
-
 def hostile() -> dict[str, Any]:
     """Return the slowest of the hostile strings, in CPU seconds."""
     texts = {piece: [text] for piece, text in scrub_texts.hostile(_HOSTILE).items()}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.json"
         path.write_text(json.dumps(texts), "utf-8")
-        seconds = worker(sys.executable, [str(path), "--tool", "ours, all kinds"])["seconds"]
+        seconds = worker([str(path)])["seconds"]
     slowest = max(seconds, key=seconds.__getitem__)
     return {"strings": len(texts), "characters": _HOSTILE, "slowest": slowest, "seconds": seconds[slowest]}
 
@@ -155,16 +108,19 @@ def memory(texts: Sequence[str]) -> list[dict[str, Any]]:
                         break
                     file.write(line)
             for workers in (1, 2):
-                measured = worker(sys.executable, [str(path), "--workers", str(workers)])
+                measured = worker([str(path), "--workers", str(workers)])
                 results.append({"megabytes": path.stat().st_size / 1e6, "workers": workers, "run": measured})
             path.unlink()
     return results
 
 
-def worker(python: str, arguments: list[str]) -> dict[str, Any]:
-    """Run the worker in an environment; return what it prints."""
+def worker(arguments: list[str]) -> dict[str, Any]:
+    """Run the worker in a process of its own; return what it prints."""
     done = subprocess.run(
-        [python, str(HERE / "scrub_worker.py"), *arguments], check=True, capture_output=True, text=True
+        [sys.executable, str(HERE / "scrub_worker.py"), *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     result = json.loads(done.stdout.splitlines()[-1])  # a library may have printed before
     assert isinstance(result, dict)

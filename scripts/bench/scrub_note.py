@@ -13,7 +13,6 @@ from builders.files import write_bytes
 from builders.personal.replacements import PEOPLE
 from builders.spec import ALL_KINDS, CONTACT
 from scripts.bench.gold_set import read_set, score
-from scripts.bench.scrub_worker import TOOLS
 
 NOTE = Path(__file__).parents[2] / "notes" / "personal-data.md"
 _TEMPLATE = Path(__file__).with_name("scrub_note.md.jinja")
@@ -50,8 +49,7 @@ def render(results: dict[str, Any], findings: Path) -> str:
         findings=rows,
         unread=[row for row in rows if row["verdict"] not in {"right", "wrong"}],
         wrong=[row for row in rows if row["verdict"] == "wrong"],
-        names=[name for name in TOOLS if name in results.get("tools", {})],
-        **{key: results.get(key) for key in ("news", "machine", "tools", "hostile", "memory")},
+        **{key: results.get(key) for key in ("news", "hostile", "memory")},
     )
 
 
