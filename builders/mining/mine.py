@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from builders.errors import EncoderError, UsageError
 from builders.mining import recipe as rules
-from builders.mining.moments import score_moments
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
-from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_pairs
+from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_moments, score_pairs
 from builders.mining.yields import LOOK, Evidence, build_report
 from builders.spec import PAIR, RECIPES, Recipe
 
@@ -28,7 +27,7 @@ class Mined:
         negatives: ``query_id`` str, ``passage_id`` str, ``rank`` int32 (1-based, among all passages),
             ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
             and rank.
-        report: What `builders.mining.yields.build_report` makes of them: plain values, ready for JSON.
+        report: See `builders.mining.yields.build_report`.
         scale: ``query_id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
             every query with a positive; sorted by query.
         suspicious: ``query_id`` str, ``passage_id`` str, ``score`` float32, ``deviations`` float32 (above the
@@ -70,9 +69,6 @@ def mine(
         recipe: The rules.
         classes: ``passage_id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
         progress: Called with steps done and steps in all, of each scan.
-
-    Returns:
-        Negatives and report.
 
     Raises:
         UsageError: The recipe cannot be meant, a column is missing, an id is used twice, or a qrel names an
@@ -254,7 +250,7 @@ def choose_within(
         excluded: From `builders.mining.recipe.exclusions`; pairs of other queries are left aside.
         query_vectors: float32 (queries, d), in the row order of `guarded`.
         passage_vectors: float32 (passages, d), in the row order of `corpus`.
-        recipe: The rules, of unbounded depth.
+        recipe: One of unbounded depth.
         progress: Called with steps done and steps in all.
     """
     masked, reasons = _masked(guarded, corpus, excluded)

@@ -42,8 +42,7 @@ def require_valid(recipe: Recipe) -> None:
     """Refuse a recipe that cannot be meant.
 
     Raises:
-        UsageError: Depth or keep is below 1, keep exceeds depth, the margin is negative or no number, floor
-            or suspicious_below is no number, or a choice is unknown.
+        UsageError: A number is out of its range, or a choice is unknown.
     """
     depth = math.inf if recipe.depth is None else recipe.depth
     faults = {
@@ -135,12 +134,12 @@ def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
 
 
 def is_suspicious(recipe: Recipe) -> pl.Expr:
-    """Whether a query's best positive lies near its mean; from ``best_score``, ``mean``, ``deviation``."""
+    """Return whether a query's best positive is near its mean: ``best_score``, ``mean``, ``deviation``."""
     return pl.col("best_score") < pl.col("mean") + recipe.suspicious_below * pl.col("deviation")
 
 
 def ceiling(recipe: Recipe) -> pl.Expr:
-    """The highest score of a negative; from ``positive_score`` and, for a margin in them, ``deviation``.
+    """Return the highest score of a negative, from ``positive_score`` and, for such a margin, ``deviation``.
 
     A relative margin is a share of the positive's absolute score, so that the ceiling stays below a negative
     positive score.
@@ -151,7 +150,7 @@ def ceiling(recipe: Recipe) -> pl.Expr:
 
 
 def floor(recipe: Recipe) -> pl.Expr:
-    """The lowest score of a negative; from ``mean`` and ``deviation`` if the recipe has a floor."""
+    """Return the lowest score of a negative, from ``mean`` and ``deviation`` if the recipe has a floor."""
     if recipe.floor is None:
         return pl.lit(-math.inf)
     return pl.col("mean") + recipe.floor * pl.col("deviation")
@@ -206,12 +205,7 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
 
 
 def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:
-    """Judge a ranking by a recipe of bounded depth.
-
-    Args:
-        labelled: As for `judge`.
-        recipe: The rules.
-    """
+    """Judge a ranking by a recipe of bounded depth; arguments as for `judge`."""
     judged = judge(labelled, recipe)
     counts = dict(judged["reason"].drop_nulls().value_counts().rows())
     kept = judged.filter(pl.col("reason").is_null()).select(*PAIR, "rank", "score", "positive_score")
@@ -230,7 +224,7 @@ def reasons_of(recipe: Recipe) -> list[str]:
 
 
 def fetch_depth(recipe: Recipe, positives: pl.Expr) -> pl.Expr:
-    """How many ranks a query needs, so that `judge` sees all it looks at and one more."""
+    """Return how many ranks a query needs, so that `judge` sees all it looks at and one more."""
     assert recipe.depth is not None, "an unbounded recipe needs no ranking"
     extra = positives if recipe.depth_counts == "candidates" else pl.lit(0)
     return recipe.depth + 1 + extra
@@ -247,7 +241,7 @@ def negatives(kept: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:
-    """Queries whose last passage in depth, or last negative kept, scores exactly as the next one."""
+    """Count the queries whose last passage in depth, or last negative kept, scores as the next one."""
     ends = judged.group_by("query_id").agg(last=pl.col("rank").max(), end_score=pl.col("score").min())
     after = labelled.join(ends, on="query_id").filter(pl.col("rank") == pl.col("last") + 1)
     reason, score = pl.col("reason"), pl.col("score")

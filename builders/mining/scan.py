@@ -87,7 +87,6 @@ def exact_topk(
     *,
     block: int = 2048,
     tile: int = 2048,
-    first: int = 0,
     progress: Progress | None = None,
 ) -> TopK:
     """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
@@ -103,44 +102,11 @@ def exact_topk(
         k: At least 1; or integers (q,), one per query. Never more than n are returned.
         block: Passages per product.
         tile: Queries per product.
-        first: Index of the first passage, where `passages` is a shard: an engine gives each shard one call,
-            and joins the results by `merge_topk`.
         progress: Called with products done and products in all.
-
-    Returns:
-        The top-k: (q, largest k).
-
-    Raises:
-        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
-        UsageError: k, block or tile is smaller than 1.
     """
     wanted = np.minimum(_per_query(k, len(queries)), len(passages))
     edge = np.full(len(queries), np.inf)
-    found = _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
-    return TopK(np.where(found.indices == _NONE, _NONE, found.indices + first), found.scores)
-
-
-def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
-    """Join the top-k of shards of the passages: associative, and independent of the order of `parts`.
-
-    Args:
-        parts: One result per shard, for the same queries in the same order; at least one. Each passage
-            belongs to one shard.
-        k: As for `exact_topk`.
-
-    Returns:
-        What `exact_topk` finds in all passages together.
-
-    Raises:
-        UsageError: There are no parts, they have different numbers of queries, or k is smaller than 1.
-    """
-    if len({len(part.indices) for part in parts}) != 1:
-        raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
-    flat = [part.flat() for part in parts]
-    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
-    queries = len(parts[0].indices)
-    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
-    return _table(hits.best(wanted), wanted)
+    return _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
 
 
 def exact_window(
@@ -173,10 +139,6 @@ def exact_window(
         block: Passages per product.
         tile: Queries per product.
         progress: Called with products done and products in all.
-
-    Raises:
-        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
-        UsageError: k, block or tile is smaller than 1.
     """
     wanted = _per_query(k, len(queries))
     _require_positive(k=k)
@@ -235,7 +197,6 @@ class _Hits:
 
 
 def _joined(parts: Sequence[_Hits]) -> _Hits:
-    """Put hits one after the other."""
     if not parts:
         return _Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     return _Hits(
@@ -246,7 +207,6 @@ def _joined(parts: Sequence[_Hits]) -> _Hits:
 
 
 def _rescored(queries: Float32s, passages: Float32s, row: Int64s, index: Int64s) -> _Hits:
-    """Score pairs in float64."""
     return _Hits(row, index, score_pairs(queries, passages, row, index))
 
 
@@ -391,7 +351,6 @@ class _Scan:
 
 
 def _table(hits: _Hits, k: Int64s) -> TopK:
-    """Lay hits out as a table, each row in the order of `TopK`."""
     shape = (k.size, int(k.max(initial=0)))
     indices, scores = np.full(shape, _NONE, np.int64), np.full(shape, -np.inf)
     order = np.argsort(hits.row, kind="stable")
@@ -422,14 +381,12 @@ def _per_query(k: int | NDArray[Any], queries: int) -> Int64s:
 
 
 def _require_positive(**values: int) -> None:
-    """Refuse numbers below 1."""
     for name, value in values.items():
         if value < 1:
             raise UsageError(f"{name} is {value}", hint=f"Give a {name} of at least 1.")
 
 
 def _ticker(progress: Progress | None, total: int) -> Callable[[], None]:
-    """Return a function that counts products done."""
     done = 0
 
     def tick() -> None:

@@ -102,7 +102,7 @@ def build_report(evidence: Evidence, recipe: Recipe) -> Report:
 
 
 def summary_lines(report: Report) -> list[str]:
-    """Say the report in at most twelve lines for a terminal, the yield first."""
+    """Return the report in at most twelve lines for a terminal, the yield first."""
     total, got = report["queries"], report["yield"]
     spread, distance = report["top_spread"], report["distance_from_mean"]
     dropped = ", ".join(f"{reason} {count:,}" for reason, count in report["dropped"].items() if count)
@@ -213,7 +213,6 @@ def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> Report:
 
 
 def _what_if(evidence: Evidence) -> list[Report]:
-    """Yield under other margins and depths, and under the other guard."""
     recipe = evidence.bounded
     assert recipe.depth is not None
     variants = [

@@ -15,8 +15,7 @@ from builders.configs import germandpr, jobs
 from builders.encoders import encode_cached, load_encoder
 from builders.mining import recipe as rules
 from builders.mining.mine import choose_within
-from builders.mining.moments import score_moments
-from builders.mining.scores import score_pairs
+from builders.mining.scores import score_moments, score_pairs
 from builders.prepare.retrieval import Prepared, prepare
 from builders.sources import fetch
 from builders.spec import PAIR, Recipe

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from builders.errors import UsageError
-from builders.mining.moments import ordered_product, score_moments
+from builders.mining.scores import ordered_product, score_moments
 from tests.mining.samples import random_units
 
 

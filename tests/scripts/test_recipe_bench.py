@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.mining.moments import score_moments
+from builders.mining.scores import score_moments
 from builders.prepare.retrieval import Prepared
 from builders.spec import RECIPES, Relations
 from scripts.bench import recipe_finetune, recipe_judge, recipe_note
