@@ -79,11 +79,7 @@ class Built:
         return self.folder / published_path(self.spec.name, kind, split)
 
     def table(self, kind: Kind, split: str) -> pl.DataFrame:
-        """Read a table.
-
-        Raises:
-            StorageError: It is not there, or damaged.
-        """
+        """Read a table."""
         return inside(kind, read_frame(self.path(kind, split)))
 
     def splits(self, kind: Kind) -> tuple[str, ...]:
@@ -91,19 +87,11 @@ class Built:
         return tuple(split for split in splits_of(kind) if self.path(kind, split).is_file())
 
     def stacked(self, kind: Kind) -> pl.DataFrame:
-        """Read all splits of a table below each other, with a column ``split`` str; no rows without a split.
-
-        Raises:
-            StorageError: A split is damaged.
-        """
+        """Read all splits of a table below each other, with a column ``split``; no rows without a split."""
         return stack({split: self.table(kind, split) for split in self.splits(kind)}, kind)
 
     def tables(self) -> dict[Kind, dict[str, pl.DataFrame]]:
-        """Read every table on disk, by kind and by the name of its file.
-
-        Raises:
-            StorageError: One is damaged.
-        """
+        """Read every table on disk, by kind and by the name of its file."""
         folders = {kind: self.folder / self.spec.name / kind for kind in Kind}
         return {
             kind: {path.stem: inside(kind, read_frame(path)) for path in sorted(folder.glob("*.parquet"))}
@@ -112,17 +100,13 @@ class Built:
         }
 
     def beside(self, name: str, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame | None:
-        """Read a table that the build keeps beside the lock.
-
-        Args:
-            name: "undecided".
-            schema: The columns to read, which are strings or numbers.
+        """Read columns of a table that the build keeps beside the lock, such as "undecided".
 
         Returns:
-            Those columns; None where the build keeps no such table.
+            The columns of `schema`, strings or numbers; None where the build keeps no such table.
 
         Raises:
-            StorageError: It is damaged, or lacks a column.
+            StorageError: It lacks a column.
         """
         path = self.work and self.work / f"{name}.parquet"
         if path is None or not path.exists():
@@ -173,11 +157,7 @@ def stack(frames: Mapping[str, pl.DataFrame], kind: Kind) -> pl.DataFrame:
 
 
 def read_built(out: Path, spec: ConfigSpec) -> Built:
-    """Read a built config, which need not be registered.
-
-    Args:
-        out: The folder that was built into.
-        spec: The config.
+    """Read a config, which need not be registered, from the folder that was built into.
 
     Raises:
         StorageError: It has no lock there.
@@ -192,13 +172,8 @@ def read_built(out: Path, spec: ConfigSpec) -> Built:
 def read_all(out: Path, load: Callable[[str], ConfigSpec]) -> list[Built]:
     """Read every config that was built under a folder, by name.
 
-    Args:
-        out: The folder that was built into.
-        load: Returns a config by its name.
-
     Raises:
-        UsageError: A lock names a config that there is not.
-        StorageError: Nothing was built there, or a lock cannot be read.
+        StorageError: Nothing was built there.
     """
     locks = all_locks(out)
     if not locks:
@@ -214,7 +189,7 @@ def read_hydrated(
     Args:
         folder: Holds the texts in the published layout.
         spec: The config.
-        not_comparable: What keeps their scores from being compared with published ones.
+        not_comparable: See `Built`.
         stand_in: Whether a stand-in for Reddit gave texts, or the sets that they stand in.
 
     Raises:
@@ -229,7 +204,7 @@ def read_hydrated(
 
 
 def has_texts(folder: Path, config: str) -> bool:
-    """Say whether a folder holds hydrated texts of a config, in both variants."""
+    """Return whether a folder holds hydrated texts of a config, in both variants."""
     return all(
         (folder / published_path(config, kind, _HYDRATED_SPLIT)).is_file() for kind in CLUSTERING.values()
     )

@@ -23,11 +23,7 @@ class Published:
     """A published query or passage.
 
     Attributes:
-        config: Name of the config.
         table: "queries" or "corpus".
-        id: The published id.
-        split: The split that holds it.
-        text: The published text.
         upstream_ids: The upstream rows that became it.
         relevant: Ids on the other side of its qrels.
         negatives: A query's hard negatives by rank; the queries that a passage is a negative of.
@@ -56,14 +52,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class ClusteredDocument:
-    """A document that clustering sets hold.
-
-    Attributes:
-        config: Name of the config.
-        id: The upstream id.
-        title: Its sentence in s2s.
-        sets: Its places, each as "set 3 (coarse), row 17: Sport".
-    """
+    """A document of clustering sets: its sentence in s2s and its places, "set 3 (coarse), row 17: Sport"."""
 
     config: str
     id: str
@@ -76,11 +65,9 @@ class SubmissionStatus:
     """A submission of which the id alone is published.
 
     Attributes:
-        config: Name of the config.
-        id: The id of the submission.
         status: "ok", "removed", "deleted" or "missing".
         subreddit: Its subreddit; empty where that is not known.
-        checked: The day on which that was so.
+        checked: The day of the status.
         sets: Its places, each as "set 3, row 17".
     """
 
@@ -100,13 +87,7 @@ def explain(
 ) -> tuple[Explained, ...]:
     """Find an id among published ids, upstream ids and dropped rows of everything built under a folder.
 
-    Args:
-        out: The folder that was built into.
-        wanted: The id.
-        load: Returns a config by its name.
-
     Raises:
-        StorageError: Nothing was built there.
         UsageError: The id is nowhere.
     """
     configs = read_all(out, load)

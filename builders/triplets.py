@@ -89,10 +89,6 @@ def read_triplets(
         split: The split of the queries.
         query_prefix: See `triplets`.
         passage_prefix: See `triplets`.
-
-    Raises:
-        StorageError: A table is not there or damaged.
-        UsageError: The tables contradict each other; see `triplets`.
     """
     queries, corpus, qrels, negatives = (
         inside(

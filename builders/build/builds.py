@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
 
 def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progress: Progress) -> Draft:
-    """Prepare, split and mine a retrieval config; what needs no vectors is checked before mining.
-
-    Raises:
-        FindingsError: A check found an error.
-    """
+    """Prepare, split and mine a retrieval config; what needs no vectors is checked before mining."""
     records = spec.read(fetched.files)
     if options.limit is not None:
         records = limit(records, options.limit, whole=spec.rows == "pair")
@@ -159,11 +155,7 @@ def _mine(
 
 
 def build_clustering(spec: Clustering, fetched: Fetched, options: Options, progress: Progress) -> Draft:
-    """Prepare the documents of a clustering config, and draw its sets.
-
-    Raises:
-        SourceError: An upstream is damaged, or more of it malformed than is waived.
-    """
+    """Prepare the documents of a clustering config, and draw its sets."""
     read = spec.read(fetched.files)
     if options.limit is not None:
         read = limit_documents(read, options.limit)
@@ -188,12 +180,7 @@ def build_clustering(spec: Clustering, fetched: Fetched, options: Options, progr
 
 
 def build_ids(spec: Ids, fetched: Fetched, options: Options, progress: Progress) -> Draft:
-    """Judge the ids of a config by the ledger, and draw its sets.
-
-    Raises:
-        SourceError: An upstream is damaged, or an id has no answer in the ledger.
-        SourceChanged: The ledger was written anew meanwhile.
-    """
+    """Judge the ids of a config by the ledger, and draw its sets."""
     read = spec.read(fetched.files)
     if options.limit is not None:
         read = limit_ids(read, options.limit)

@@ -24,15 +24,10 @@ class Draft:
     """A built config before it is checked and written.
 
     Attributes:
-        spec: The config.
-        tables: The published tables.
-        funnels: The way of the rows.
         facts: Counts that the card cites.
         work: Tables kept beside the lock, by name; a None removes what an earlier build left.
         scrubbed: What was replaced in the rows read, by table.
         parameters: What the lock keeps beyond the parameters of every build.
-        mining: Recipe, encoder and report of mining; None where nothing is mined.
-        clustering: Figures of the clustering sets; None where there are none.
         decisions: Counts of what decisions of audits did; empty where there are none.
         committed: The committed assignment of queries to splits; None where there is none.
         splits: The assignment that the next build starts from; None where there are no splits.

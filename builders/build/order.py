@@ -26,13 +26,7 @@ __all__ = ["Options", "build"]
 def build(spec: ConfigSpec, options: Options, progress: Progress) -> Lock:
     """Build a config under `options.out`; write its lock last, and return it.
 
-    Raises:
-        UsageError: The config's release does not exist.
-        Refused: The release does not admit the config's licence.
-        SourceError: An upstream is missing, damaged or changed.
-        EncoderError: The encoder cannot be loaded, or gave unusable vectors.
-        FindingsError: A check found an error; nothing of the release was touched.
-        StorageError: The folder cannot be written, or another build holds it.
+    Nothing of the release is touched where a check finds an error.
     """
     _require_admitted(spec)
     with exclusive(options.out):

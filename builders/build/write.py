@@ -43,9 +43,6 @@ def write(
 
     Between the two the folder has no lock, so that a build that was cut is never taken for a whole one. What
     the config left in another release, where it was before, goes.
-
-    Raises:
-        StorageError: Something cannot be written.
     """
     encoded = {table.path: encode(table) for table in sorted(draft.tables, key=lambda table: table.path)}
     lock = _lock(draft, sources, parameters, findings, tuple(file for _, file in encoded.values()))

@@ -96,13 +96,7 @@ class Resolved:
 
 
 def resolve(decisions: Sequence[Decision], queries: pl.DataFrame, corpus: pl.DataFrame) -> Resolved:
-    """Find the pairs of a build that decisions are about.
-
-    Args:
-        decisions: From `read_decisions`.
-        queries: ``query_id``, ``group``.
-        corpus: ``passage_id``.
-    """
+    """Find the pairs of a build that decisions are about, by its queries, with ``group``, and its corpus."""
     rows = [(*decision.pair, decision.decision) for decision in decisions]
     frame = pl.DataFrame(rows, schema=dict.fromkeys([*PAIR, "decision"], pl.String), orient="row")
     groups = queries.select("group", "query_id")
@@ -135,14 +129,7 @@ def apply(relations: Relations, resolved: Resolved) -> Relations:
 def effects(
     before: Relations, after: Relations, resolved: Resolved, decisions: Sequence[Decision]
 ) -> dict[str, int]:
-    """Count what decisions did, for the lock; nothing where there are none.
-
-    Args:
-        before: What the config relates without them.
-        after: What is related with them.
-        resolved: The decisions in terms of the build.
-        decisions: All of them.
-    """
+    """Count what decisions changed from `before` to `after`, for the lock; nothing where there are none."""
     if not decisions:
         return {}
     return {

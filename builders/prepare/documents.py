@@ -39,12 +39,7 @@ class PreparedDocuments:
 
 
 def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
-    """Turn upstream rows into documents, and account for every row on the way.
-
-    Raises:
-        SourceError: An id is null or stands there twice, or more places could not be read than the spec
-            waives.
-    """
+    """Turn upstream rows into documents, and account for every row on the way."""
     _refuse_malformed(spec, read.malformed)
     _refuse_bad_ids(spec, read.rows)
     composed = spec.compose(normalise_frame(read.rows, keep=["upstream_id", *spec.order]))

@@ -77,14 +77,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is left.
-
-    Attributes:
-        queries: The published queries.
-        pairs: Observed pairs with published ids, one row per upstream pair.
-        resolved: What auditors decided.
-        relations: The published relations.
-    """
+    """The published queries and relations, observed pairs with published ids, and what auditors decided."""
 
     queries: pl.DataFrame
     pairs: pl.DataFrame

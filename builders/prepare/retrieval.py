@@ -66,9 +66,6 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         spec: The config.
         records: Upstream rows.
         decisions: What audits decided about published pairs.
-
-    Raises:
-        SourceSchema: An upstream id is null or used twice.
     """
     _require_unique(spec, "queries", records.queries)
     _require_unique(spec, "passages", records.passages)
@@ -281,10 +278,6 @@ def retrieval_facts(prepared: Prepared, assignment: pl.DataFrame) -> dict[str, i
     Args:
         prepared: The dataset.
         assignment: ``query_id``, ``split`` of every query.
-
-    Returns:
-        Whole numbers by name. ``test_queries_sharing_positives_with_train`` counts test queries of which a
-        positive is also one of a train query.
     """
     qrels = prepared.relations.qrels.join(assignment.select("split", "query_id"), on="query_id", how="inner")
     positives = qrels.group_by("query_id").len()["len"]

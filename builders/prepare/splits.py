@@ -55,29 +55,16 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
 
 
 def _joined(rows: pl.DataFrame, placed: pl.DataFrame | None, key: str) -> pl.DataFrame:
-    """Give rows without a split that of the placed rows with the same key, or train where they span several.
-
-    Args:
-        rows: ``split`` str or null, and `key`.
-        placed: Rows whose split is known; None for those of `rows`.
-        key: "group_hash" or "leak".
-    """
+    """Give rows without a split that of the placed rows of their key, or train where those span several."""
     one = pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
     of_key = (rows if placed is None else placed).drop_nulls("split").group_by(key).agg(one.alias("of_key"))
     return rows.join(of_key, on=key, how="left").with_columns(pl.coalesce("split", "of_key")).drop("of_key")
 
 
 def remembered(assigned: pl.DataFrame, committed: pl.DataFrame | None) -> pl.DataFrame:
-    """Return what to commit: the assignment, and committed queries that are gone from the upstream.
+    """Return what to commit: what `assign` returned, and committed queries that are gone from the upstream.
 
     Those keep their split, so that a query that comes back does not change sides.
-
-    Args:
-        assigned: What `assign` returned.
-        committed: What `read_splits` returned, or None.
-
-    Returns:
-        ``query_id``, ``group_hash``, ``split``, sorted by ``query_id``.
     """
     if committed is None:
         return assigned
@@ -128,7 +115,6 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
 
     Raises:
         UsageError: An id holds a tab or a line break.
-        StorageError: The file cannot be written.
     """
     unwritable = frame.filter(pl.col("query_id").str.contains(r"[\t\r\n]"))
     if not unwritable.is_empty():
