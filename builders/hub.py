@@ -42,15 +42,7 @@ _ANSWER = 60.0
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 _BUSY = (408, 429, 500, 502, 503, 504)
 _DISK_ERRORS = {  # the network's errors are OSErrors too
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.EISDIR,
-    errno.ENOSPC,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
+    getattr(errno, name) for name in "EACCES EDQUOT EFBIG EIO EISDIR ENOSPC ENOTDIR EPERM EROFS".split()
 }
 _NO_LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid."
 _NO_RIGHT = (

@@ -25,7 +25,7 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
     """Run a request in a child process with that environment, and return its answer.
 
     Args:
-        request: ``{"do": "push", "out": …, "release": …, "plan": …}``, with the sha256 of the plan, or
+        request: ``{"do": "push", "out": …, "release": …, "plan": …}``, with the seal of the plan, or
             ``{"do": "verify", "repo": …, "tag": …, "dist": …}``.
         environment: Environment variables of the child.
 
@@ -61,7 +61,7 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
 def _answer(request: Mapping[str, str]) -> dict[str, Any]:
     """Do what is asked in the child; an error of ours becomes an answer."""
     from builders.hub import client
-    from builders.release.plan import plan_path, read_plan_and_digest
+    from builders.release.plan import plan_path, read_plan
     from builders.release.publish import push
     from builders.release.verify import read_back
 
@@ -70,8 +70,8 @@ def _answer(request: Mapping[str, str]) -> dict[str, Any]:
             dist = Path(request["dist"]) if request["dist"] else None
             return asdict(read_back(request["repo"], request["tag"], dist))
         out, release = Path(request["out"]), request["release"]
-        plan, found = read_plan_and_digest(out, release)
-        if found != request["plan"]:
+        plan = read_plan(out, release)
+        if plan.seal != request["plan"]:
             message = f"{plan_path(out, release)} has changed while it was rehearsed"
             raise Refused(message, hint="Rehearse it again.")
         return asdict(push(plan, out / release, client()))

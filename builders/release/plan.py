@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -62,7 +62,22 @@ class PlannedFile(Frozen):
     change: Literal["added", "changed", "unchanged"]
 
 
-class Plan(Frozen):
+class _Sealed(Frozen):
+    """A document that is known to be as it was written by the sha256 of its fields."""
+
+    schema_version: int = _SCHEMA_VERSION
+
+    @property
+    def seal(self) -> str:
+        """The sha256 of the fields as JSON."""
+        return hashlib.sha256(files.json_bytes(self.model_dump(mode="json"))).hexdigest()
+
+    def write(self, path: Path) -> None:
+        """Write the fields and their seal."""
+        files.write_json(path, self.model_dump(mode="json") | {_SEAL: self.seal})
+
+
+class Plan(_Sealed):
     """One commit and one tag, byte for byte. It names no Hub: the rehearsal pushes the same plan.
 
     Attributes:
@@ -80,7 +95,6 @@ class Plan(Frozen):
         uncited: What those files hold of other rows, which the card leaves out.
     """
 
-    schema_version: int = _SCHEMA_VERSION
     release: str
     repo: str
     version: str
@@ -105,18 +119,17 @@ class Plan(Frozen):
         return {file.path: FileIds(file.size, file.oid, file.sha256) for file in self.files}
 
 
-class Receipt(Frozen):
+class Receipt(_Sealed):
     """Proof that a plan was rehearsed.
 
     Attributes:
-        plan: sha256 of the plan.json that was rehearsed.
+        plan: Seal of the plan that was rehearsed.
         files: sha256 of every file as it was read back over the wire, by path.
         rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
         requests: Number of requests that the rehearsal took.
         tools: Versions of the clients.
     """
 
-    schema_version: int = _SCHEMA_VERSION
     plan: str
     repo: str
     tag: str
@@ -145,28 +158,22 @@ def receipt_path(out: Path, release: str) -> Path:
 
 def read_plan(out: Path, release: str) -> Plan:
     """Read the plan of a release."""
-    return read_plan_and_digest(out, release)[0]
-
-
-def read_plan_and_digest(out: Path, release: str) -> tuple[Plan, str]:
-    """Read the plan of a release once, and return it with the sha256 of the bytes that were read."""
     again = command("plan", release, "--repo", "OWNER/NAME", out=out)
     return _read(plan_path(out, release), Plan, "plan", again)
 
 
 def read_receipt(out: Path, release: str) -> Receipt:
     """Read the receipt of a rehearsal."""
-    return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))[0]
+    return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))
 
 
 _Document = TypeVar("_Document", Plan, Receipt)
 
 
-def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Document, str]:
+def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
     again = f"Run this again: {verb}"
     try:
-        data = path.read_bytes()
-        document = json.loads(data)
+        document = json.loads(path.read_bytes())
     except OSError as error:
         raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}") from error
     except ValueError as error:
@@ -180,15 +187,9 @@ def _read(path: Path, kind: type[_Document], name: str, verb: str) -> tuple[_Doc
         read = kind.model_validate(document)
     except ValidationError as error:
         raise StorageError(f"{path}: not a {name} ({first_fault(error)})", hint=again) from error
-    if seal != sealed(read)[_SEAL]:
+    if seal != read.seal:
         raise Refused(f"{path} was edited since it was written", hint=again)
-    return read, hashlib.sha256(data).hexdigest()
-
-
-def sealed(document: Plan | Receipt) -> dict[str, Any]:
-    """Return the fields of a document with the sha256 of their JSON, by which an edited one is known."""
-    fields = document.model_dump(mode="json")
-    return fields | {_SEAL: hashlib.sha256(files.json_bytes(fields)).hexdigest()}
+    return read
 
 
 def make_plan(
@@ -266,7 +267,7 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
         },
         uncited=tuple(_uncited(locks, citations)),
     )
-    files.write_json(plan_path(out, release), sealed(plan))
+    plan.write(plan_path(out, release))
     return plan
 
 

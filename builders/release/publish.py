@@ -21,7 +21,6 @@ from builders.release.plan import (
     check_visibility,
     command,
     read_plan,
-    read_plan_and_digest,
     read_receipt,
     receipt_path,
 )
@@ -97,8 +96,8 @@ def apply(
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
-        plan, digest = read_plan_and_digest(out, release)
-        check_receipt(out, release, plan, digest)
+        plan = read_plan(out, release)
+        check_receipt(out, release, plan)
         api = api or client()
         if plan.gates:
             message = f"{release} has open gates:\n" + "\n".join(plan.gates)
@@ -111,8 +110,8 @@ def apply(
         return push(plan, out / release, api, sleep=sleep)
 
 
-def check_receipt(out: Path, release: str, plan: Plan, digest: str) -> None:
-    """Refuse a plan, read from bytes of that sha256, without a receipt of its own."""
+def check_receipt(out: Path, release: str, plan: Plan) -> None:
+    """Refuse a plan without a receipt of its own."""
     rehearse = command("rehearse", release, out=out)
     path = receipt_path(out, release)
     try:
@@ -121,8 +120,8 @@ def check_receipt(out: Path, release: str, plan: Plan, digest: str) -> None:
         message = f"the plan of {release} {plan.version} has no receipt: {error.message}"
         raise Refused(message, hint=f"Rehearse it first: {rehearse}") from error
     fault = ""
-    if receipt.plan != digest:
-        fault = f"{path} is of another plan ({receipt.plan}, now {digest})"
+    if receipt.plan != plan.seal:
+        fault = f"{path} is of another plan ({receipt.plan}, now {plan.seal})"
     elif receipt.files != {file.path: file.sha256 for file in plan.files}:
         fault = f"{path} does not cover the files of the plan"
     if fault:

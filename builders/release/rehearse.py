@@ -18,9 +18,7 @@ from builders.release.plan import (
     Receipt,
     check_bytes,
     read_plan,
-    read_plan_and_digest,
     receipt_path,
-    sealed,
 )
 from builders.release.verify import verify
 
@@ -48,10 +46,10 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
     from builders.rehearsal import serve
 
     files.remove(receipt_path(out, release))
-    plan, digest = read_plan_and_digest(out, release)
+    plan = read_plan(out, release)
     dist = out / release
     check_bytes(plan, dist)
-    request = {"do": "push", "out": str(out), "release": release, "plan": digest}
+    request = {"do": "push", "out": str(out), "release": release, "plan": plan.seal}
     with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
         child.ask(request, hub.environment(Path(home) / "push"))
         before = len(hub.log)
@@ -63,7 +61,7 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
             raise Drift(error.message, hint=hint) from error
         _check_wire(plan, verified.commit, hub.log[before:])
         receipt = Receipt(
-            plan=digest,
+            plan=plan.seal,
             repo=plan.repo,
             tag=plan.tag,
             files=verified.files,
@@ -72,7 +70,7 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
             tools={name: importlib.metadata.version(name) for name in _CLIENTS},
             citations=plan.citations,
         )
-    files.write_json(receipt_path(out, release), sealed(receipt))
+    receipt.write(receipt_path(out, release))
     return plan, receipt
 
 

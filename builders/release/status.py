@@ -11,7 +11,7 @@ from builders.files import reading
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
 from builders.release import version as versions
-from builders.release.plan import Plan, changes, check_bytes, command, plan_path, read_plan_and_digest
+from builders.release.plan import Plan, changes, check_bytes, command, plan_path, read_plan
 from builders.release.publish import check_receipt
 from builders.release.tree import Remote, differences, read_files, read_remote
 
@@ -85,14 +85,14 @@ def _plan_state(
         return "none", f"there is no plan in {out}", ()
     folder = out / release
     try:
-        plan, digest = read_plan_and_digest(out, release)
+        plan = read_plan(out, release)
         if plan.repo != repo:
             return "stale", f"the plan is for {plan.repo}", ()
         state, why = _against_remote(plan, remote, api)
         if state in {"current", "unfinished"}:
             check_bytes(plan, folder)
         if state == "current":
-            state, why = _rehearsed(out, release, plan, digest)
+            state, why = _rehearsed(out, release, plan)
         # a build leaves card and plots of an earlier plan alone
         elif state in _PUBLISHED and folder.exists() and (found := changes(plan, folder, tables_only=True)):
             state, why = "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
@@ -122,7 +122,7 @@ def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str
 
 
 def _main(repo: str, remote: Remote, api: HfApi) -> str:
-    """Say what `main` holds: a version, and after a rollback the earlier one whose files these are."""
+    """Return what `main` holds: a version, and after a rollback the earlier one whose files these are."""
     numbered = versions.of_tags(remote.tags)
     here = next((version.tag for version in numbered if remote.tags[version.tag] == remote.head), None)
     main = f"main is now {here or f'{remote.head}, which no version names'}"
@@ -133,9 +133,9 @@ def _main(repo: str, remote: Remote, api: HfApi) -> str:
     return main
 
 
-def _rehearsed(out: Path, release: str, plan: Plan, digest: str) -> tuple[_State, str]:
+def _rehearsed(out: Path, release: str, plan: Plan) -> tuple[_State, str]:
     try:
-        check_receipt(out, release, plan, digest)
+        check_receipt(out, release, plan)
     except Refused as error:
         return "current", f"not rehearsed yet ({error.message})"
     return "rehearsed", "rehearsed, not published yet"

@@ -11,12 +11,11 @@ import huggingface_hub
 import pytest
 from huggingface_hub import HfApi
 
-from builders import files
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.hub import LONGEST_WAIT
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
-from builders.release.plan import Plan, make_plan, plan_path, read_plan, receipt_path, sealed
+from builders.release.plan import Plan, make_plan, plan_path, read_plan, receipt_path
 from builders.release.publish import apply, push
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
@@ -49,7 +48,7 @@ def assert_published_once(hub: FaultyHub, out: Path) -> None:
 def replan(out: Path, **changes: Any) -> Plan:
     """Change the plan as a later version of it would, without a new receipt."""
     plan = read_plan(out, RELEASE).model_copy(update=changes)
-    files.write_json(plan_path(out, RELEASE), sealed(plan))
+    plan.write(plan_path(out, RELEASE))
     return plan
 
 
@@ -339,9 +338,8 @@ def with_receipt(out: Path, **changes: Any) -> None:
     from builders.release.plan import read_receipt
 
     receipt = read_receipt(out, RELEASE)
-    replan(out, **changes)
-    digest = files.sha256(plan_path(out, RELEASE))
-    files.write_json(receipt_path(out, RELEASE), sealed(receipt.model_copy(update={"plan": digest})))
+    seal = replan(out, **changes).seal
+    receipt.model_copy(update={"plan": seal}).write(receipt_path(out, RELEASE))
 
 
 def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from huggingface_hub import HfApi
 
-from builders import files
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal.store import Operation
 from builders.release.plan import plan_path, read_plan, receipt_path
@@ -76,7 +75,7 @@ def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: FaultyHub, tmp_path: P
     assert (found.state, found.gates) == ("current", ("jobs: mining-yield: 10 %",))
     assert "of another plan" in found.why
     assert found.next == f"mteb-de release rehearse mteb-de --out {rehearsed}"
-    edit(receipt_path(rehearsed, RELEASE), plan=files.sha256(plan_path(rehearsed, RELEASE)))
+    edit(receipt_path(rehearsed, RELEASE), plan=read_plan(rehearsed, RELEASE).seal)
     found = now(rehearsed, hub)
     assert (found.state, found.next) == ("rehearsed", planning(rehearsed)), "apply would refuse the gate"
     (rehearsed / RELEASE / "README.md").write_bytes(b"anders")
