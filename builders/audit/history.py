@@ -60,10 +60,11 @@ class NoVerdict(StrEnum):
 
 
 def _event(value: object) -> Verdict | NoVerdict:
-    events: dict[str, Verdict | NoVerdict] = {one.value: one for one in (*Verdict, *NoVerdict)}
-    if not isinstance(value, str) or value not in events:
-        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, events))}")
-    return events[value]
+    events: tuple[Verdict | NoVerdict, ...] = (*Verdict, *NoVerdict)
+    for event in events:
+        if value == event:
+            return event
+    raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(events)}")
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -78,11 +79,11 @@ def _in_utc(at: datetime) -> datetime:
 
 PairKind = Literal["negative", "positive", "control"]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
+_ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
 """A hash behind a letter, so that no spreadsheet takes it for a number; earlier samples lack the letter."""
-SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
-"""As `ItemId`."""
-Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+_SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
+"""As `_ItemId`."""
+_Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A moment, in UTC: equal moments are equal values and equal lines. One to come could never be taken back."""
 
 
@@ -101,17 +102,15 @@ def auditor_name(name: str) -> str:
     return folded
 
 
-Auditor = Annotated[str, AfterValidator(auditor_name)]
+_Auditor = Annotated[str, AfterValidator(auditor_name)]
 
 
 class Stratum(Frozen):
-    """A cell of the population that was drawn from.
+    """A cell of the population: `size` pairs, `drawn` of them in the sample.
 
     Attributes:
         gap: Band of the distance below the guard, as "0.0500–0.0523"; empty for positives.
-        rank: Band of the rank, as "4–10"; empty for positives.
-        size: Number of pairs in it.
-        drawn: Number of pairs of it in the sample.
+        rank: Band of the rank, as "6–20"; empty for positives.
     """
 
     kind: PairKind
@@ -127,15 +126,14 @@ class Item(Frozen):
 
     Attributes:
         item: Hash of ids and texts: verdicts hang on what was read.
-        kind: Why it is in the sample; the page does not show it.
-        split: Split of the query.
+        kind: The reason why it is in the sample; the page does not show it.
         stratum: Place of its stratum in `Head.strata`; None for controls and suspects.
         rank: Rank among all passages; None where it was not mined.
         gap: Distance below the guard, in cosine; None where it was not mined.
-        expected: The verdict that was confirmed by hand; None of all but controls.
+        expected: The verdict that was confirmed by hand, of a control.
     """
 
-    item: ItemId
+    item: _ItemId
     query_id: str = Field(alias="query-id")
     passage_id: str = Field(alias="corpus-id")
     kind: PairKind
@@ -160,7 +158,7 @@ class Head(Frozen):
     """
 
     schema_version: Literal[1] = 1
-    sample: SampleId
+    sample: _SampleId
     config: str
     build: Hash
     mode: Literal["random", "suspects"]
@@ -184,24 +182,19 @@ class Sample(Frozen):
 
 
 class Judgement(Frozen):
-    """An event by one auditor on an item at one moment: a line of `verdicts.jsonl`.
-
-    Attributes:
-        verdict: The verdict, or that none was given.
-        at: The moment of the event.
-    """
+    """An event by one auditor on an item at one moment: a line of ``verdicts.jsonl``."""
 
     schema_version: Literal[1] = 1
     config: str
     build: Hash
-    sample: SampleId
-    item: ItemId
+    sample: _SampleId
+    item: _ItemId
     query_id: str = Field(alias="query-id")
     passage_id: str = Field(alias="corpus-id")
     verdict: Annotated[Verdict | NoVerdict, BeforeValidator(_event)]
     note: str = Field(default="", max_length=NOTE_LENGTH)
-    auditor: Auditor
-    at: Instant
+    auditor: _Auditor
+    at: _Instant
 
     @property
     def who(self) -> str:
@@ -262,8 +255,7 @@ def read_sample(path: Path) -> Sample:
     """Read a sample.
 
     Raises:
-        StorageError: It cannot be read.
-        UsageError: A line is malformed; the error names file and line.
+        UsageError: A line is malformed, or the file is empty.
     """
     head: Head | None = None
     items = []

@@ -42,10 +42,12 @@ from builders.spec import Retrieval
 if TYPE_CHECKING:
     from builders.audit.suspects import Judge
 
-LARGEST_PAGE = 10_000_000
+_LARGEST_PAGE = 10_000_000
 _FOLD = 600  # characters of a passage that are shown at first
 _LONGEST = 20_000  # characters of a passage that the page carries
-_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+_ESCAPES = {
+    ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"
+}  # no HTML parser reads markup then
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,11 @@ def draw(
         suspects: Whether to take the likeliest false negatives, instead of a random sample.
         second: The judge that ranks them; None for "lexical".
         controls: File of pairs confirmed by hand; None for the one among the notes, if there is one.
-        page: Where to write the page; the CSV lies beside it. None for the folder of the record.
+        page: Path of the page; the CSV lies beside it. None for the folder of the record.
         home: Folder of the vector cache; None for the default.
 
     Raises:
-        UsageError: There is nothing to judge, a controls file is malformed, or the page would be too large.
+        UsageError: There is nothing to judge, or options contradict each other.
     """
     pairs = read_pairs(dist, spec)
     if suspects:
@@ -112,7 +114,7 @@ def draw(
     table = html.with_suffix(".csv")
     if html == table:
         raise UsageError(f"{html}: the page cannot be a .csv", hint="Give --out a name that ends in .html.")
-    rendered = render_page(sample, pairs, spec)
+    rendered = _render_page(sample, pairs, spec)
     write_sample(folder, sample)
     files.write_bytes(table, to_csv(sample, pairs))
     files.write_bytes(html, rendered)
@@ -132,15 +134,8 @@ def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
     return list(by_pair.values())
 
 
-def render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
-    """Return the page of a sample, in UTF-8.
-
-    Passages beyond 20,000 characters are cut, and the page shows by how much. Title and notes of the config
-    are shown to the auditor.
-
-    Raises:
-        UsageError: The page would be larger than 10 MB.
-    """
+def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
+    """Return the page of a sample in UTF-8; passages beyond `_LONGEST` are cut, and it shows by how much."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -168,10 +163,10 @@ def render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
         script=Markup(script),
         style_hash=Markup(_csp_hash(style)),
         script_hash=Markup(_csp_hash(script)),
-        data=Markup(_embedded(page_data(sample, pairs))),
+        data=Markup(json.dumps(_page_data(sample, pairs), ensure_ascii=False).translate(_ESCAPES)),
     )
     data = page.encode(errors="replace")
-    if len(data) > LARGEST_PAGE:
+    if len(data) > _LARGEST_PAGE:
         raise UsageError(
             f"{head.config}: the page would be {len(data) / 1e6:.1f} MB; browsers get slow beyond 10",
             hint="Draw fewer pairs with --n.",
@@ -179,11 +174,8 @@ def render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
     return data
 
 
-def page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
-    """Return what the page's script reads: head, and items with their texts.
-
-    An item tells no more of its kind than the build does: a control looks like any other pair.
-    """
+def _page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
+    """Return the JSON that the page's script reads; a control looks like any other pair."""
     head = sample.head
     return {
         "head": {"config": head.config, "build": head.build, "sample": head.sample},
@@ -207,11 +199,6 @@ def _reveal(item: Item, *, labelled: bool) -> str:
     if item.gap is not None:
         return f"A hard negative of rank {item.rank}, {item.gap:.4f} below the positive that guards."
     return "A labelled positive." if labelled else "Neither labelled nor mined."
-
-
-def _embedded(document: object) -> str:
-    """Return JSON that no HTML parser reads as markup."""
-    return json.dumps(document, ensure_ascii=False).translate(_ESCAPES)
 
 
 def _csp_hash(text: str) -> str:

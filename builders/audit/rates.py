@@ -33,16 +33,12 @@ class Rate:
     """A share of pairs and its 95 % interval.
 
     Attributes:
-        pairs: Pairs with a verdict that counts.
-        hits: Those of them that were found relevant; a pair on which auditors differ counts in part.
-        effective: How many unweighted pairs would tell as much.
+        pairs: Number of pairs with a verdict that counts.
+        effective: Number of unweighted pairs that would tell as much.
         value: The weighted share; None where nothing was judged.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
     """
 
     pairs: int
-    hits: float
     effective: float
     value: float | None
     low: float
@@ -66,15 +62,12 @@ class Scores:
     Attributes:
         false_negatives: Share of the hard negatives that are relevant.
         by_gap: The same by distance below the guard, the closest first.
-        by_rank: The same by rank.
-        by_split: The same by split.
         precision: Share of the labelled positives that are relevant.
-        precision_by_split: The same by split.
         controls: Share of verdicts on controls that are right.
-        undecided: Verdicts that were unsure or of broken text, by verdict, over negatives and positives.
-        disputed: Negatives and positives that one auditor found relevant and another did not.
+        undecided: Number of verdicts that were unsure or of broken text, over negatives and positives.
+        disputed: Number of pairs that one auditor found relevant and another did not.
         at_most: The false-negative rate if every undecided pair were relevant.
-        agreement: By pair of auditors.
+        agreement: Agreement of every two auditors.
     """
 
     false_negatives: Rate
@@ -119,11 +112,11 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     """
     total = math.fsum(weights)
     if not values:
-        return Rate(0, 0.0, 0.0, None, 0.0, 1.0)
+        return Rate(0, 0.0, None, 0.0, 1.0)
     hits = math.fsum(values)
     value = min(1.0, max(0.0, math.fsum(v * w for v, w in zip(values, weights, strict=True)) / total))
     if strata is None:
-        return Rate(len(values), hits, len(values), value, *wilson(value, len(values)))
+        return Rate(len(values), len(values), value, *wilson(value, len(values)))
     expected = (hits + 1) / (len(values) + 2)
     whole, variance = 0.0, 0.0
     for stratum in sorted(set(strata)):
@@ -134,7 +127,7 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
         whole += part * share
         variance += part * part * share * (1 - share) / len(inside)
     effective = whole * (1 - whole) / variance
-    return Rate(len(values), hits, effective, value, *wilson(value, effective))
+    return Rate(len(values), effective, value, *wilson(value, effective))
 
 
 def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:

@@ -41,6 +41,7 @@ positives and pairs that were confirmed by hand, and weighted back. Intervals ar
 number of unweighted pairs that would tell as much (*worth*). *Unsure* and *broken text* do not count, and
 take nothing from the weight of their stratum; a pair on which auditors differ counts in part.
 """
+_SHARES = ("Share", "95 % interval", "Pairs", "Worth")
 _WRONG: Mapping[PairKind, Verdict] = {"negative": Verdict.ALSO_RELEVANT, "positive": Verdict.NOT_RELEVANT}
 """The verdict that proves a pair of a kind to be wrong."""
 _SUSPECTS = (
@@ -52,7 +53,7 @@ _SUSPECTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """A sample, the verdicts on it that hold, and their rates; `scores` is None for suspects."""
+    """A sample, the verdicts on it that hold, and their rates, which suspects do not have."""
 
     sample: Sample
     judgements: tuple[Judgement, ...]
@@ -60,41 +61,33 @@ class _Audit:
 
     @property
     def date(self) -> str:
-        """The day of the last verdict, "2026-01-05"."""
         return max(one.at for one in self.judgements).date().isoformat()
 
     @property
     def auditors(self) -> tuple[str, ...]:
-        """Names of the auditors, sorted; names that differ in case are one."""
         return tuple(sorted({one.who: one.auditor for one in self.judgements}.values()))
 
-    @classmethod
-    def of(cls, sample: Sample, judgements: Sequence[Judgement]) -> _Audit:
-        """Compute the rates of a sample."""
-        holding = tuple(one for one, _ in standing(judgements))
-        return cls(sample, holding, score(sample, holding) if sample.head.mode == "random" else None)
+
+def _audit(sample: Sample, judgements: Sequence[Judgement]) -> _Audit:
+    holding = tuple(one for one, _ in standing(judgements))
+    return _Audit(sample, holding, score(sample, holding) if sample.head.mode == "random" else None)
 
 
 def write_report(
     specs: Sequence[Retrieval], *, notes: Path, locks: Path | None = None
 ) -> tuple[dict[str, CitedAudit], list[str]]:
-    """Write the report of the configs that were audited, and beside each config what its card cites.
+    """Write the report of the configs that were audited, and beside each config the citation of its card.
 
-    An audit of a build from stand-ins is cited only where a folder is named.
-
-    Args:
-        specs: The configs; those without verdicts are passed over.
-        notes: The folder of notes.
-        locks: Folder of committed locks; None for the one beside the configs.
+    An audit of a build from stand-ins is cited only where `locks` is given, the folder of committed locks.
 
     Returns:
-        What the card of each config would cite, by name, and remarks.
+        The citation of each config by name, and remarks.
     """
     sections, cited, remarks = [], {}, []
     for spec in specs:
         name, folder = spec.name, locks or FOLDER
         history = read_history(history_folder(notes, name))
-        audits = [_Audit.of(sample, judgements) for sample, judgements in history if standing(judgements)]
+        audits = [_audit(sample, judgements) for sample, judgements in history if standing(judgements)]
         if not audits:
             continue
         known = read_decisions(decisions_path(folder, name))
@@ -182,7 +175,7 @@ def _random(audit: _Audit, scores: Scores, plot: str) -> list[str]:
     parts = [
         _about(audit),
         table(
-            ("What", "Share", "95 % interval", "Pairs", "Worth"),
+            ("What", *_SHARES),
             [
                 _row("Hard negatives that are relevant", scores.false_negatives),
                 _row("Labelled positives that are relevant", scores.precision),
@@ -191,18 +184,15 @@ def _random(audit: _Audit, scores: Scores, plot: str) -> list[str]:
         ),
         _left_out(scores),
     ]
-    for name, groups in (
-        ("Distance below the guard", scores.by_gap),
-        ("Rank", scores.by_rank),
-        ("Split", scores.by_split),
+    for what, name, groups in (
+        ("Hard negatives", "Distance below the guard", scores.by_gap),
+        ("Hard negatives", "Rank", scores.by_rank),
+        ("Hard negatives", "Split", scores.by_split),
+        ("Labelled positives", "Split", scores.precision_by_split),
     ):
         if groups:
-            parts += [f"Hard negatives that are relevant, by {name.lower()}:", _groups(name, groups)]
-    if scores.precision_by_split:
-        parts += [
-            "Labelled positives that are relevant, by split:",
-            _groups("Split", scores.precision_by_split),
-        ]
+            rows = [_row(group, rate) for group, rate in groups.items()]
+            parts += [f"{what} that are relevant, by {name.lower()}:", table((name, *_SHARES), rows)]
     if plot and audit.sample.head.strata:
         parts.append(Markdown(f"![Distance below the guard against verdict]({plot})"))
     parts += ["### Agreement", _agreement(scores.agreement)]
@@ -222,18 +212,8 @@ def _about(audit: _Audit) -> str:
 
 
 def _row(name: str, found: Rate) -> tuple[object, ...]:
-    return (
-        name,
-        percent(found.value),
-        interval(found.value, found.low, found.high),
-        found.pairs,
-        f"{found.effective:.0f}",
-    )
-
-
-def _groups(name: str, groups: Mapping[str, Rate]) -> Markdown:
-    rows = [_row(group, rate) for group, rate in groups.items()]
-    return table((name, "Share", "95 % interval", "Pairs", "Worth"), rows)
+    between = interval(found.value, found.low, found.high)
+    return name, percent(found.value), between, found.pairs, f"{found.effective:.0f}"
 
 
 def _left_out(scores: Scores) -> str:
@@ -250,15 +230,10 @@ def _left_out(scores: Scores) -> str:
 def _agreement(found: Sequence[Agreement]) -> str:
     if not found:
         return "One auditor judged, or no two judged the same pairs: there is no agreement to measure."
-    rows = [
-        (
-            " and ".join(one.auditors),
-            one.both,
-            percent(one.same / one.both),
-            "not defined" if one.kappa is None else f"{one.kappa:.2f}",
-        )
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        kappa = "not defined" if one.kappa is None else f"{one.kappa:.2f}"
+        rows.append((" and ".join(one.auditors), one.both, percent(one.same / one.both), kappa))
     return table(("Auditors", "Pairs both judged", "Same verdict", "Cohen's kappa"), rows)
 
 
@@ -281,21 +256,13 @@ def _earlier(audits: Sequence[tuple[_Audit, Scores]]) -> Markdown:
 def _suspects(audits: Sequence[_Audit]) -> Markdown:
     rows = []
     for audit in audits:
-        votes = counting(audit.judgements)
+        votes, head = counting(audit.judgements), audit.sample.head
+        first = audit.date, code(head.sample), escape(head.opinion)
         for kind, wrong in _WRONG.items():
             judged = [votes[item.item] for item in audit.sample.of_kind(kind) if item.item in votes]
             if judged:
                 found = sum(wrong in said.values() for said in judged)
-                sample, opinion = code(audit.sample.head.sample), escape(audit.sample.head.opinion)
-                rows.append((
-                    audit.date,
-                    sample,
-                    opinion,
-                    f"{kind}s",
-                    len(judged),
-                    found,
-                    percent(found / len(judged)),
-                ))
+                rows.append((*first, f"{kind}s", len(judged), found, percent(found / len(judged))))
     header = ("Date", "Sample", "Second opinion", "Pairs", "Judged", "Found wrong by anyone", "Share")
     return table(header, rows)
 

@@ -34,10 +34,6 @@ def rank_suspects(built: Pairs, opinion: Opinion) -> pl.DataFrame:
     stands as high among all pairs as its passage is close to the query, or to the nearest of the query's
     positives, whichever is higher. Standings are shares of the pairs, so that scales do not matter.
 
-    Args:
-        built: The pairs of a build.
-        opinion: The second judge.
-
     Returns:
         ``query_id``, ``passage_id``, ``suspicion`` float64 in [0, 1], the most suspicious first; ties by the
         smaller gap, then by id.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
+from pydantic import Field
 
 from builders import registry
 from builders.audit.history import (
@@ -35,31 +35,33 @@ from builders.audit.sheet import read_csv, sample_of
 from builders.built import read_built
 from builders.errors import Refused, UsageError
 from builders.lock.committed import FOLDER
-from builders.lock.lock import all_locks
+from builders.lock.lock import Frozen, all_locks
 from builders.personal import scrub
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
 from builders.printable import counted, listed, printable
 from builders.spec import CONTACT, Retrieval
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """The result of an import, for one sample.
+class Imported(Frozen):
+    """The result of an import, for one sample; without `items` it is what ``--json`` prints.
 
     Attributes:
-        sample: The sample that was judged.
+        sample: Id of the sample.
+        items: Number of items of the sample.
         read: Number of lines in the files.
         new: Number of lines that the history did not have.
         withdrawn: Number of new lines that take a verdict back.
         judged: Number of items with a verdict that holds.
-        auditors: All whose verdicts hold, sorted.
+        auditors: Names of all whose verdicts hold, sorted.
         history: The file of the verdicts.
         decisions: Number of decisions of the config now.
         decisions_path: The file of the decisions; None where they were not written.
         remarks: Lines for the user.
     """
 
-    sample: Sample
+    config: str
+    sample: str
+    items: int = Field(exclude=True)
     read: int
     new: int
     withdrawn: int
@@ -69,22 +71,6 @@ class Imported:
     decisions: int
     decisions_path: Path | None
     remarks: tuple[str, ...]
-
-    def document(self) -> dict[str, Any]:
-        """Return the result as plain values."""
-        return {
-            "config": self.sample.head.config,
-            "sample": self.sample.head.sample,
-            "read": self.read,
-            "new": self.new,
-            "withdrawn": self.withdrawn,
-            "judged": self.judged,
-            "auditors": list(self.auditors),
-            "history": str(self.history),
-            "decisions": self.decisions,
-            "decisions_path": None if self.decisions_path is None else str(self.decisions_path),
-            "remarks": list(self.remarks),
-        }
 
 
 def import_verdicts(
@@ -110,20 +96,12 @@ def import_verdicts(
         auditor: Name of the auditor of a CSV.
         replace: Whether rows of a CSV replace other verdicts of the auditor that hold.
         specs: Configs by name; None for those of the registry that were built under `dist`.
-
-    Raises:
-        UsageError: A line is malformed, its item is not in the sample or has other ids, or another line has
-            another verdict of the same moment; it names the line.
-        Refused: Verdicts are of another build, those of one auditor bear the times of another's, or a CSV
-            would replace verdicts.
     """
     specs = _built(dist) if specs is None else specs
     built = {name: read_built(dist, spec) for name, spec in specs.items()}
     builds = {name: one.rows_id for name, one in built.items()}  # reads all tables: once
     for name in specs:
-        read_decisions(
-            decisions_path(locks or FOLDER, name)
-        )  # a fault there is shown before anything is written
+        read_decisions(decisions_path(locks or FOLDER, name))  # a fault there shows before a file is written
     folders = {name: (sample_folder(dist, name), history_folder(notes, name)) for name in specs}
     lines: defaultdict[str, list[_Line]] = defaultdict(list)
     samples: dict[str, Sample] = {}
@@ -158,7 +136,9 @@ def import_verdicts(
         decisions, written, remarks = _decide(specs[config], built[config].stand_ins, notes, locks)
         imported.append(
             Imported(
-                sample=sample,
+                config=config,
+                sample=sample.head.sample,
+                items=len(sample.items),
                 read=count,
                 new=len(new),
                 withdrawn=sum(one.verdict is NoVerdict.WITHDRAWN for one in new),
@@ -301,11 +281,7 @@ def _subject(one: Judgement) -> tuple[str, str, bool]:
 
 
 def _refuse_copied(before: Sequence[Judgement], new: Mapping[Judgement, str]) -> None:
-    """Refuse new lines that bear the time of another auditor's on the same item, to the millisecond.
-
-    Two people do not judge in one millisecond: it is one person's work under two names, and would pass for
-    agreement.
-    """
+    """Refuse lines that bear the time of another auditor's on the item: one person's work under two names."""
     names: defaultdict[tuple[str, datetime], dict[str, str]] = defaultdict(dict)
     for one in (*before, *new):
         names[_moment(one)].setdefault(one.who, one.auditor)
@@ -354,7 +330,7 @@ _Votes = dict[str, tuple[datetime, Verdict, str]]
 
 
 def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
-    """Return what the audits of a config decide.
+    """Return what the audits of a config decide, where as many auditors as `needed` agree.
 
     A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
     it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
@@ -364,8 +340,6 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds
     nothing, so that a confirmation never takes a decision away.
-
-    As many auditors as `needed` must agree.
     """
     kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
     holding = [entry for _, judgements in audits for entry in standing(judgements)]

@@ -169,17 +169,16 @@ def import_(
 
     imported = import_verdicts(files, dist=dist, notes=notes, locks=locks, auditor=auditor, replace=replace)
     if as_json:
-        emit({"imported": [one.document() for one in imported]})
+        emit({"imported": [one.model_dump(mode="json") for one in imported]})
         return
     for one in imported:
         for remark in one.remarks:
             tell(f"note: {remark}")
-        head, items = one.sample.head, one.sample.items
         withdrawn = f" ({one.withdrawn} withdrawn)" if one.withdrawn else ""
         who = f" by {', '.join(one.auditors)}" if one.auditors else ""
         say(
-            f"{head.config}, sample {head.sample}: {counted(one.read, 'verdict')}, "
-            f"{one.new} new{withdrawn}; {one.judged} of {counted(len(items), 'item')} judged{who}"
+            f"{one.config}, sample {one.sample}: {counted(one.read, 'verdict')}, "
+            f"{one.new} new{withdrawn}; {one.judged} of {counted(one.items, 'item')} judged{who}"
         )
         say(f"history: {one.history}")
         if one.decisions_path is not None:
