@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from builders.errors import UsageError
 from builders.evaluation.rankings import Judged, Rankings
 from builders.evaluation.results import Band, EncoderFacts, RetrievalResult, Score
+from builders.tables import PAIR
 
 if TYPE_CHECKING:
     from ir_measures import Metric
@@ -40,7 +41,7 @@ _DIGITS = 5
 """mteb rounds scores to as many digits."""
 _BANDS = 10
 _PER_BAND = 10
-_NO_HITS = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String, "score": pl.Float32})
+_NO_HITS = pl.DataFrame(schema={**dict.fromkeys(PAIR, pl.String), "score": pl.Float32})
 
 
 def score(
@@ -56,10 +57,7 @@ def score(
         rankings: Parts of `judged` in its order, each with a run that holds its queries.
         encoder: The facts of what ranked.
         seed: Seed of the bootstrap.
-        resamples: Means that the bootstrap draws.
-
-    Raises:
-        UsageError: As for `per_query`.
+        resamples: Number of means that the bootstrap draws.
     """
     tables = [per_query(part, run) for part, run in rankings]
     found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
@@ -93,7 +91,7 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
         ``core_ndcg_at_10``. A query without hits has 0.
 
     Raises:
-        UsageError: There is no judged query, a score is null or NaN, or a pair stands there twice.
+        UsageError: There is no judged query.
     """
     if judged.queries.is_empty():
         raise UsageError(
@@ -118,9 +116,9 @@ def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level:
     less often than `level` says. scipy's draws the same, but refuses a single row.
 
     Args:
-        values: float64 (queries, metrics), at least one row.
+        values: Scores as float64 (queries, metrics), at least one row.
         seed: Seed of the drawing.
-        resamples: Means that are drawn, at least 1.
+        resamples: Number of means that are drawn, at least 1.
         level: Coverage, between 0 and 1.
     """
     rng = np.random.default_rng(seed)
@@ -144,16 +142,12 @@ def chance(judged: Judged) -> dict[str, float]:
     order of n, the mean n · mean(weights) · mean(discounts) and the variance
     Σ(weights − mean)² · Σ(discounts − mean)² / (n − 1) (Hoeffding 1951, A Combinatorial Central Limit
     Theorem). nDCG@10 and recall are such sums; for MRR@10 the rank of the first positive has a negative
-    hypergeometric distribution.
-
-    Scores of random rankings are far from normal where positives are few: most are 0, and a few large.
-
-    Positives that are not in the corpus cannot be found.
+    hypergeometric distribution. Positives that are not in the corpus cannot be found.
 
     Returns:
-        By name, "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100": the expected mean over queries.
-        NAME + "_error": its standard error, where every query has a random order of its own ("random").
-        NAME + "_shared_error": its standard error, where all queries share one random order ("constant");
+        The expected mean over queries by name, "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100";
+        NAME + "_error": its standard error, where every query has a random order of its own ("random");
+        NAME + "_shared_error": its standard error, where all queries share one random order ("constant"),
         not for "mrr_at_10".
 
     Raises:
@@ -183,23 +177,10 @@ def chance(judged: Judged) -> dict[str, float]:
 
 
 def _ranked(run: pl.DataFrame) -> pl.DataFrame:
-    """Rank the passages of each query by score as float32, then id, both descending: ``rank`` int64 from 1.
-
-    Raises:
-        UsageError: A score is null or NaN, or a pair stands there twice.
-    """
-    scored = run.select("query_id", "passage_id", pl.col("score").cast(pl.Float32))
-    faults = {
-        "has no score": pl.col("score").is_null() | pl.col("score").is_nan(),
-        "stands there twice": pl.struct("query_id", "passage_id").is_duplicated(),
-    }
-    for fault, wrong in faults.items():
-        bad = scored.filter(wrong)
-        if not bad.is_empty():
-            pair = f"query {bad.item(0, 'query_id')!r}, passage {bad.item(0, 'passage_id')!r}"
-            raise UsageError(f"a run is not usable: {pair} {fault}", hint="Search again.")
+    """Rank the passages of each query by score as float32, then id, both descending: ``rank`` from 1."""
+    scored = run.select(*PAIR, pl.col("score").cast(pl.Float32))
     order = scored.sort("query_id", "score", "passage_id", descending=[False, True, True])
-    return order.select("query_id", "passage_id", rank=pl.int_range(1, pl.len() + 1).over("query_id"))
+    return order.select(*PAIR, rank=pl.int_range(1, pl.len() + 1).over("query_id"))
 
 
 def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
@@ -303,9 +284,7 @@ def _weights(qrels: pl.DataFrame) -> pl.DataFrame:
     positives = qrels.filter(pl.col("score") > 0)
     place = pl.col("score").rank("ordinal", descending=True).over("query_id")
     ideal = pl.when(place <= _CUT).then(pl.col("score") / (place + 1).log(2)).sum().over("query_id")
-    return positives.select(
-        "query_id", "passage_id", gain=pl.col("score") / ideal, share=1 / pl.len().over("query_id")
-    )
+    return positives.select(*PAIR, gain=pl.col("score") / ideal, share=1 / pl.len().over("query_id"))
 
 
 def _sum_of_ranks(

@@ -22,7 +22,7 @@ from builders.text.merge import encoded_text
 if TYPE_CHECKING:
     from bm25s import BM25
 
-ALL = "all"
+_ALL = "all"
 """The union of the splits."""
 RULES = ("random", "constant", "oracle")
 BM25_FACTS = EncoderFacts(
@@ -43,7 +43,6 @@ class Judged:
     """Queries with qrels, and the passages they are searched in.
 
     Attributes:
-        config: Name of the config, "jobs".
         split: One of `SPLITS`, or "all" for their union.
         queries: ``query_id``, ``text`` of the queries that have qrels, sorted by id; the others are left out,
             as mteb leaves them out.
@@ -68,9 +67,9 @@ class Judged:
         """Return what is encoded of the passages, in their order: title and text, as for mining."""
         return encoded_text(self.corpus)
 
-    def parts(self, block: int | None = None) -> Iterator[Judged]:
-        """Yield blocks of its queries in their order, `_BLOCK` unless given, each with all passages."""
-        for queries in self.queries.iter_slices(block or _BLOCK):
+    def parts(self) -> Iterator[Judged]:
+        """Yield blocks of its queries in their order, each with all passages."""
+        for queries in self.queries.iter_slices(_BLOCK):
             qrels = self.qrels.join(queries, on="query_id", how="semi")
             yield replace(self, queries=queries, qrels=qrels)
 
@@ -81,14 +80,8 @@ Rankings = Iterator[tuple[Judged, pl.DataFrame]]
 
 
 def read_judged(built: Built, split: str) -> Judged:
-    """Read the queries of a split, or of all, and the passages.
-
-    Raises:
-        UsageError: There is no such split.
-        StorageError: A table is missing or damaged.
-    """
-    require_split(split)
-    splits = SPLITS if split == ALL else (split,)
+    """Read the queries of a split, or of all, and the passages."""
+    splits = SPLITS if split == _ALL else (split,)
     queries = _stacked(built, Kind.QUERIES, splits, ["query_id"])
     qrels = _stacked(built, Kind.QRELS, splits, PAIR)
     return Judged(
@@ -102,13 +95,9 @@ def read_judged(built: Built, split: str) -> Judged:
 
 
 def require_split(split: str) -> None:
-    """Refuse what is neither a split of queries nor their union.
-
-    Raises:
-        UsageError: There is no such split.
-    """
-    if split not in {*SPLITS, ALL}:
-        raise UsageError(f"no split {split!r}", hint=f"Choose one of {', '.join(SPLITS)}, {ALL}.")
+    """Refuse what is neither a split of queries nor their union."""
+    if split not in {*SPLITS, _ALL}:
+        raise UsageError(f"no split {split!r}", hint=f"Choose one of {', '.join(SPLITS)}, {_ALL}.")
 
 
 def search(
@@ -117,7 +106,6 @@ def search(
     passages: NDArray[np.float32],
     k: int = _DEPTH,
     *,
-    block: int | None = None,
     progress: Progress | None = None,
 ) -> Rankings:
     """Find the k most similar passages of each query, exactly.
@@ -133,22 +121,11 @@ def search(
         judged: The queries and passages.
         queries: float32 (q, d) of length 1, in the order of `Judged.query_texts`.
         passages: float32 (n, d) of length 1, in the order of `Judged.passage_texts`.
-        k: The most passages per query, at least 1.
-        block: Queries at a time, which changes memory alone.
-        progress: Called with queries done and queries in all.
-
-    Raises:
-        UsageError: There are not as many vectors as texts, or k is smaller than 1.
-        EncoderError: Vectors are not float32, not finite, or of unequal dimensions.
+        k: Largest number of passages per query.
+        progress: Listener to the number of queries that are done, and of all.
     """
-    for name, vectors, texts in (("queries", queries, judged.queries), ("passages", passages, judged.corpus)):
-        if len(vectors) != texts.height:
-            raise UsageError(
-                f"{judged.config}, split {judged.split}: {texts.height:,} {name}, {len(vectors):,} vectors",
-                hint="Encode the texts that the judged split gives.",
-            )
     done = 0
-    for part in judged.parts(block):
+    for part in judged.parts():
         asked = slice(done, done + part.queries.height)
         # `exact_topk` breaks ties by index, ascending; ids descend in the reversed passages.
         rows, _, indices, scores = exact_topk(queries[asked], passages[::-1], k).flat()
@@ -158,7 +135,7 @@ def search(
             progress(done, judged.queries.height)
 
 
-def bm25(judged: Judged, k: int = _DEPTH, *, block: int | None = None) -> Rankings:
+def bm25(judged: Judged, k: int = _DEPTH) -> Rankings:
     """Rank passages by BM25 over German word stems: the baseline that knows words and no meaning.
 
     Method: Lucene's form of BM25 with k1 1.5 and b 0.75, by bm25s (Lù 2024, arXiv 2407.03618), set up as
@@ -166,28 +143,17 @@ def bm25(judged: Judged, k: int = _DEPTH, *, block: int | None = None) -> Rankin
     the German stop words of bm25s, stemmed by Snowball; compounds stay whole. Unlike there, a passage that
     shares no word with the query is not found at all, and ties are broken by id, descending, also at the
     k-th passage: mteb fills up to 1000 with passages of score 0, in no stated order.
-
-    Args:
-        judged: The queries and passages.
-        k: The most passages per query, at least 1.
-        block: Queries at a time, which changes memory alone.
-
-    Raises:
-        UsageError: k is smaller than 1.
     """
-    _require_depth(k)
     words = _stems(judged.passage_texts())
     index = _index(words) if any(words) else None
-    for part in judged.parts(block):
+    for part in judged.parts():
         found = [_best(index, stems, k) for stems in _stems(part.query_texts())] if index else []
         rows = np.repeat(np.arange(len(found)), [len(indices) for indices, _ in found])
         indices = np.concatenate([np.empty(0, np.int64), *(indices for indices, _ in found)])
         yield part, _run(part, rows, indices, np.concatenate([np.empty(0), *(scores for _, scores in found)]))
 
 
-def rank_by_rule(
-    judged: Judged, rule: str, k: int = _DEPTH, *, seed: int = 42, block: int | None = None
-) -> Rankings:
+def rank_by_rule(judged: Judged, rule: str, k: int = _DEPTH, *, seed: int = 42) -> Rankings:
     """Rank passages by a rule that reads no text: a dataset that rewards it is broken.
 
     Args:
@@ -196,19 +162,12 @@ def rank_by_rule(
             passages have one score, so that ids alone, descending, decide; at chance too, unless ids or their
             order tell what is relevant. "oracle": a query's positives in the corpus and nothing else; its
             nDCG@10 and MRR@10 are 1, unless positives are not in the corpus.
-        k: The most passages per query, at least 1.
+        k: Largest number of passages per query.
         seed: Seed of the random order.
-        block: Queries at a time, which changes memory alone.
-
-    Raises:
-        UsageError: There is no such rule, or k is smaller than 1.
     """
-    _require_depth(k)
-    if rule not in RULES:
-        raise UsageError(f"no rule {rule!r}", hint=f"Choose one of {', '.join(RULES)}.")
     rng, passages = np.random.default_rng(seed), judged.corpus.height
     width = min(k, passages)
-    for part in judged.parts(block):
+    for part in judged.parts():
         queries = part.queries.height
         rows = np.repeat(np.arange(queries), width)
         if rule == "oracle":
@@ -229,11 +188,6 @@ def _stacked(built: Built, kind: Kind, splits: tuple[str, ...], key: list[str]) 
     return pl.concat([built.table(kind, split) for split in splits]).sort(key)
 
 
-def _require_depth(k: int) -> None:
-    if k < 1:
-        raise UsageError(f"k is {k}", hint="Give a k of at least 1.")
-
-
 def _run(
     judged: Judged, rows: NDArray[np.integer], indices: NDArray[np.integer], scores: NDArray[np.number]
 ) -> pl.DataFrame:
@@ -249,7 +203,7 @@ def _positives(judged: Judged, k: int) -> pl.DataFrame:
     within = judged.qrels.filter(pl.col("score") > 0).join(judged.corpus, on="passage_id", how="semi")
     order = within.sort("query_id", "score", "passage_id", descending=[False, True, True])
     best = order.group_by("query_id", maintain_order=True).head(k)
-    return best.select("query_id", "passage_id", pl.col("score").cast(pl.Float32))
+    return best.select(*PAIR, pl.col("score").cast(pl.Float32))
 
 
 def _stems(texts: pl.Series) -> list[list[str]]:

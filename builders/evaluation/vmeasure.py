@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders.errors import EncoderError, StorageError, UsageError
+from builders.errors import EncoderError, StorageError
 from builders.evaluation import pipelines as ways
 from builders.evaluation.pipelines import Vectors
 from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, SetScore
@@ -110,7 +110,6 @@ def score_pipelines(
         A result per pipeline; pipelines that share a reduction stand together.
 
     Raises:
-        UsageError: A set is too large for a pipeline, or a sentence has no vector.
         EncoderError: The vectors are not usable.
     """
     chosen = ways.choose(pipelines)
@@ -192,10 +191,6 @@ def _scored(
 
 def _number(sets: pl.DataFrame, texts: pl.Series, vectors: Vectors, config: str) -> list[_NumberedSet]:
     """Return the sets with rows of `vectors` for sentences, and codes for labels."""
-    if vectors.shape[:1] != (len(texts),) or vectors.ndim != 2 or vectors.dtype != np.float32:
-        raise EncoderError(
-            f"{config}: vectors of shape {vectors.shape} and type {vectors.dtype} for {len(texts):,} texts"
-        )
     with np.errstate(over="ignore", invalid="ignore"):
         length = vectors.ravel() @ vectors.ravel()  # needs no memory, unlike a test of each number
     if not np.isfinite(length):
@@ -206,15 +201,7 @@ def _number(sets: pl.DataFrame, texts: pl.Series, vectors: Vectors, config: str)
     index = pl.DataFrame({"sentence": texts}).with_row_index("row")
     sentences = sets.select(pl.col("sentences").explode().alias("sentence"))
     rows = sentences.join(index, on="sentence", how="left", maintain_order="left")["row"]
-    if len(rows) != sentences.height:
-        raise UsageError(f"{config}: vectors are given twice for a text", hint="Encode unique_texts.")
     ends = np.cumsum(sets["sentences"].list.len().to_numpy())
-    if lost := rows.null_count():
-        where = int(np.searchsorted(ends, int(rows.is_null().arg_true()[0]), side="right")) + 1
-        raise UsageError(
-            f"{config}: {lost:,} sentences have no vector, the first of them in set {where}",
-            hint="Encode all of unique_texts.",
-        )
     labels = sets["labels"].explode()
     codes = labels.cast(pl.Enum(labels.unique().sort())).to_physical().to_numpy().astype(np.int64)
     parts = zip(

@@ -5,11 +5,9 @@ import subprocess
 import sys
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
-from builders.errors import UsageError
 from builders.evaluation.rankings import BM25_FACTS, Judged, bm25
 from tests.evaluation.runs import judged, score_run, whole
 
@@ -140,9 +138,3 @@ def test_hash_seeds_change_nothing() -> None:
 def test_facts_name_the_libraries_that_rank() -> None:
     assert BM25_FACTS.kind == "lexical" and not BM25_FACTS.miner
     assert BM25_FACTS.revision == "bm25s 0.3.16, PyStemmer 3.1.0"
-
-
-def test_k_below_one_is_refused() -> None:
-    with pytest.raises(UsageError, match="k is 0"):
-        whole(bm25(asked("Haus"), 0))
-    assert np.isfinite(whole(bm25(asked("Haus"), 1))["score"].item())

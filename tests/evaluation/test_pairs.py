@@ -10,7 +10,7 @@ from builders import files
 from builders.built import read_built
 from builders.checks.subject import Pairs
 from builders.errors import StorageError, UsageError
-from builders.evaluation.rankings import Judged, read_judged
+from builders.evaluation.rankings import Judged, read_judged, require_split
 from builders.lock.lock import work_folder
 from builders.tables import frame_bytes
 from tests.checks.kit import SPEC, append, healthy, put, remove, with_table, write_tree
@@ -90,7 +90,7 @@ def test_classes_are_read_where_the_build_kept_them(tmp_path: Path) -> None:
 
 def test_an_unknown_split_and_a_missing_table_are_refused(tmp_path: Path, judged_of: Read) -> None:
     with pytest.raises(UsageError, match="no split 'corpus'"):
-        judged_of(healthy(), "corpus")
+        require_split("corpus")
     with pytest.raises(StorageError, match="garten-qrels: there is no dev split"):
         judged_of(with_table(healthy(), "qrels/dev", None), "all")
     with pytest.raises(StorageError):

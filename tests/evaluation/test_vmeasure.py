@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from builders.errors import EncoderError, StorageError, UsageError
+from builders.errors import EncoderError, StorageError
 from builders.evaluation import pipelines
 from builders.evaluation.pipelines import MTEB
 from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, SetScore
@@ -214,18 +214,9 @@ def test_tells_of_every_set() -> None:
     assert told == [("cluster c", 1, 2), ("cluster c", 2, 2)]
 
 
-def test_a_sentence_without_vector_is_refused() -> None:
-    sets = table((["Apfel"], ["Obst"], "fine"), (["Birne", "Kies"], ["Obst", "Stein"], "fine"))
-    texts = pl.Series(["Apfel", "Birne"])
-    with pytest.raises(UsageError, match="c: 1 sentences have no vector, the first of them in set 2"):
-        score_sets(sets, texts, np.zeros((2, 2), np.float32), ENCODER, config="c")
-
-
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        (np.zeros((3, 2)), "vectors of shape (3, 2) and type float32 for 2 texts"),
-        (np.zeros(2), "vectors of shape (2,) and type float32 for 2 texts"),
         (np.array([[0, math.nan], [1, 1]]), "a vector holds NaN"),
         (np.array([[0, 1], [1, -math.inf]]), "a vector holds NaN"),
         (np.array([[0, 1e30], [1, 1]]), "a number too large to square"),
@@ -236,21 +227,6 @@ def test_vectors_that_are_not_usable_are_refused(vectors: NDArray[np.float64], m
     with pytest.raises(EncoderError) as raised:
         score_sets(sets, pl.Series(["Apfel", "Birne"]), vectors.astype(np.float32), ENCODER, config="c")
     assert message in raised.value.message
-
-
-def test_a_text_with_two_vectors_is_refused() -> None:
-    sets = table((["Apfel", "Granit"], ["Obst", "Stein"], "fine"))
-    texts = pl.Series(["Apfel", "Granit", "Apfel"])
-    with pytest.raises(UsageError, match="vectors are given twice"):
-        score_sets(sets, texts, np.eye(3, dtype=np.float32), ENCODER, config="c")
-
-
-def test_doubles_are_refused() -> None:
-    doubles: Any = np.eye(2)
-    with pytest.raises(EncoderError, match="type float64"):
-        score_sets(
-            table((["a", "b"], ["a", "b"], "fine")), pl.Series(["a", "b"]), doubles, ENCODER, config="c"
-        )
 
 
 def test_reads_published_sets(tmp_path: Path) -> None:
