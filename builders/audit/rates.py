@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from operator import attrgetter
 
 from builders.audit.history import (
     DECIDED,
@@ -100,13 +101,13 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     The share is Hájek's, Σwy / Σw. The effective number is that of unweighted pairs which would tell as
     much: p(1 − p) over the variance of the stratified share, Σ W²p(1 − p)/n by stratum. Each stratum's share
     is drawn towards the whole's by `_PRIOR` pairs for that, so that one of few pairs does not pass for
-    certain. No correction is made for a finite population: the interval speaks of how the negatives are
+    certain. No correction is made for a finite population: the interval is about how the negatives are
     mined, and stays one when every pair was judged.
 
     Args:
-        values: For each pair, in [0, 1]: 1 where it was found relevant.
-        weights: For each pair, above 0: how many pairs of the population it stands for.
-        strata: For each pair, its stratum; None where there is one.
+        values: Value of each pair in [0, 1], 1 where it was found relevant.
+        weights: Number above 0 of the pairs of the population that each pair stands for.
+        strata: Stratum of each pair; None where there is one.
 
     Sources: Hájek (1971); Wilson (1927); Franco, Little, Louis and Slud (2019) for their combination.
     """
@@ -134,8 +135,7 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     """Compute the rates of a random sample.
 
     Only *not relevant* and *also relevant* count; a pair that several judged counts with the share of them
-    who found it relevant. A pair stands for as many pairs as its stratum holds for each one that counts; see
-    `poststratified`.
+    who found it relevant. See `_poststratified` for the weights.
     """
     judged = list(judgements)
     votes = counting(judged)
@@ -151,9 +151,7 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     def gap(item: Item) -> str:
         return "" if item.stratum is None else sample.head.strata[item.stratum].gap
 
-    def split(item: Item) -> str:
-        return item.split
-
+    split = attrgetter("split")
     controls = [
         float(verdict is item.expected)
         for item in sample.of_kind("control")
@@ -204,7 +202,7 @@ def _kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float | None:
     return float(cohen_kappa_score(list(map(str, first)), list(map(str, second))))
 
 
-def poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> dict[int, float]:
+def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> dict[int, float]:
     """Return, by stratum, how many pairs of the population one of its judged pairs stands for.
 
     What a stratum gave to the sample and nobody could decide must not lower its weight, so a stratum counts
@@ -212,8 +210,8 @@ def poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> 
     ranks, then split, then place.
 
     Args:
-        strata: Those of a population, by place.
-        judged: How many pairs of each were judged so that it counts.
+        strata: Strata of a population by place.
+        judged: Number of pairs of each that were judged so that it counts.
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
@@ -253,7 +251,7 @@ def _rate_of(sample: Sample, values: _Values, part: Sequence[Item]) -> Rate:
     strata = sample.head.strata
     places = {item.stratum for item in part if item.stratum is not None}
     judged = Counter(item.stratum for item, _ in values if item.stratum is not None)
-    weights = poststratified({place: strata[place] for place in places}, judged)
+    weights = _poststratified({place: strata[place] for place in places}, judged)
     names = {item.item for item in part}
     inside = [(value, item.stratum or 0) for item, value in values if item.item in names]
     return rate(

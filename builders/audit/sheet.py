@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.history import Item, Judgement, NoVerdict, Sample
+from builders.audit.history import Judgement, NoVerdict, Sample
 from builders.audit.sample import Pairs
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import first_fault
@@ -43,22 +43,21 @@ def to_csv(sample: Sample, pairs: Pairs) -> bytes:
     for number, (item, row) in enumerate(rows, 1):
         ids = (sample.head.sample, item.item, item.query_id, item.passage_id)
         cells = (row["query"], row["title"], row["text"], "", "")
-        writer.writerow([number, *map(_guarded, ids), *map(neutral, cells)])
+        writer.writerow([number, *map(_guarded, ids), *map(_neutral, cells)])
     return out.getvalue().encode("utf-8-sig", errors="replace")
 
 
-def neutral(cell: str) -> str:
+def _neutral(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def _guarded(name: str) -> str:
-    """Return an id that a spreadsheet keeps as it is."""
     return name if _SAFE_ID.fullmatch(name) else f"'{name}"
 
 
 def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tuple[int, Judgement]]:
-    """Read the verdicts that were typed into the CSV of a sample; rows without verdict and note are left out.
+    """Read the verdicts that were typed into the CSV of a sample, with line numbers; empty rows are left out.
 
     "withdrawn" takes an earlier verdict back. A row whose item id was rewritten is known by its pair.
 
@@ -66,10 +65,7 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
         path: The file, comma- or semicolon-separated.
         sample: The sample that it was made from.
         auditor: Name of the auditor.
-        at: Time of the verdicts; a spreadsheet does not tell.
-
-    Returns:
-        Line numbers and verdicts.
+        at: Time of the verdicts, which a spreadsheet does not keep.
 
     Raises:
         UsageError: It is no such CSV, a verdict is none of the known ones, a row belongs to no item, or two
@@ -84,8 +80,15 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
             continue
         cells = {name: _unguarded(row[name]) for name in ("sample", "item", "query-id", "corpus-id")}
         item = by_id.get(cells["item"]) or by_pair.get((cells["query-id"], cells["corpus-id"]))
-        if item is None or cells["sample"] != sample.head.sample:
-            raise _foreign(f"{path}, line {number}", cells, item)
+        if item is None:
+            raise UsageError(
+                f"{path}, line {number}: neither item {cells['item'][:40]!r} nor the pair "
+                f"{cells['query-id'][:40]!r}, {cells['corpus-id'][:40]!r} is in the sample",
+                hint=_REWRITTEN,
+            )
+        if cells["sample"] != sample.head.sample:
+            fault = f"{cells['sample'][:40]!r} is another sample than above"
+            raise UsageError(f"{path}, line {number}: {fault}", hint=_REWRITTEN)
         if item.item in judged:
             raise UsageError(
                 f"{path}, lines {judged[item.item][0]} and {number}: both judge item {item.item}",
@@ -121,13 +124,6 @@ def sample_of(path: Path) -> str:
 
 def _unguarded(cell: str) -> str:
     return cell.strip().removeprefix("'")
-
-
-def _foreign(where: str, cells: dict[str, str], item: Item | None) -> UsageError:
-    if item is None:
-        what = f"neither item {cells['item'][:40]!r} nor the pair {cells['query-id'][:40]!r}, "
-        return UsageError(f"{where}: {what}{cells['corpus-id'][:40]!r} is in the sample", hint=_REWRITTEN)
-    return UsageError(f"{where}: {cells['sample'][:40]!r} is another sample than above", hint=_REWRITTEN)
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:

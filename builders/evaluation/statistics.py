@@ -27,15 +27,11 @@ _READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *CLUSTERING.values(), Kind.CLUST
 
 
 class Lengths(Frozen):
-    """Lengths of texts in characters.
+    """Lengths of `texts` texts in characters; the median is the lower one of two.
 
     Attributes:
         what: The texts: "queries", "sentences of s2s".
-        texts: Number of texts.
-        shortest: Shortest length.
-        median: Median length, the lower one of two.
-        longest: Longest length.
-        bands: First and last length of each band, both included, and the texts in it; no gaps.
+        bands: First and last length of each band, both included, and number of texts in it; no gaps.
     """
 
     what: str
@@ -50,12 +46,11 @@ class Overlap(Frozen):
     """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
 
     Attributes:
-        queries: Queries that were compared.
-        of: Queries that could have been.
+        queries: Number of queries that were compared.
+        of: Number of queries that could have been.
         positive: Mean share in the positive.
         random: Mean share in the other passage; None where each passage that was drawn was a positive.
         positive_tenths: Queries by tenth of the share, the last with 1.
-        random_tenths: The same for the other passage.
     """
 
     queries: int
@@ -66,15 +61,12 @@ class Overlap(Frozen):
     random_tenths: tuple[int, ...]
 
 
-class SetBalance(Frozen):
+class _SetBalance(Frozen):
     """Spread of a clustering set over its labels.
 
     Attributes:
-        level: Level, as published.
-        rows: Number of texts.
-        labels: Number of labels.
         largest: Share of the most frequent label.
-        rarest: Rows of the rarest label.
+        rarest: Number of rows of the rarest label.
         evenness: Entropy of the labels over that of equal shares, from 0 to 1; 1 with one label.
     """
 
@@ -90,12 +82,9 @@ class ConfigStatistics(Frozen):
     """Statistics of one built or hydrated config; what its kind does not have is empty.
 
     Attributes:
-        config: The builder's name.
-        splits: Queries by split.
-        passages: Number of passages.
-        positives: Queries by their number of positives.
-        mined: Queries by their number of hard negatives.
-        lengths: Lengths by table.
+        splits: Number of queries by split.
+        positives: Number of queries by their number of positives.
+        mined: Number of queries by their number of hard negatives.
         overlap: Overlap of words; None without pairs to compare.
         sets: Balance of the sets, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
@@ -108,21 +97,17 @@ class ConfigStatistics(Frozen):
     mined: dict[str, int] = Field(default_factory=dict)
     lengths: tuple[Lengths, ...] = ()
     overlap: Overlap | None = None
-    sets: tuple[SetBalance, ...] = ()
+    sets: tuple[_SetBalance, ...] = ()
     stand_in: bool = False
 
 
 def read_statistics(built: Built) -> ConfigStatistics:
-    """Return the statistics of a built or hydrated config.
-
-    Raises:
-        StorageError: A table cannot be read, or is not the one that was built.
-    """
+    """Return the statistics of a built or hydrated config."""
     built.verify(_READ)
     config, stand_in = built.spec.name, {"stand_in": built.stand_in}
     if splits := built.splits(Kind.QUERIES):
         mining = built.lock.mining if built.lock else None
-        return retrieval_statistics(
+        return _retrieval(
             config,
             {split: built.table(Kind.QUERIES, split) for split in SPLITS if split in splits},
             built.stacked(Kind.QRELS),
@@ -131,12 +116,12 @@ def read_statistics(built: Built) -> ConfigStatistics:
         ).model_copy(update=stand_in)
     variants = {name: built.table(kind, "test") for name, kind in CLUSTERING.items() if built.splits(kind)}
     if variants:
-        return clustering_statistics(config, variants).model_copy(update=stand_in)
+        return _clustering(config, variants).model_copy(update=stand_in)
     ids = built.table(Kind.CLUSTERING_IDS, "test").with_columns(level=pl.lit("ids"))
     return ConfigStatistics(config=config, sets=_balance(ids), stand_in=built.stand_in)
 
 
-def retrieval_statistics(
+def _retrieval(
     config: str,
     queries: Mapping[str, pl.DataFrame],
     qrels: pl.DataFrame,
@@ -144,15 +129,7 @@ def retrieval_statistics(
     *,
     mined: Mapping[str, int],
 ) -> ConfigStatistics:
-    """Return the statistics of published retrieval tables. Pure.
-
-    Args:
-        config: The builder's name.
-        queries: ``query_id``, ``text`` by split.
-        qrels: ``query_id``, ``passage_id`` of all splits.
-        corpus: ``passage_id``, ``title``, ``text``.
-        mined: Queries by their number of hard negatives.
-    """
+    """Return the statistics of retrieval tables, of which queries are given by split."""
     asked = pl.concat(queries.values())
     passages = corpus.select("passage_id", text=encoded_text(corpus))
     found = (lengths("queries", asked["text"]), lengths("passages", passages["text"]))
@@ -167,8 +144,8 @@ def retrieval_statistics(
     )
 
 
-def clustering_statistics(config: str, variants: Mapping[str, pl.DataFrame]) -> ConfigStatistics:
-    """Return the statistics of sets by variant, with ``sentences``, ``labels`` and ``level``. Pure."""
+def _clustering(config: str, variants: Mapping[str, pl.DataFrame]) -> ConfigStatistics:
+    """Return the statistics of the tables of clustering sets by variant."""
     found = [
         lengths(f"sentences of {variant}", sets["sentences"].explode(empty_as_null=False).unique())
         for variant, sets in variants.items()
@@ -204,12 +181,7 @@ def overlap(
 
     A word is a run of letters and digits in lower case. Each query is compared with one of its positives and
     with one passage that is none of them, both drawn with the seed; of many queries, `_COMPARED_QUERIES` are.
-
-    Args:
-        queries: ``query_id``, ``text``.
-        passages: ``passage_id``, ``text``.
-        qrels: ``query_id``, ``passage_id``.
-        seed: Seed of the draws.
+    Queries and passages have an id and ``text``.
     """
     chosen = (
         qrels
@@ -247,19 +219,19 @@ def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
     return {name: int(count) for name, count in zip(_POSITIVES, grouped, strict=True) if count}
 
 
-def _balance(sets: pl.DataFrame) -> tuple[SetBalance, ...]:
+def _balance(sets: pl.DataFrame) -> tuple[_SetBalance, ...]:
     return tuple(
         _set_balance(level, labels.value_counts()["count"].sort())
         for level, labels in zip(sets["level"], sets["labels"], strict=True)
     )
 
 
-def _set_balance(level: str, counts: pl.Series) -> SetBalance:
+def _set_balance(level: str, counts: pl.Series) -> _SetBalance:
     if counts.is_empty():  # a hydrated set of which no text is left
-        return SetBalance(level=level, rows=0, labels=0, largest=0.0, rarest=0, evenness=1.0)
+        return _SetBalance(level=level, rows=0, labels=0, largest=0.0, rarest=0, evenness=1.0)
     shares = (counts / counts.sum()).to_list()
     entropy = -sum(share * log(share) for share in shares)
-    return SetBalance(
+    return _SetBalance(
         level=level,
         rows=int(counts.sum()),
         labels=len(counts),

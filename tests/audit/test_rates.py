@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.audit.history import Head, Item, Judgement, NoVerdict, Sample, Stratum, Verdict
-from builders.audit.rates import Scores, poststratified, rate, score, wilson
+from builders.audit.rates import Scores, _poststratified, rate, score, wilson
 from builders.audit.sample import Pairs, random_sample, read_pairs
 from tests.audit.kit import build, jobs, judgement
 
@@ -188,10 +188,10 @@ def test_a_neighbour_is_of_the_nearest_gap_then_rank_then_split() -> None:
         place: Stratum(kind="negative", split=split, gap=gap, rank=rank, size=10 ** (3 - place), drawn=1)
         for place, (split, gap, rank) in enumerate(cells)
     }
-    assert poststratified(strata, {0: 1, 1: 1, 3: 1}) == {0: 1000, 1: 110, 3: 1}
-    assert poststratified(strata, {0: 1, 2: 1}) == {0: 1000, 2: 111}
-    assert poststratified(strata, {2: 2}) == {2: 555.5}
-    assert poststratified(strata, {}) == {}
+    assert _poststratified(strata, {0: 1, 1: 1, 3: 1}) == {0: 1000, 1: 110, 3: 1}
+    assert _poststratified(strata, {0: 1, 2: 1}) == {0: 1000, 2: 111}
+    assert _poststratified(strata, {2: 2}) == {2: 555.5}
+    assert _poststratified(strata, {}) == {}
 
 
 def test_bands_below_nothing_are_ordered_as_numbers() -> None:

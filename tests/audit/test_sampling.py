@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.audit.history import Verdict
-from builders.audit.sample import Control, Pairs, allocate, banded, random_sample, read_pairs, suspect_sample
+from builders.audit.sample import Control, Pairs, _allocate, banded, random_sample, read_pairs, suspect_sample
 from builders.lock.lock import read_lock, work_folder
 from builders.spec import PAIR
 from tests.audit.kit import build, jobs
@@ -153,11 +153,11 @@ def test_equal_gaps_are_one_band(tree: Pairs) -> None:
 @given(st.lists(st.integers(1, 5000), min_size=1, max_size=40), st.data())
 def test_shares_add_up_and_leave_no_stratum_out(sizes: list[int], data: st.DataObject) -> None:
     wanted = data.draw(st.integers(len(sizes), sum(sizes) + 5))
-    drawn = allocate(sizes, wanted)
+    drawn = _allocate(sizes, wanted)
     assert sum(drawn) == min(wanted, sum(sizes))
     assert all(1 <= part <= size for part, size in zip(drawn, sizes, strict=True))
 
 
 def test_shares_follow_the_square_roots() -> None:
-    assert allocate([10_000, 100, 100], 123) == [101, 11, 11]
-    assert allocate([10_000, 2, 100], 50) == [43, 2, 5]
+    assert _allocate([10_000, 100, 100], 123) == [101, 11, 11]
+    assert _allocate([10_000, 2, 100], 50) == [43, 2, 5]

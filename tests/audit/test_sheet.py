@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builders.audit import history
 from builders.audit.history import Verdict
 from builders.audit.page import Drawn, draw
-from builders.audit.sheet import COLUMNS, neutral
+from builders.audit.sheet import COLUMNS, _neutral
 from builders.audit.verdicts import Imported, import_verdicts
 from builders.errors import Refused, UsageError
 from builders.tables import Kind, rowless
@@ -64,14 +64,14 @@ def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written
     "text", ["=1+1", "+49 30", "-5", "@x", "\t=1", " =1", "\u00a0=1", "＝1", "\r=1", "\n=1"]
 )
 def test_formulas_are_neutralised(text: str) -> None:
-    assert neutral(text) == f"'{text}"
+    assert _neutral(text) == f"'{text}"
 
 
 @given(st.text())
 @example("\x1f=")
 @example("\u200b =")
 def test_no_cell_is_a_formula(text: str) -> None:
-    cell = neutral(text)
+    cell = _neutral(text)
     assert cell.removeprefix("'") == text.removeprefix("'") or cell == text
     assert not cell.strip().startswith(("=", "+", "-", "@"))
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from builders.audit.sample import Pairs, read_pairs
-from builders.audit.suspects import Float64s, Opinion, opinion_for, rank_suspects
+from builders.audit.suspects import Float64s, _Opinion, opinion_for, rank_suspects
 from builders.errors import UsageError
 from builders.spec import PAIR
 from tests.audit.kit import build, jobs
@@ -19,7 +19,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Pairs:
     return read_pairs(build(tmp_path_factory.mktemp("built")), jobs())
 
 
-def fixed(likes: str) -> Opinion:
+def fixed(likes: str) -> _Opinion:
     """An opinion that likes passages by a word in them, and else only those that are a positive's twins."""
 
     def scores(role: str, texts: pl.Series, passages: pl.Series) -> Float64s:

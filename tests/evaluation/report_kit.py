@@ -18,8 +18,8 @@ from builders.evaluation.results import (
 )
 from builders.evaluation.statistics import (
     ConfigStatistics,
-    clustering_statistics,
-    retrieval_statistics,
+    _clustering,
+    _retrieval,
 )
 
 HOSTILE = 'ordner/<script>window.hacked=1</script>|"x" $y^2$ [z](javascript:1)'
@@ -111,7 +111,7 @@ def garden() -> ConfigStatistics:
         "text": ["Die Rose wächst im Beet.", "Flieder blüht im Mai.", "Der Kohl im Feld.", "Nichts davon."],
     })  # fmt: skip
     qrels = pl.DataFrame({"query_id": ["a", "b", "b"], "passage_id": ["1", "2", "3"]})
-    return retrieval_statistics(
+    return _retrieval(
         "garten", {"train": queries.head(2), "test": queries.tail(1)}, qrels, corpus, mined={"0": 2, "5": 1}
     )
 
@@ -122,4 +122,4 @@ def beds() -> ConfigStatistics:
         "labels": [["Blume", "Blume", "Blume", "Baum"], ["Baum", "Strauch"]],
         "level": ["coarse", "within:<b>"],
     })
-    return clustering_statistics("beete", {"s2s": sets})
+    return _clustering("beete", {"s2s": sets})

@@ -12,7 +12,7 @@ from builders.evaluation import statistics as module
 from builders.evaluation.statistics import (
     STEP,
     ConfigStatistics,
-    clustering_statistics,
+    _clustering,
     lengths,
     overlap,
     read_statistics,
@@ -58,8 +58,8 @@ def test_sets_are_weighed_and_their_texts_counted_once() -> None:
 
 def test_one_label_is_even_and_no_texts_have_no_lengths() -> None:
     one = pl.DataFrame({"sentences": [["a", "b"]], "labels": [["x", "x"]], "level": ["topic"]})
-    assert clustering_statistics("a", {"s2s": one}).sets[0].evenness == 1.0
-    assert clustering_statistics("a", {}).sets == ()
+    assert _clustering("a", {"s2s": one}).sets[0].evenness == 1.0
+    assert _clustering("a", {}).sets == ()
 
 
 def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
