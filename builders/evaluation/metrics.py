@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from builders.errors import UsageError
 from builders.evaluation.rankings import Judged, Rankings
 from builders.evaluation.results import Band, EncoderFacts, RetrievalResult, Score
-from builders.tables import PAIR
+from builders.spec import PAIR
 
 if TYPE_CHECKING:
     from ir_measures import Metric
