@@ -6,13 +6,18 @@ With `-n 2`, tests that share what was built for them stay in one process: those
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import vectors
+
 # The machine is shared: how long an example takes says nothing about the code.
 settings.register_profile("project", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=30)
 settings.load_profile("project")
 
 _TESTS = Path(__file__).parent
@@ -51,7 +56,12 @@ class NoSilentSkips:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch for skips."""
+    """Watch for skips, choose how many examples are tried, and make the folder of shared vectors."""
+    if config.getoption("markexpr", "") == "not long":
+        settings.load_profile("quick")
+    if vectors.FOLDER not in os.environ:  # else this process was started by one that has made it
+        os.environ[vectors.FOLDER] = tempfile.mkdtemp(prefix="mteb-de-vectors-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(vectors.FOLDER), ignore_errors=True))
     in_ci = os.environ.get("CI", "").lower() in {"1", "true"}
     at_hand = frozenset(mark for mark, folder in _NEEDED.items() if folder.is_dir())
     config.pluginmanager.register(NoSilentSkips(at_hand=at_hand, in_ci=in_ci))

@@ -18,6 +18,7 @@ from builders.build.order import Options, build
 from builders.cli.output import Lines
 from builders.demo.bundled import lay_out
 from builders.tables import SCHEMAS, Kind, Table, config_name, encode, kind_of, published_path, splits_of
+from tests.vectors import sharing_vectors
 
 LARGEST_GROUP = 100 << 20
 """Uncompressed: what `datasets` writes at most, and well below the 286 MiB at which the viewer gives up."""
@@ -60,7 +61,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
             offline=True,
             sources=(str(folder / "sample"),),
             limit=40 if name == "jobs" else None,
-            home=folder / "home",
+            home=sharing_vectors(folder / "home"),
             committed=folder / "none",
         )
         build(registry.load(name), options, Lines(quiet=True))

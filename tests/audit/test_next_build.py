@@ -25,6 +25,7 @@ from builders.release.tree import NOTHING, Split, SplitFiles, Tree
 from builders.spec import RELEASES, Retrieval
 from builders.tables import Kind, inside, published_path
 from tests.audit.kit import jobs, judgement, verdict_file
+from tests.vectors import sharing_vectors
 
 R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
 LIMIT = 60
@@ -72,7 +73,7 @@ class Place:
             sources=(str(self.root / "upstream"),),
             limit=LIMIT,
             workers=1,
-            home=self.root / "home",
+            home=sharing_vectors(self.root / "home"),
             committed=committed or self.locks,
         )
         return options.out, build(self.spec(), options, progress), progress.lines

@@ -16,6 +16,7 @@ from builders.demo.walk import walk
 from builders.lock.lock import Lock
 from builders.spec import HubSource, Part
 from builders.tables import SPLITS, Kind, inside, published_path
+from tests.vectors import sharing_vectors
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def built(out: Path, sample: Path) -> Lock:
         encoder="offline",
         offline=True,
         sources=(str(sample),),
-        home=out / "home",
+        home=sharing_vectors(out / "home"),
         committed=out / "none",
     )
     return build(jobs.CONFIG, options, Lines(quiet=True))

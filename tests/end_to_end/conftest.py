@@ -11,6 +11,7 @@ from tests.end_to_end.bad_days import JOBS, Bench
 from tests.end_to_end.driver import driver
 from tests.end_to_end.kit import ROWS, Tree, build, with_upstreams, without_network
 from tests.fixtures.upstream import upstream
+from tests.vectors import sharing_vectors
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +22,9 @@ def upstream_hub() -> Iterator[Hub]:
 
 @pytest.fixture(scope="session")
 def built(upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """Both configs, built once with cold caches: all of germandpr, `ROWS` postings of jobs."""
+    """Both configs, built once: all of germandpr, `ROWS` postings of jobs."""
     folder = tmp_path_factory.mktemp("built")
-    tree = build(upstream_hub, folder, "germandpr")
+    tree = build(upstream_hub, folder, "germandpr", home=sharing_vectors(folder / "home"))
     jobs = build(upstream_hub, folder, "jobs", "--limit", str(ROWS), home=tree.home)
     return Tree(tree.out, tree.home, tree.printed + jobs.printed)
 

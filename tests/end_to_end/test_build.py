@@ -107,6 +107,15 @@ def test_a_second_run_encodes_nothing_and_gives_the_same_tree(
     ).read_bytes()
 
 
+def test_shuffled_rows_and_other_threads_give_the_same_bytes(
+    built: Tree, shuffled_upstream: Path, tmp_path: Path
+) -> None:
+    with serve(with_upstreams(shuffled_upstream)) as hub:
+        other = build(hub, tmp_path, "germandpr", threads=3)
+    assert other.bytes_by_path().items() < built.bytes_by_path().items()
+
+
+@pytest.mark.long
 def test_shuffled_rows_other_threads_and_cold_caches_give_the_same_bytes(
     built: Tree, shuffled_upstream: Path, tmp_path: Path
 ) -> None:

@@ -34,10 +34,11 @@ from builders.spec import Retrieval
 from tests.evaluation.runs import score_sets
 from tests.fixtures.upstream import plain_files, upstream
 from tests.mteb_kit import LookUp, Vectors, by_text, scores
+from tests.vectors import sharing_vectors
 
 pytestmark = pytest.mark.upstream
 FACTS = EncoderFacts(name="given", kind="dense")
-LIMITS = {"germandpr": 120, "jobs": 120, "tenkgnad": 120}
+LIMITS = {"germandpr": 120, "jobs": 50, "tenkgnad": 120}
 WIDE = {"germandpr": None, "jobs": None, "tenkgnad": 1000, "blurbs": 1000}
 VectorsOf = Callable[[pl.Series], Vectors]
 TOKENS = 24
@@ -82,7 +83,7 @@ def built(folder: Path, limits: Mapping[str, int | None], *, mined: bool = True)
             offline=True,
             sources=(str(upstream() / "hub"), str(plain_files())),
             limit=limit,
-            home=folder / "home",
+            home=sharing_vectors(folder / "home"),
             committed=folder / "none",
         )
         spec = registry.load(name)

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from builders.reddit.id_list import read
 from builders.reddit.ledger import Ledger
@@ -22,9 +23,6 @@ from tests.reddit import kit
 from tests.reddit_server import Server, serve
 
 ROOT = Path(__file__).parents[2]
-UNIQUE = 40_759
-LINES = 47_794
-IDS = kit.names(UNIQUE)
 SUBREDDITS = 60
 
 
@@ -44,16 +42,22 @@ def started(server: Server, folder: Path, *, time_out: float) -> subprocess.Pope
     )
 
 
-def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(tmp_path: Path) -> None:
-    path = write_list(tmp_path, IDS + IDS[: LINES - UNIQUE])
-    assert (read(path).lines, len(read(path).ids)) == (LINES, UNIQUE)
+@pytest.mark.parametrize(
+    ("unique", "lines"), [(7_000, 8_000), pytest.param(40_759, 47_794, marks=pytest.mark.long)]
+)
+def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(
+    tmp_path: Path, unique: int, lines: int
+) -> None:
+    ids = kit.names(unique)
+    path = write_list(tmp_path, ids + ids[: lines - unique])
+    assert (read(path).lines, len(read(path).ids)) == (lines, unique)
     ledger = Ledger(tmp_path / "home/reddit/subreddit.submissions.jsonl")
     posts = {
-        name: kit.submission(name, subreddit=f"Thema{number % SUBREDDITS}") for number, name in enumerate(IDS)
+        name: kit.submission(name, subreddit=f"Thema{number % SUBREDDITS}") for number, name in enumerate(ids)
     }
     with serve(posts) as server:
-        server.vanish(IDS[-400:])
-        server.delete(IDS[:40])
+        server.vanish(ids[-400:])
+        server.delete(ids[:40])
 
         server.faults += [None] * 50
         server.faults += [reddit_server.too_many("2"), None, reddit_server.too_many_until(3), None]
@@ -75,24 +79,24 @@ def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(tmp_path: Pat
         assert len(server.answered) == len(before) == 54 * 100
         assert (server.refused, server.early) == (2, 0)
 
-        torn = json.dumps({"id": IDS[-1], "status": "ok", "title": "Größe"}, ensure_ascii=False).encode()[:-3]
+        torn = json.dumps({"id": ids[-1], "status": "ok", "title": "Größe"}, ensure_ascii=False).encode()[:-3]
         ledger.path.write_bytes(ledger.path.read_bytes() + torn)  # as a kill within a write leaves it
         server.faults += [None, reddit_server.expired(), None, reddit_server.hang(120)]
         assert started(server, tmp_path, time_out=5).wait() == 0
 
         asked_twice = {name: times for name, times in Counter(server.answered).items() if times > 1}
         assert not asked_twice
-        assert set(server.answered) == set(IDS)
+        assert set(server.answered) == set(ids)
         latest = ledger.latest()
         assert Counter(entry.status for entry in latest.values()) == {
-            Status.OK: UNIQUE - 440,
+            Status.OK: unique - 440,
             Status.DELETED: 40,
             Status.MISSING: 400,
         }
-        assert len(ledger.path.read_bytes().splitlines()) == len(latest) == UNIQUE
+        assert len(ledger.path.read_bytes().splitlines()) == len(latest) == unique
         assert {name: latest[name] for name in before} == before
         sets = pl.read_parquet(tmp_path / "texts" / published_path("subreddit", Kind.CLUSTERING_IDS, "test"))
-        assert set(sets["submission_ids"].explode()) <= set(IDS[40:-400])
+        assert set(sets["submission_ids"].explode()) <= set(ids[40:-400])
 
         requests = len(server.log)
         assert started(server, tmp_path, time_out=5).wait() == 0
