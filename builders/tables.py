@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from builders.errors import StorageError
 from builders.lock.lock import PublishedFile
+from builders.printable import one_line
 
 SPLITS = ("train", "dev", "test")
 
@@ -289,14 +290,33 @@ def _value_bytes(values: pa.Array[Any]) -> Iterator[bytes]:
         raise ValueError(f"no content hash for columns of type {values.type}")
 
 
-def read_frame(path: Path) -> pl.DataFrame:
+DAMAGE = (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""Errors of reading parquet whose bytes are damaged: a name may be no UTF-8, and polars may panic."""
+
+
+def read_whole(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Read parquet by Arrow and look at every offset and text before polars does, which trusts them.
+
+    Raises:
+        DAMAGE: The file is damaged.
+    """
+    table = file.read(columns=columns)
+    table.schema.to_string(show_field_metadata=False, show_schema_metadata=False)  # decodes every name
+    table.validate(full=True)
+    return pl.DataFrame(table)
+
+
+def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Read a parquet file that a build wrote.
 
     Raises:
         StorageError: It is not there, or damaged.
     """
     try:
-        with path.open("rb") as file:
-            return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StorageError(f"{path}: not a parquet file ({error})", hint="Build the config again.") from error
+        with pq.ParquetFile(path) as file:
+            return read_whole(file, columns)
+    except DAMAGE as error:
+        problem = one_line(error, 200)
+        raise StorageError(
+            f"{path}: not a parquet file ({problem})", hint="Build the config again."
+        ) from error

@@ -8,6 +8,7 @@ function of its own runs.
 
 from __future__ import annotations
 
+import lzma
 import sqlite3
 import zipfile
 import zlib
@@ -81,7 +82,15 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
         raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
     except NotImplementedError as error:
         raise _unreadable(path, str(error)) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         if looks_like_page(path):
             problem = "is a web page, not a zip archive"
         elif not zipfile.is_zipfile(path):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
 from builders.printable import one_line
+from builders.tables import DAMAGE, read_whole
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
 _CHANGED = "The upstream's layout is not the one this config reads: compare it with the config's `read`."
@@ -77,25 +78,25 @@ def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[s
     }
     try:
         with pq.ParquetFile(path) as file:
-            table = file.read(columns=list(wanted)).select(list(wanted))
-        table.validate(full=True)  # hostile bytes: polars would trust the offsets and the UTF-8
-    except (pa.ArrowException, OSError) as error:
+            frame, height = read_whole(file, list(wanted)), file.metadata.num_rows
+    except DAMAGE as error:
         raise SourceError(f"{path}: damaged parquet ({one_line(error, 200)})", hint=_DAMAGED) from error
     shapes = {name: _polars_type(dtype) for name, dtype in wanted.items()}
     shapes |= {name: _polars_type(_alternatives(columns[name])[0]) for name in absent}
-    nulls = [pl.Series(name, [None]).new_from_index(0, table.num_rows) for name in absent]
-    return pl.DataFrame(table).hstack(nulls).select(list(columns)).cast(pl.Schema(shapes))
+    nulls = [pl.Series(name, [None]).new_from_index(0, height) for name in absent]
+    return frame.hstack(nulls).select(list(columns)).cast(pl.Schema(shapes))
 
 
 def _schema(path: Path) -> pa.Schema:
     try:
-        return pq.read_schema(path)
+        schema = pq.read_schema(path)
+        schema.to_string(show_field_metadata=False, show_schema_metadata=False)  # decodes every name
     except FileNotFoundError as error:
         raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
-    except (pa.ArrowException, OSError) as error:
-        raise SourceError(
-            f"{path}: not a whole parquet file ({one_line(error, 200)})", hint=_DAMAGED
-        ) from error
+    except DAMAGE as error:
+        problem = f"not a whole parquet file ({one_line(error, 200)})"
+        raise SourceError(f"{path}: {problem}", hint=_DAMAGED) from error
+    return schema
 
 
 def _checked(path: Path, schema: pa.Schema, name: str, expected: Expected) -> pa.DataType:

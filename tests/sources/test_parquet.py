@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.errors import SourceError, SourceMissing, SourceSchema, StorageError
 from builders.sources.parquet import first_column, read_parquet
+from builders.tables import read_frame
 
 SKILL = pa.struct([("label", pa.string()), ("uri", pa.string())])
 
@@ -143,6 +145,41 @@ def test_damage_inside_the_pages_is_an_error_of_the_source(tmp_path: Path) -> No
     path.write_bytes(bytes(whole))
     with pytest.raises(SourceError, match=r"a\.parquet"):
         read_parquet([path], {"_id": pa.string()})
+
+
+SKILLS = pa.list_(pa.struct([("uri", pa.string()), ("label", pa.string())]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
+def test_whatever_bytes_are_changed_it_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
+) -> None:
+    """Names that are no UTF-8 made polars panic, which is no `Exception`."""
+    skills = pa.array([[{"uri": f"u{i}", "label": "x"}] * (i % 3) for i in range(40)], SKILLS)
+    path = write(
+        tmp_path_factory.mktemp("damaged") / "a.parquet", {"id": [*map(str, range(40))], "s": skills}
+    )
+    data = bytearray(path.read_bytes())
+    for place, byte in changes:
+        data[-1 - place % len(data)] = byte
+    path.write_bytes(data)
+    with contextlib.suppress(SourceError):
+        read_parquet([path], {"id": pa.string(), "s": SKILLS})
+    with contextlib.suppress(StorageError):
+        read_frame(path)
+
+
+@pytest.mark.parametrize("name", [b"uri", b"extra", b"other"])
+def test_a_name_that_is_not_utf8_is_an_error(tmp_path: Path, name: bytes) -> None:
+    fields = {"uri": pa.array(["u"]), "extra": pa.array(["e"])}
+    struct = pa.StructArray.from_arrays(list(fields.values()), list(fields))
+    path = write(tmp_path / "a.parquet", {"s": struct, "other": ["o"]})
+    path.write_bytes(path.read_bytes().replace(name, b"\xfc" + name[1:]))
+    with pytest.raises(SourceError, match=r"a\.parquet: not a whole parquet file"):
+        read_parquet([path], {"s": pa.struct([("uri", pa.string())])})
+    with pytest.raises(StorageError, match=r"a\.parquet: not a parquet file"):
+        read_frame(path)
 
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:

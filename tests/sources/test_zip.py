@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing
@@ -14,6 +14,7 @@ from builders.sources import containers
 from builders.sources.containers import zip_lines
 
 NAMES = ("eins.txt", "zwei.txt")
+METHODS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 CONTENT = {"eins.txt": b"Kohl\nR\xc3\xbcbe", "zwei.txt": b"\nLauch\r\n"}
 
 
@@ -121,9 +122,10 @@ def test_a_missing_archive(tmp_path: Path) -> None:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 300), st.binary(min_size=1, max_size=4))
-def test_damage_is_an_error_of_ours_or_harmless(tmp_path: Path, at: int, junk: bytes) -> None:
-    data = packed(CONTENT)
+@given(st.integers(0, 300), st.binary(min_size=1, max_size=4), st.sampled_from(METHODS))
+@example(at=48, junk=b"\xff\xff", method=zipfile.ZIP_LZMA)  # an error of lzma's own
+def test_damage_is_an_error_of_ours_or_harmless(tmp_path: Path, at: int, junk: bytes, method: int) -> None:
+    data = packed(CONTENT, method)
     at = min(at, len(data) - len(junk))
     path = write(tmp_path, data[:at] + junk + data[at + len(junk) :])
     try:
