@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
@@ -18,7 +17,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock.lock import MANIFEST, Lock, Manifest, PublishedFile, locks_of, manifest_of, read_manifest
 from builders.plots.svg import is_plot
 from builders.spec import RELEASES
-from builders.tables import SCHEMAS, SORT_KEYS, kind_of
+from builders.tables import DAMAGE, SCHEMAS, SORT_KEYS, kind_of, read_frame
 
 _REBUILD = "Build the config again; nothing in the release folder is edited by hand."
 
@@ -127,7 +126,7 @@ def _has_schema(path: Path, expected: pa.Schema) -> bool:
     """Return whether clients see the published columns and types; a large_string would reach them so."""
     try:
         found = pq.read_schema(path)
-    except pa.ArrowException:
+    except DAMAGE:
         return False
     return [(field.name, field.type) for field in found] == [(field.name, field.type) for field in expected]
 
@@ -135,7 +134,7 @@ def _has_schema(path: Path, expected: pa.Schema) -> bool:
 def _is_sorted(path: Path, keys: tuple[str, ...]) -> bool:
     if not keys:
         return True
-    rows = pl.read_parquet(path, columns=list(keys))
+    rows = read_frame(path, list(keys))
     return rows.equals(rows.sort(keys))
 
 

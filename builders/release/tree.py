@@ -220,8 +220,8 @@ def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path
     def read(split: Split) -> pl.DataFrame:
         paths = [fetch(path) for path in splits[split].paths]
         try:
-            return pl.read_parquet(paths, glob=False)
-        except (pl.exceptions.PolarsError, OSError) as error:
+            return pl.concat(map(read_frame, paths))
+        except (StorageError, pl.exceptions.PolarsError) as error:
             where = f"{printable(str(split))} of {repo}@{commit}"
             message = f"{where} cannot be read as parquet ({type(error).__name__})"
             raise RemoteError(message, hint="Compare with another --revision.") from error
