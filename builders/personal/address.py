@@ -40,22 +40,9 @@ _BOX = re.compile(
     rf"(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?{_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY})?"
 )
 
-_ENDS = (
-    *(
-        "strasse",
-        "str.",
-        "str",
-        "gasse",
-        "allee",
-        "chaussee",
-        "promenade",
-        "weg",
-        "platz",
-        "ring",
-        "damm",
-        "ufer",
-    ),
-    *("wall", "pfad", "graben", "stieg", "steig", "kamp", "twiete", "zeile"),
+_ENDS = tuple(
+    "strasse str. str gasse allee chaussee promenade weg platz ring damm ufer wall pfad graben stieg steig "
+    "kamp twiete zeile".split()
 )
 """How names of streets end, case-folded."""
 _NO_STREETS = frozenset(word.casefold() for word in words_of("no_streets"))
@@ -82,9 +69,8 @@ _WORDS = re.compile(rf"{_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
 _WORD_BACKWARDS = re.compile(rf"[{LOWER}]{{1,40}}+[{UPPER}]")
 """How the streets of more than one word end."""
 _LIVES = re.compile(r"wohn(?:haft|e|t|en)?\b|adresse\b|anschrift\b|besuch|sitz\b|treffpunkt\b|zieh")
-_HINTS = (
-    *("strasse ", "platz ", "allee ", "ring ", "weg ", "ufer "),
-    *("wohn", "adresse", "anschrift", "besuch", "sitz", "treffpunkt", "zieh"),
+_HINTS = tuple(
+    "strasse ,platz ,allee ,ring ,weg ,ufer ,wohn,adresse,anschrift,besuch,sitz,treffpunkt,zieh".split(",")
 )
 """Without one of them before a number neither `_OF_SOMETHING` nor `_LIVES` matches; case-folded."""
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")

@@ -20,7 +20,7 @@ import polars as pl
 from builders.personal.scan import OPAQUE, ROW_END, Scan, Span, View, is_plain
 from builders.spec import ALL_KINDS, PersonalKind
 
-SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
+_SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
 _BATCH = 1 << 20
 _ROUNDS = 8
 _PLACEHOLDERS = {kind: kind.placeholder for kind in PersonalKind}
@@ -75,7 +75,7 @@ def scrub_rows(
                 rows[row] = _replace(text, found)
                 spans.extend((row, span.kind.value, span.start, span.end, span.rule) for span in found)
     columns = zip(*spans, strict=True) if spans else ()
-    return rows, pl.DataFrame(list(map(list, columns)), schema=SPAN_SCHEMA, orient="col")
+    return rows, pl.DataFrame(list(map(list, columns)), schema=_SPAN_SCHEMA, orient="col")
 
 
 def _batches(rows: Sequence[str | None]) -> Iterator[tuple[int, list[str]]]:

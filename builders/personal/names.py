@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
+from functools import partial
 from itertools import chain
 
 from builders.personal.scan import Scan, Span
@@ -153,23 +154,14 @@ _FULL = re.compile(
 
 
 class _Need(IntEnum):
-    """What a name must show behind a cue; each level asks for more than the one before.
+    """What a name must show behind a cue; each level asks for more than the one before."""
 
-    Attributes:
-        ANY: A word that is none of the surest nouns.
-        WORD: A word that is no noun.
-        SHAPE: Two such words; or what `EVIDENT` asks for.
-        EVIDENT: A listed first name or surname, an initial, or two words whose last one is like a surname.
-        FULL: More than one word, and evident.
-        LISTED: More than one word, the first one a first name or an initial.
-    """
-
-    ANY = 0
-    WORD = 1
-    SHAPE = 2
-    EVIDENT = 3
-    FULL = 4
-    LISTED = 5
+    ANY = 0  # a word that is none of the surest nouns
+    WORD = 1  # a word that is no noun
+    SHAPE = 2  # two such words, or what EVIDENT asks for
+    EVIDENT = 3  # a listed first name or surname, an initial, or two words whose last one is like a surname
+    FULL = 4  # more than one word, and evident
+    LISTED = 5  # more than one word, the first one a first name or an initial
 
 
 def find_announced(scan: Scan) -> Iterator[Span]:
@@ -277,14 +269,6 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     yield from _at(scan, gap, _Need.EVIDENT if weak else _Need.ANY, titled=_Need.ANY)
 
 
-def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), _Need.WORD, titled=_Need.EVIDENT)
-
-
-def _degree(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), _Need.EVIDENT)
-
-
 def _at(
     scan: Scan, gap: re.Match[str] | None, need: _Need, *, titled: _Need = _Need.LISTED, alone: bool = True
 ) -> Iterator[Range]:
@@ -304,14 +288,6 @@ def _at(
 
 def _is_more_than_a_surname(name: str) -> bool:
     return is_given_name(name) or is_foreign(name) or _SEVERAL.search(name) is not None
-
-
-def _label(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _behind_label(scan, cue, _Need.ANY)
-
-
-def _role(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _behind_label(scan, cue, _Need.SHAPE)
 
 
 def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range]:
@@ -337,10 +313,6 @@ def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range
                 yield name
 
 
-def _direct(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _listed(scan, _NEXT.match(scan.text, cue.end()), _Need.WORD)
-
-
 def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _NEXT.match(scan.text, cue.end())
     name = next(
@@ -350,22 +322,22 @@ def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
         yield from _listed(scan, gap, _Need.SHAPE)
 
 
-def _sent(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _SENT_TO.match(scan.text, cue.end()), _Need.SHAPE, alone=False)
-
-
-def _byline(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_BYLINE.match(scan.text, cue.end()), _Need.FULL)
-
-
 def _self(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     for name in _at(scan, _AFTER_SELF.match(scan.text, cue.end()), _Need.EVIDENT, alone=False):
         if _ALONE.match(scan.text, name[1]):
             yield name
 
 
-def _kin(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    yield from _at(scan, _AFTER_NOUN.match(scan.text, cue.end()), _Need.EVIDENT, alone=False)
+def _behind(
+    scan: Scan,
+    cue: re.Match[str],
+    gap: re.Pattern[str],
+    need: _Need,
+    *,
+    titled: _Need = _Need.LISTED,
+    alone: bool = True,
+) -> Iterator[Range]:
+    yield from _at(scan, gap.match(scan.text, cue.end()), need, titled=titled, alone=alone)
 
 
 def _listed(scan: Scan, gap: re.Match[str] | None, need: _Need) -> Iterator[Range]:
@@ -398,17 +370,17 @@ def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
     "mister": _mister,
-    "title": _title,
-    "degree": _degree,
-    "label": _label,
-    "role": _role,
-    "place": _role,
-    "direct": _direct,
+    "title": partial(_behind, gap=_AFTER_TITLE, need=_Need.WORD, titled=_Need.EVIDENT),
+    "degree": partial(_behind, gap=_AFTER_TITLE, need=_Need.EVIDENT),
+    "label": partial(_behind_label, need=_Need.ANY),
+    "role": partial(_behind_label, need=_Need.SHAPE),
+    "place": partial(_behind_label, need=_Need.SHAPE),
+    "direct": lambda scan, cue: _listed(scan, _NEXT.match(scan.text, cue.end()), _Need.WORD),
     "meeting": _meeting,
-    "sent": _sent,
-    "byline": _byline,
+    "sent": partial(_behind, gap=_SENT_TO, need=_Need.SHAPE, alone=False),
+    "byline": partial(_behind, gap=_AFTER_BYLINE, need=_Need.FULL),
     "self": _self,
-    "kin": _kin,
+    "kin": partial(_behind, gap=_AFTER_NOUN, need=_Need.EVIDENT, alone=False),
     "closing": _closing,
     "greeting": _greeting,
 }

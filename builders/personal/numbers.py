@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 
 from builders.personal.scan import LEFT_OF_ZONE, OTHER_WORDS, Scan, Span
@@ -19,7 +20,7 @@ _SEPARATORS = str.maketrans("", "", " -./\u00a0")
 """Deletes what stands between the groups of a number."""
 
 
-def pension_insurance(number: str) -> bool:
+def _pension_insurance(number: str) -> bool:
     """Check a number of the German pension insurance (Versicherungsnummer, § 147 SGB VI; VKVV § 4).
 
     The letter counts as its place in the alphabet with two digits; each digit is weighted, the sums of the
@@ -33,14 +34,14 @@ def pension_insurance(number: str) -> bool:
     return _weighted_digit_sums(digits, _PENSION_WEIGHTS) % 10 == int(number[11])
 
 
-def health_insurance(number: str) -> bool:
+def _health_insurance(number: str) -> bool:
     """Check a number of the statutory health insurance (Krankenversichertennummer, § 290 SGB V)."""
     number = number.translate(_SEPARATORS)
     digits = f"{_place(number[0]):02d}{number[1:9]}"
     return _weighted_digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
 
 
-def id_document(number: str) -> bool:
+def _id_document(number: str) -> bool:
     """Check the number of a German identity card or passport (ICAO Doc 9303, weights 7, 3, 1).
 
     The nine characters that are printed carry no check digit; it is the tenth of the machine-readable line,
@@ -55,49 +56,12 @@ def id_document(number: str) -> bool:
     return number[9].isdigit() and sum(values) % 10 == int(number[9])
 
 
-def _ahv_number(number: str) -> bool:
-    """Check a Swiss AHV number."""
-    from stdnum.ch import ssn
-
-    return bool(ssn.is_valid(number.translate(_SEPARATORS)))
-
-
-def _at_insurance(number: str) -> bool:
-    """Check an Austrian social insurance number."""
-    from stdnum.at import vnr
-
-    return bool(vnr.is_valid(number.translate(_SEPARATORS)))
-
-
 def _place(letter: str) -> int:
     return ord(letter) - ord("A") + 1
 
 
 def _weighted_digit_sums(digits: str, weights: tuple[int, ...]) -> int:
     return sum(sum(divmod(int(digit) * weight, 10)) for digit, weight in zip(digits, weights, strict=False))
-
-
-_BY_LENGTH = {
-    15: "NO",
-    16: "BE",
-    18: "DK FI FO GL NL SD FK",
-    19: "MK SI",
-    20: "AT BA EE KZ LT LU XK MN",
-    21: "CH HR LI LV",
-    22: "BG BH CR DE GB GE IE ME RS VA",
-    23: "AE GI IL IQ OM SO TL",
-    24: "AD CZ ES MD PK RO SA SE SK TN VG",
-    25: "LY PT ST",
-    26: "IS TR",
-    27: "BI DJ FR GR IT MC MR SM",
-    28: "AL AZ BY CY DO GT HU LB NI PL SV",
-    29: "BR EG PS QA UA",
-    30: "JO KW MU YE",
-    31: "MT SC",
-    32: "LC",
-    33: "RU",
-}
-_IBAN_LENGTHS = {country: length for length, countries in _BY_LENGTH.items() for country in countries.split()}
 
 
 _NEAR = 60
@@ -163,22 +127,25 @@ def find_vat_id(scan: Scan) -> Iterator[Span]:
 
 def find_social_security(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the German pension insurance, Swiss AHV numbers and, by context, Austrian ones."""
+    from stdnum.at import vnr
+    from stdnum.ch import ssn
+
     kind = PersonalKind.SOCIAL_SECURITY
     for start, end, number in scan.in_zones(_PENSION):
-        if pension_insurance(number):
+        if _pension_insurance(number):
             yield Span(start, end, kind, "social_security.de")
     for start, end, number in scan.in_zones(_AHV):
-        if _ahv_number(number):
+        if ssn.is_valid(number.translate(_SEPARATORS)):
             yield Span(start, end, kind, "social_security.ch")
     for start, end, number in scan.in_zones(_AT_INSURANCE):
-        if scan.near(start, end, _AT_WORDS, _NEAR) and _at_insurance(number):
+        if scan.near(start, end, _AT_WORDS, _NEAR) and vnr.is_valid(number.translate(_SEPARATORS)):
             yield Span(start, end, kind, "social_security.at")
 
 
 def find_health_insurance(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the statutory health insurance with a word about insurance near them."""
     for start, end, number in scan.in_zones(_HEALTH):
-        if health_insurance(number) and scan.near(start, end, _HEALTH_WORDS, _NEAR):
+        if _health_insurance(number) and scan.near(start, end, _HEALTH_WORDS, _NEAR):
             yield Span(start, end, PersonalKind.HEALTH_INSURANCE, "health_insurance")
 
 
@@ -209,7 +176,7 @@ def find_id_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of identity cards and passports with a word about such documents near them."""
     documents = ((*match.span(), match.group()) for match in scan.in_codes(_DOCUMENT, _LETTERS_BACKWARDS))
     for start, end, number in chain(documents, scan.in_zones(_OLD_CARD)):
-        if id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
+        if _id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
 
 
@@ -253,14 +220,24 @@ def find_iban(scan: Scan) -> Iterator[Span]:
 
     for digits, head_end, _ in scan.in_zones(_IBAN):
         start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
-        length = _IBAN_LENGTHS.get(scan.text[start : start + 2].upper())
+        length = _iban_length(scan.text[start : start + 2].upper())
         before = scan.text[start - 1 : start]
         tail = _GROUPED.match(scan.text, head_end)
-        if length is None or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
+        if not length or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
             continue
         end = _end_of_characters(scan.text, start, tail.end(), length)
         if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
             yield Span(start, end, PersonalKind.IBAN, "iban")
+
+
+@cache
+def _iban_length(country: str) -> int:
+    """Return how long IBANs of a country are, 0 for none; the registry has the parts ("8!n10!n")."""
+    from stdnum import numdb
+
+    properties = numdb.get("iban").info(country)[0][1]
+    parts = re.findall(r"[0-9]+", properties.get("bban", ""))
+    return 4 + sum(map(int, parts)) if parts else 0
 
 
 def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:

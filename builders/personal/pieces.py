@@ -125,7 +125,7 @@ class Cleaner:
         return not scrub_rows(sorted(texts), self._kinds)[1].is_empty()
 
 
-def cue_of(name: str) -> str:
+def _cue_of(name: str) -> str:
     """Return the words that announce each value of a column of this name; empty for none."""
     return _CUES.get("".join(filter(str.isalpha, name.casefold())), "")
 
@@ -205,7 +205,7 @@ def scrub_csv(piece: tuple[Sequence[str], list[list[str]]], task: Task) -> Done:
     cleaner = Cleaner(task.kinds)
     columns = list(zip(*rows, strict=True))
     wanted = [place for place, name in enumerate(header) if task.wants(name)]
-    cues = [cue_of(header[place]) for place in wanted for _ in rows]
+    cues = [_cue_of(header[place]) for place in wanted for _ in rows]
     after = iter(cleaner.texts([text for place in wanted for text in columns[place]], cues))
     for place in wanted:
         columns[place] = tuple(text or "" for text in islice(after, len(rows)))
@@ -344,7 +344,7 @@ def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
             owner, all_inside = open_[-1]
             if _COLON.match(text, match.end()):
                 keys.add(value)
-                inside, cue = all_inside or value in task.columns, cue_of(value)
+                inside, cue = all_inside or value in task.columns, _cue_of(value)
                 if all_inside:
                     found.append(_String(*match.span(), value, "", owner))
             elif inside:
@@ -395,14 +395,14 @@ def is_read(kind: pa.DataType) -> bool:
     return any(_is_string(leaf) or _is_number(leaf) for leaf in _leaves(kind))
 
 
-def is_text(kind: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     """Say whether values of a type hold strings, at any depth."""
     return any(map(_is_string, _leaves(kind)))
 
 
 def is_unread(kind: pa.DataType, name: str) -> bool:
     """Say whether a column may hold what is not looked at: bytes, a type not known here, dates of birth."""
-    dates = (pa.types.is_temporal,) if cue_of(name).startswith("Geburt") else ()
+    dates = (pa.types.is_temporal,) if _cue_of(name).startswith("Geburt") else ()
     return any(test(leaf) for test in (_is_bytes, pa.types.is_nested, *dates) for leaf in _leaves(kind))
 
 
@@ -451,11 +451,11 @@ def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
     arrays, kept = [], set()
     for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
         wanted = task.wants(name)
-        if wanted and any(cleaner.finds(numbers) for numbers in _long_numbers(column, cue_of(name))):
+        if wanted and any(cleaner.finds(numbers) for numbers in _long_numbers(column, _cue_of(name))):
             kept.add(name)
-        is_scrubbed = wanted and is_text(field.type)
+        is_scrubbed = wanted and _is_text(field.type)
         arrays.append(
-            _scrubbed(column, field.type, cue_of(name), cleaner) if is_scrubbed else column.cast(field.type)
+            _scrubbed(column, field.type, _cue_of(name), cleaner) if is_scrubbed else column.cast(field.type)
         )
     output = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return Done(output, batch.num_rows, cleaner.report, kept=frozenset(kept))
@@ -470,7 +470,7 @@ def _long_numbers(array: _Array, cue: str) -> Iterator[set[str]]:
         yield from _long_numbers(array.dictionary, cue)
     elif pa.types.is_struct(kind):
         for part, field in zip(array.flatten(), kind, strict=True):
-            yield from _long_numbers(part, cue_of(field.name))
+            yield from _long_numbers(part, _cue_of(field.name))
     elif pa.types.is_map(kind):
         yield from _long_numbers(array.keys, "")
         yield from _long_numbers(array.items, cue)
@@ -504,7 +504,9 @@ def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
     if pa.types.is_struct(kind):
         # Below a null of the whole, a part that may not be null stands for something: it is scrubbed as well.
         parts = [
-            _scrubbed(part if field.nullable else array.field(place), field.type, cue_of(field.name), cleaner)
+            _scrubbed(
+                part if field.nullable else array.field(place), field.type, _cue_of(field.name), cleaner
+            )
             for place, (part, field) in enumerate(zip(array.flatten(), kind, strict=True))
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())

@@ -16,7 +16,7 @@ _PLATE = re.compile(
 )
 _TYPE = re.compile(r"[-–][A-Z][0-9]")
 """One letter with digits right behind it, as in the names of types ("STD-B24")."""
-PLATE_CODES = words_of("plate_codes")
+_PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
     r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
@@ -46,7 +46,7 @@ def find_plates(scan: Scan) -> Iterator[Span]:
         called = _PLATE_WORDS.search(scan.before(match.start(), 30)) is not None
         if not called and scan.titles:
             continue
-        if match["gap"] and code and code.group() in PLATE_CODES:
+        if match["gap"] and code and code.group() in _PLATE_CODES:
             if not called and _is_licence(scan, match):
                 continue
             digits = sum(character.isdigit() for character in match.group())

@@ -149,7 +149,7 @@ class Scan:
 _Edit = tuple[int, int, str]
 """Start and end (exclusive) of what is replaced, and what stands there instead."""
 
-PLACEHOLDER = re.compile("|".join(sorted({kind.placeholder for kind in PersonalKind})))
+_PLACEHOLDER = re.compile("|".join(sorted({kind.placeholder for kind in PersonalKind})))
 _PASSES = 6
 """How often entities are unescaped that entities hide; a build has unescaped one layer before it scrubs."""
 _RESERVED = re.compile(f"[{ROW_END}{OPAQUE}]")
@@ -211,7 +211,7 @@ class View:
             self._normalise()
             self._apply(_wide(self.text))
         if "<" in self.text:
-            self._apply((*match.span(), OPAQUE) for match in PLACEHOLDER.finditer(self.text))
+            self._apply((*match.span(), OPAQUE) for match in _PLACEHOLDER.finditer(self.text))
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """Return start and end, in the row, of what stands at a place of the view that is not empty."""

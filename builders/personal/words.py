@@ -31,10 +31,10 @@ FIRST_NAMES = words_of("first_names")
 FIRST_NAMES_BY_CUE = FIRST_NAMES | words_of("first_names_by_cue")
 """With those that are words, places or brands as well: evidence only behind a cue."""
 SURNAMES = words_of("surnames")
-NO_NAMES = words_of("no_names")
-NOUNS = NO_NAMES | words_of("nouns")
+_NO_NAMES = words_of("no_names")
+_NOUNS = _NO_NAMES | words_of("nouns")
 """With those that may be a surname behind a first name."""
-BRANDS = frozenset(lines_of("brands"))
+_BRANDS = frozenset(lines_of("brands"))
 
 
 def _letters(category: str) -> str:
@@ -79,7 +79,7 @@ _SPLIT = re.compile(WORD)
 _MONTHS_AND_NAMES = frozenset({"Mai", "Juli"})
 
 
-def by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
+def _by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
     """Return ends of words by their last letters, which are quickly looked up."""
     tails: dict[str, tuple[str, ...]] = {}
     for end in sorted(ends):
@@ -87,8 +87,8 @@ def by_tail(ends: Iterable[str], letters: int) -> dict[str, tuple[str, ...]]:
     return tails
 
 
-_NO_NAME_ENDS = by_tail(words_of("no_name_ends"), 3)
-_ALL_ENDS = by_tail(words_of("no_name_ends") | words_of("noun_ends"), 3)
+_NO_NAME_ENDS = _by_tail(words_of("no_name_ends"), 3)
+_ALL_ENDS = _by_tail(words_of("no_name_ends") | words_of("noun_ends"), 3)
 ORGANISATION = re.compile(
     r"[ \u00a0-]{1,2}(?:&[ ]|und[ ](?:Söhne|Partner|Co)|GmbH|gGmbH|AG\b|KG\b|SE\b|OHG|UG\b|e\.[ ]?V|Stiftung|"
     r"Institut|Schule|Gymnasium|Klinik|Haus\b|Preis\b|Straße|Str\.|Platz\b|Allee|Weg\b|Universität|Verlag|Versand|"
@@ -129,7 +129,7 @@ def is_surname_like(word: str) -> bool:
 
 def is_brand(name: str) -> bool:
     """Say whether a name is a brand's as well; capitals count as well."""
-    return (name.title() if name.isupper() else name) in BRANDS
+    return (name.title() if name.isupper() else name) in _BRANDS
 
 
 def is_surname(word: str) -> bool:
@@ -153,7 +153,7 @@ def is_no_name(word: str, *, behind_first: bool = False) -> bool:
     plain = word.title() if word.isupper() else word
     if plain is not word and (plain in SURNAMES or plain in FIRST_NAMES):
         return False
-    words = NO_NAMES if behind_first else NOUNS
+    words = _NO_NAMES if behind_first else _NOUNS
     if plain in words or word in words:
         return True
     folded = plain.casefold()

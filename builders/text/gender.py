@@ -77,7 +77,7 @@ def without_feminine_forms(title: str) -> str:
     return _OTHER_FEMININE.sub(lambda match: _OTHER_MASCULINE[match[1]], masculine)
 
 
-def is_pair(masculine: str, feminine: str) -> bool:
+def _is_pair(masculine: str, feminine: str) -> bool:
     """Say whether two case-folded words are the masculine and the feminine form of one.
 
     Covers -in ("Fahrerin", "Köchin", "Psychologin", "Beamtin"), -innen, -frau, French endings and the
@@ -134,11 +134,11 @@ def _pair_length(before: list[str], tokens: list[str], position: int) -> int:
 
 
 def _either_pair(left: str, right: str) -> bool:
-    return is_pair(left, right) or is_pair(right, left)
+    return _is_pair(left, right) or _is_pair(right, left)
 
 
 def _masculine(left: str, right: str) -> str:
-    return left if left == right or is_pair(left, right) else right
+    return left if left == right or _is_pair(left, right) else right
 
 
 def _joined(tokens: list[str]) -> str:

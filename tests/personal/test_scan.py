@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import polars as pl
@@ -8,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.personal import scrub
-from builders.personal.scan import OPAQUE, PLACEHOLDER, View, is_plain
+from builders.personal.scan import OPAQUE, View, is_plain
+from builders.spec import PersonalKind
 from builders.text.normalise import normalise
 from tests.personal.test_engine import texts
 
@@ -27,7 +29,8 @@ def as_compared(text: str) -> str:
     for _ in range(20):
         text = normalise(text)
     wide = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-    return PLACEHOLDER.sub(OPAQUE, text.translate(wide))
+    placeholders = "|".join({kind.placeholder for kind in PersonalKind})
+    return re.sub(placeholders, OPAQUE, text.translate(wide))
 
 
 @given(odd)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.configs.jobs import CONFIG, read
-from builders.personal.engine import SPAN_SCHEMA, Scrubbed
+from builders.personal.engine import Scrubbed, scrub
 from builders.prepare.retrieval import Prepared, prepare
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from tests.fixtures import hub
@@ -133,7 +133,7 @@ def test_a_scrubber_that_takes_trades_for_names_is_found_out(
 
     def blind(texts: pl.Series, *_args: object, **_options: object) -> Scrubbed:
         scrubbed = texts.str.replace("Chemie|Automotive", "<PERSON>").str.replace("CE 9[56]", "<PLATE>")
-        return Scrubbed(scrubbed, pl.DataFrame(schema=SPAN_SCHEMA))
+        return Scrubbed(scrubbed, scrub(pl.Series([""])).spans)
 
     monkeypatch.setattr("builders.prepare.retrieval.scrub", blind)
     titles = ("Leiter: Chemie", "Leiter: Automotive", "Fahrer C-CE 95", "Fahrer C-CE 96", "Imker")
