@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.qrels import pair_faults
+from builders.checks.ids import pair_faults
 from builders.checks.subject import Pairs, Rule, stacked
 from builders.spec import PAIR, RECIPES, Recipe
 from builders.tables import Kind
@@ -171,11 +170,17 @@ def _record(subject: Pairs) -> Iterator[Finding]:
         yield from _CHOSEN.lines([f"{wanted['name']}, config {own.name}"])
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
     yield from _RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
-    published, reported = _counted(subject), _reported(subject.mining.report)
+    report = subject.mining.report
+    share, by_count = report.get("yield"), report.get("by_count")
+    if isinstance(share, Mapping):
+        share = share.get("any")
+    if isinstance(by_count, Mapping):
+        by_count = {key: queries for key, queries in by_count.items() if queries}
+    reported = {**report, "yield": share, "by_count": by_count}
     yield from _REPORT.lines([
-        f"{name}: {reported[name]!r}, published {count}"
-        for name, count in published.items()
-        if reported[name] != count
+        f"{name}: {reported.get(name)!r}, published {count}"
+        for name, count in _counted(subject).items()
+        if reported.get(name) != count
     ])
 
 
@@ -188,17 +193,6 @@ def _counted(subject: Pairs) -> dict[str, object]:
         "queries": len(each),
         "yield": int((each > 0).sum()),
         "by_count": {str(number): count for number, count in each.value_counts().sort("number").rows()},
-    }
-
-
-def _reported(report: Mapping[str, Any]) -> dict[str, object]:
-    by_count, share = report.get("by_count"), report.get("yield")
-    filled = {key: n for key, n in by_count.items() if n} if isinstance(by_count, Mapping) else by_count
-    return {
-        "negatives": report.get("negatives"),
-        "queries": report.get("queries"),
-        "yield": share.get("any") if isinstance(share, Mapping) else share,
-        "by_count": filled,
     }
 
 

@@ -13,7 +13,6 @@ from builders.checks import (
     funnel,
     ids,
     negatives,
-    qrels,
     reddit_ids,
     release,
     schema,
@@ -29,7 +28,7 @@ from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 _RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Retrieval: (
         (schema.structure,),
-        (*schema.RULES, *ids.RULES, *text.RULES, *qrels.RULES, *funnel.RULES, negatives.check, splits.check),
+        (*schema.RULES, *text.RULES, *ids.RULES, *funnel.RULES, negatives.check, splits.check),
     ),
     Clustering: (
         (schema.structure,),
@@ -52,7 +51,7 @@ def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> lis
 
     Args:
         subject: The config.
-        unmined: What was found before it was mined, without waivers, so that nothing is looked at twice; None
+        unmined: The findings before it was mined, without waivers, so that nothing is looked at twice; None
             where all is to be looked at.
 
     Returns:
@@ -79,19 +78,14 @@ def check_tree(
         configs: Holds ``NAME.splits.tsv``, the committed assignments.
 
     Returns:
-        All findings, sorted by severity, code and config.
-
-    Raises:
-        UsageError: A lock names a config that there is not, or a committed assignment is malformed.
-        StorageError: Nothing was built there, or something cannot be read.
+        Findings, sorted by severity, code and config.
     """
     findings: list[Finding] = []
-    releases = set()
-    for built in read_all(out, load):
-        path = splits_path(configs, built.spec.name)
-        dealt = isinstance(built.spec, Retrieval) and path.exists()
-        findings += run(subject_of(built, committed=read_splits(path) if dealt else None))
-        releases.add(built.folder.name)
-    for name in sorted(releases):
+    built = read_all(out, load)
+    for one in built:
+        path = splits_path(configs, one.spec.name)
+        dealt = isinstance(one.spec, Retrieval) and path.exists()
+        findings += run(subject_of(one, committed=read_splits(path) if dealt else None))
+    for name in sorted({one.folder.name for one in built}):
         findings += release.check_release(out, name)
     return ordered(findings)
