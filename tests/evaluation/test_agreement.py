@@ -142,6 +142,7 @@ def test_retrieval_scores_are_those_of_mteb(out: Path) -> None:
         assert ours.queries == judged.queries.height >= LIMITS[name] // 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "task", "split", "queries"),
     [
@@ -194,6 +195,7 @@ def test_v_measure_is_that_of_mteb(out: Path) -> None:
     assert_v_measure_same(out, "tenkgnad", "s2s", TenKGnadClusteringS2S, by_e5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "variant", "task"),
     [
