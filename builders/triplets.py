@@ -74,7 +74,7 @@ def triplets(
 
 
 def read_triplets(
-    folder: Path,
+    folder: Path | str,
     dataset: str = "jobs",
     split: str = "train",
     *,
@@ -84,7 +84,7 @@ def read_triplets(
     """Return the `triplets` of a dataset with hard negatives, which are never published.
 
     Args:
-        folder: The release as it is published or built: "dist/mteb-de".
+        folder: The release as it is published or built: `dist/mteb-de`.
         dataset: Name of the dataset.
         split: The split of the queries.
         query_prefix: See `triplets`.
@@ -93,7 +93,9 @@ def read_triplets(
     queries, corpus, qrels, negatives = (
         inside(
             kind,
-            read_frame(folder / published_path(dataset, kind, "corpus" if kind is Kind.CORPUS else split)),
+            read_frame(
+                Path(folder) / published_path(dataset, kind, "corpus" if kind is Kind.CORPUS else split)
+            ),
         )
         for kind in (Kind.QUERIES, Kind.CORPUS, Kind.QRELS, Kind.HARD_NEGATIVES)
     )

@@ -335,6 +335,8 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
         say(f"  apply would refuse it: {gate}")
     if found.gates:
         say("mend or waive what apply would refuse, and build again, before you go on")
+    elif found.state == "applied":
+        say("nothing is left but to read it back; a new version begins with a build and a plan")
     say(f"next: {found.next}")
 
 

@@ -94,6 +94,7 @@ def test_the_command_says_it_in_words_and_in_json(
         f"{REPO}: main is v1.0.0 ({commit})",
         f"  v1.0.0     {commit}",
         "plan: applied, v1.0.0: published as planned",
+        "nothing is left but to read it back; a new version begins with a build and a plan",
         f"next: mteb-de release verify {REPO}@v1.0.0",
     ]
     document = json.loads(call(capsys, *words, "--json").out)
