@@ -173,10 +173,9 @@ def plan(
     from builders.describe.target import Target
     from builders.lock.committed import FOLDER
     from builders.printable import shortened
-    from builders.release.diff import REASONS
+    from builders.release.diff import FIRST, REASONS
     from builders.release.plan import command as typed
     from builders.release.plan import make_plan
-    from builders.release.version import FIRST
 
     day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
     target = Target(repo, version or str(FIRST), day, private)

@@ -1,16 +1,40 @@
-"""Where and as what a release is published."""
+"""The repository, version and date under which a release is published."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from builders.errors import UsageError
 from builders.hub import HUB, check_repo
 
-_NUMBER = r"(?:0|[1-9][0-9]{0,5})"
-_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
+_NUMBER = "(0|[1-9][0-9]{0,5})"
+_TAG = re.compile(rf"v{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
+
+
+class Version(NamedTuple):
+    """Three numbers, compared from the left."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        """Return "1.0.0"."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @property
+    def tag(self) -> str:
+        """The Git tag: "v1.0.0"."""
+        return f"v{self}"
+
+
+def version_of(tag: str) -> Version | None:
+    """Return the version that a tag names, None where it names none."""
+    match = _TAG.fullmatch(tag)
+    return Version(*map(int, match.groups())) if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +53,7 @@ class Target:
     def __post_init__(self) -> None:
         """Check repository and version."""
         check_repo(self.repo)
-        if not _VERSION.fullmatch(self.version):
+        if version_of(self.tag) is None:
             raise UsageError(
                 f"{self.version!r} is not a version", hint='Write three numbers without a "v": 1.0.0.'
             )

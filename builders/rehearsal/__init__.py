@@ -1,11 +1,4 @@
-"""The Hub on loopback: what a release is rehearsed against.
-
-```python
-with serve() as hub:
-    hub.store.add_folder("dataset", "owner/name", folder)
-    subprocess.run(command, env=hub.environment(fresh_folder))
-```
-"""
+"""The Hub on loopback: what a release is rehearsed against."""
 
 from builders.rehearsal.server import Hub, Request, serve
 from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, Store

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders import describe
-from builders.describe.target import Target
+from builders.describe.target import Target, Version, version_of
 from builders.errors import Refused
 from builders.files import FileIds, ids_of, reading
 from builders.hub import check_repo, client
@@ -21,7 +21,6 @@ from builders.lock.beside import citations_path, read_citations
 from builders.lock.committed import FOLDER
 from builders.lock.lock import Frozen, locks_of
 from builders.printable import counted, listed, printable
-from builders.release import version as versions
 from builders.release.tree import (
     NOTHING,
     Remote,
@@ -34,12 +33,14 @@ from builders.release.tree import (
     remote_tree,
     same_bytes,
 )
-from builders.release.version import BUMPS, Bump
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+Bump = Literal["none", "patch", "minor", "major"]
+_BUMPS: tuple[Bump, ...] = ("none", "patch", "minor", "major")
+FIRST = Version(1, 0, 0)
 REASONS = 5
 """How many reasons of a bump are shown."""
 _EXAMPLES = 5
@@ -186,12 +187,12 @@ def compare(
     """
     check_tree(out, release, ids)
     remote = read_remote(api, repo)
-    latest = next(iter(versions.of_tags(remote.tags)), None)
+    latest = next(iter(remote.versions), None)
     base = revision or (latest.tag if latest else "main" if remote.head else "")
     commit = remote.commit(repo, base) if base else ""
     with tempfile.TemporaryDirectory(prefix="mteb-de-diff-") as folder:
         before = remote_tree(api, repo, remote, commit, Path(folder)) if commit else NOTHING
-        version = versions.of_tag(f"v{before.version}") or versions.FIRST
+        version = version_of(f"v{before.version}") or FIRST
         target = Target(repo, str(version), before.date or datetime.date.min, remote.private)
         locks = list(locks_of(out, release).values())
         citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
@@ -205,7 +206,7 @@ def compare(
         by=before.by,
         release=before.release,
         latest=str(latest or ""),
-        least=str(versions.least(latest, found.bump)) if latest is None or base == latest.tag else "",
+        least=str(least_after(latest, found.bump)) if latest is None or base == latest.tag else "",
         difference=found,
     )
 
@@ -223,7 +224,7 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
     added, removed = new_configs - old_configs, old_configs - new_configs
     weighed = [_weigh(table, added, removed) for table in tables]
     weighed += [("patch", f"{file.path}: {file.change}") for file in files]
-    bump = max((weight for weight, _ in weighed), key=BUMPS.index, default=BUMPS[0])
+    bump = max((weight for weight, _ in weighed), key=_BUMPS.index, default=_BUMPS[0])
     return Difference(
         bump=bump,
         reasons=tuple(printable(reason) for weight, reason in weighed if weight == bump),
@@ -234,14 +235,27 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
     )
 
 
+def least_after(published: Version | None, bump: Bump) -> Version:
+    """Return the lowest version that may follow the highest published one after changes of that weight.
+
+    Publishing again where nothing has changed takes a patch.
+    """
+    if published is None or published < FIRST:
+        return FIRST
+    major, minor, patch = published
+    if bump == "major":
+        return Version(major + 1, 0, 0)
+    return Version(major, minor + 1, 0) if bump == "minor" else Version(major, minor, patch + 1)
+
+
 def check_version(target: Target, comparison: Comparison) -> None:
     """Refuse a version that is lower than the changes since the latest one ask for."""
-    version, least = versions.of_tag(target.tag), versions.of_tag(f"v{comparison.least}")
+    version, least = version_of(target.tag), version_of(f"v{comparison.least}")
     assert version is not None and least is not None
     if version >= least:
         return
     message, hint = f"version {version} is below {least}, ", f"Choose --version {least} or higher"
-    if versions.of_tag(f"v{comparison.latest}") is None or least == versions.FIRST:
+    if version_of(f"v{comparison.latest}") is None or least == FIRST:
         raise Refused(f"{message}the first one", hint=f"{hint}.")
     found = comparison.difference
     raise Refused(

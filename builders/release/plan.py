@@ -28,9 +28,8 @@ from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Frozen, Lock, first_fault, locks_of
 from builders.plots.svg import is_plot
 from builders.printable import listed, printable, shortened
-from builders.release.diff import Comparison, check_version, compare
+from builders.release.diff import Bump, Comparison, check_version, compare
 from builders.release.tree import Remote, paths_in, same_bytes
-from builders.release.version import Bump
 from builders.spec import RELEASES
 
 if TYPE_CHECKING:

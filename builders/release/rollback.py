@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from builders.describe.target import Version, version_of
 from builders.errors import Refused, UsageError
 from builders.hub import check_repo, client
-from builders.release import version as versions
-from builders.release.diff import compare_trees
+from builders.release.diff import Bump, compare_trees, least_after
 from builders.release.publish import Applied, Change, publish
 from builders.release.tree import read_files, read_remote, remote_tree, same_bytes
-from builders.release.version import Bump
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -57,7 +56,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)
-    latest = next(iter(versions.of_tags(remote.tags)), None)
+    latest = next(iter(remote.versions), None)
     if remote.head is None or to not in remote.tags or latest is None:
         known = ", ".join(sorted(remote.tags)) or "none"
         raise UsageError(f"{repo} has no version {to!r} to go back to", hint=f"Tags there: {known}.")
@@ -74,7 +73,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
         trees = [remote_tree(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
         bump = compare_trees(*trees, differing=False, unknown=True).bump
-    following = _version(version, versions.least(latest, bump), bump)
+    following = _version(version, least_after(latest, bump), bump)
     change = Change(
         repo=repo,
         tag=following.tag,
@@ -90,8 +89,8 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     return _Rollback(change, str(latest), bump, tuple(restore), tuple(delete))
 
 
-def _version(asked: str | None, least: versions.Version, bump: Bump) -> versions.Version:
-    version = least if asked is None else versions.of_tag(f"v{asked}")
+def _version(asked: str | None, least: Version, bump: Bump) -> Version:
+    version = least if asked is None else version_of(f"v{asked}")
     if version is None:
         raise UsageError(f"{asked!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
     if version < least:

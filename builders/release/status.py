@@ -10,7 +10,6 @@ from builders.errors import Refused, StorageError
 from builders.files import reading
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
-from builders.release import version as versions
 from builders.release.plan import Plan, changes, check_bytes, command, plan_path, read_plan
 from builders.release.publish import check_receipt
 from builders.release.tree import Remote, differences, read_files, read_remote
@@ -62,14 +61,14 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
     following = command("plan", release, "--repo", repo, out=out)
     if state == "current" or (state in {"rehearsed", "unfinished"} and not gates):
         following = command("rehearse" if state == "current" else "apply", release, out=out)
-    elif state in {"applied", "superseded"} and (here := versions.of_tags(head_is)):
-        following = command("verify", f"{repo}@{here[0].tag}")
+    elif state in {"applied", "superseded"} and (here := _version_of_head(remote)):
+        following = command("verify", f"{repo}@{here}")
     return Status(
         repo=repo,
         head=remote.head,
         private=remote.private,
         gated=remote.gated,
-        versions={version.tag: remote.tags[version.tag] for version in versions.of_tags(remote.tags)},
+        versions={version.tag: remote.tags[version.tag] for version in remote.versions},
         head_is=head_is,
         state=state,
         why=why,
@@ -123,14 +122,17 @@ def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str
 
 def _main(repo: str, remote: Remote, api: HfApi) -> str:
     """Return what `main` holds: a version, and after a rollback the earlier one whose files these are."""
-    numbered = versions.of_tags(remote.tags)
-    here = next((version.tag for version in numbered if remote.tags[version.tag] == remote.head), None)
+    here = _version_of_head(remote)
     main = f"main is now {here or f'{remote.head}, which no version names'}"
-    for version in numbered:
+    for version in remote.versions:
         commit = remote.tags[version.tag]
         if commit != remote.head and not differences(read_files(api, repo, commit), remote.files):
             return f"{main}, with the files of {version.tag}"
     return main
+
+
+def _version_of_head(remote: Remote) -> str:
+    return next((one.tag for one in remote.versions if remote.tags[one.tag] == remote.head), "")
 
 
 def _rehearsed(out: Path, release: str, plan: Plan) -> tuple[_State, str]:

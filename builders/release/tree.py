@@ -16,6 +16,7 @@ import yaml
 
 from builders import checks, hub
 from builders.checks.finding import Severity
+from builders.describe.target import Version, version_of
 from builders.errors import Refused, RemoteError, StorageError, UsageError
 from builders.files import FileIds, ids_of
 from builders.hub import hub_errors
@@ -94,6 +95,11 @@ class Remote:
     tags: Mapping[str, str]
     files: Mapping[str, FileIds]
     gated: bool = False
+
+    @property
+    def versions(self) -> list[Version]:
+        """The versions among the tags, the highest first; tags that name none are left out."""
+        return sorted(filter(None, map(version_of, self.tags)), reverse=True)
 
     def commit(self, repo: str, revision: str) -> str:
         """Return the commit of a tag, or of "main".

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.files import FileIds
-from builders.release.diff import _EXAMPLES, Difference, _FileChange, compare_trees, row_changes
+from builders.release.diff import _EXAMPLES, Bump, Difference, _FileChange, compare_trees, row_changes
 from builders.release.tree import Split, SplitFiles, Tree
-from builders.release.version import Bump
 
 Listing = Mapping[Split, SplitFiles]
 
