@@ -32,7 +32,7 @@ from builders.mteb_tasks import (
     tasks,
 )
 from builders.reddit.folder import NAME as HYDRATED
-from builders.reddit.shares import SetShare
+from builders.reddit.folder import SetShare
 from builders.rehearsal import Store, serve
 from builders.spec import RELEASES, Ids, Retrieval
 from builders.tables import CLUSTERING, Kind, config_name, published_path, splits_of

@@ -75,12 +75,12 @@ def command(
 
     Exit codes: 0 written; 2 could not run: no credentials, bad input, Reddit not reachable.
     """
-    from builders.reddit.run import Options, hydrate
+    from builders.reddit.hydrate import HydrateOptions, hydrate
 
     spec = registry.load_ids(config)
     if origin and new_sets:
         raise UsageError("--from and --new-sets contradict each other", hint="Give one of them.")
-    options = Options(
+    options = HydrateOptions(
         out=out,
         today=datetime.datetime.now(datetime.UTC).date(),
         origin=origin,

@@ -33,15 +33,15 @@ def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
     Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
     """
     from builders.reddit.folder import TAKEDOWN
+    from builders.reddit.hydrate import HydrateOptions
     from builders.reddit.recheck import recheck
-    from builders.reddit.run import Options
 
     spec = registry.load_ids(config)
     today = datetime.datetime.now(datetime.UTC).date()
     reddit = os.environ.get("MTEB_DE_REDDIT_URL") or None
     lines = Lines(quiet=quiet or as_json)
     lines.title(spec.name)
-    found = recheck(spec, Options(out=out, today=today, reddit=reddit), lines)
+    found = recheck(spec, HydrateOptions(out=out, today=today, reddit=reddit), lines)
     if as_json:
         emit({
             "asked": found.asked,

@@ -10,8 +10,7 @@ from builders.built import Built, has_texts, read_hydrated
 from builders.errors import StorageError
 from builders.lock.committed import stand_ins
 from builders.lock.lock import Lock
-from builders.reddit.folder import Hydrated, read_record
-from builders.reddit.shares import COMPARABLE
+from builders.reddit.folder import COMPARABLE, Hydrated, read_record
 
 
 def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, Built]:

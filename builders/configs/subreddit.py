@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from builders.reddit.clean import clean
 from builders.reddit.dated_ledger import is_stand_in
-from builders.reddit.id_list import read as read_file
+from builders.reddit.sets import read_ids as read_file
+from builders.reddit.texts import clean
 from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
 
 LIST = "submission_ids.txt"

@@ -13,8 +13,7 @@ from builders.describe.target import Target
 from builders.lock.lock import Lock
 from builders.progress import Progress
 from builders.reddit.folder import Hydrated
-from builders.reddit.run import Options as Hydration
-from builders.reddit.run import hydrate
+from builders.reddit.hydrate import HydrateOptions, hydrate
 from builders.release.plan import Plan, Receipt, make_plan
 from builders.release.rehearse import rehearse
 
@@ -42,7 +41,7 @@ def walk(out: Path, progress: Progress) -> Walked:
     sample = out / "work" / "sample"
     lay_out(sample)
     home, ids = out / "work" / "home", registry.load_ids("subreddit")
-    hydration = Hydration(
+    hydration = HydrateOptions(
         out=out / "hydrated",
         today=CHECKED,
         dumps=(sample / DUMP,),

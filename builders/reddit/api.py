@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import configparser
 import datetime
+import email.utils
 import ipaddress
+import math
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +22,6 @@ from urllib.parse import urlsplit
 
 from builders.errors import RemoteError, UsageError
 from builders.hub import shown_url
-from builders.reddit.headers import Pace, repaired
 
 if TYPE_CHECKING:
     import praw
@@ -34,6 +35,8 @@ _LONGEST_PAUSE = 900.0
 _LONGEST_IN_ALL = 3600.0
 _LONG_PAUSE = 10.0
 """From so many seconds on, a pause is told."""
+_RATE_LIMIT = ("x-ratelimit-remaining", "x-ratelimit-used", "x-ratelimit-reset")
+_LONGEST_HEADER = 30 * 86_400.0
 _UNTOLD_PAUSE = 60.0
 """Seconds to wait after a 429 that does not say how long."""
 _WORTH_ANOTHER = frozenset({408, 500, 502, 503, 504, 520, 522})
@@ -69,7 +72,7 @@ class RedditClient:
         self,
         reddit: praw.Reddit,
         session: requests.Session,
-        pace: Pace,
+        pace: _Pace,
         *,
         sleep: Callable[[float], None] = time.sleep,
         say: Callable[[str], None] = _silent,
@@ -194,7 +197,7 @@ def connect(
         "oauth_url": "https://oauth.reddit.com" if url is None else url.rstrip("/"),
         "reddit_url": "https://www.reddit.com" if url is None else url.rstrip("/"),
     }
-    pace = Pace()
+    pace = _Pace()
     session = _session(pace, direct=url is not None)
     try:
         with warnings.catch_warnings():
@@ -244,12 +247,12 @@ def _requestor(timeout: float | None) -> Any:  # noqa: ANN401  prawcore is impor
     return Impatient
 
 
-def _session(pace: Pace, *, direct: bool) -> requests.Session:
+def _session(pace: _Pace, *, direct: bool) -> requests.Session:
     import requests
 
     session = requests.Session()
     session.trust_env = not direct  # a stand-in is reached without a proxy
-    session.hooks["response"] += [repaired, pace.note]
+    session.hooks["response"] += [_repaired, pace.note]
     return session
 
 
@@ -319,3 +322,70 @@ def _children(body: object, asked: Collection[str]) -> list[dict[str, Any]]:
             case _:
                 raise _Again("the answer holds what was not asked for")
     return found
+
+
+def _repaired(response: requests.Response, *_: object, **__: object) -> requests.Response:
+    """Rewrite the headers of an answer: a response hook of requests."""
+    headers = response.headers
+    if "retry-after" in headers:
+        seconds = retry_after(headers["retry-after"], now=datetime.datetime.now(datetime.UTC))
+        del headers["retry-after"]
+        if seconds is not None:
+            headers["retry-after"] = f"{math.ceil(10 * seconds) / 10:.1f}"  # never earlier than told
+    headers.pop("www-authenticate", None)
+    if response.status_code == 401:
+        headers["www-authenticate"] = 'Bearer error="invalid_token"'
+    limits = [_number(headers.get(name, "")) for name in _RATE_LIMIT]
+    for name, value in zip(_RATE_LIMIT, limits, strict=True):
+        headers.pop(name, None)
+        if value is not None and None not in limits:
+            headers[name] = str(math.ceil(value) if name == "x-ratelimit-reset" else math.floor(value))
+    return response
+
+
+class _Pace:
+    """How long the last answer asks to wait; prawcore does so before the next request, without a word."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def note(self, response: requests.Response, *_: object, **__: object) -> requests.Response:
+        """Take note of an answer whose headers are repaired: a response hook of requests."""
+        remaining = response.headers.get("x-ratelimit-remaining")
+        if remaining is not None:
+            reset = float(response.headers["x-ratelimit-reset"])
+            self._until = time.monotonic() + reset if float(remaining) <= 0 else 0.0
+        return response
+
+    def left(self) -> float:
+        """Return how many seconds are left until a request is allowed again; 0 where one is."""
+        return max(0.0, self._until - time.monotonic())
+
+
+def retry_after(value: str, *, now: datetime.datetime) -> float | None:
+    """Return how many seconds a Retry-After asks to wait.
+
+    Args:
+        value: A number of seconds, or an HTTP date.
+        now: With a time zone.
+
+    Returns:
+        Seconds, 0 for a date that has passed, at most 30 days; None where the value is neither.
+    """
+    seconds = _number(value)
+    if seconds is not None:
+        return seconds
+    try:
+        until = email.utils.parsedate_to_datetime(value[:64])
+        aware = until if until.tzinfo else until.replace(tzinfo=datetime.UTC)
+        return min(max(0.0, (aware - now).total_seconds()), _LONGEST_HEADER)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value[:32])
+    except ValueError:
+        return None
+    return min(number, _LONGEST_HEADER) if math.isfinite(number) and number >= 0 else None

@@ -11,8 +11,7 @@ from typing import IO, Any
 
 from builders.errors import SourceError, SourceMissing
 from builders.files import sha256
-from builders.reddit.reading import submission
-from builders.reddit.submission import Submission
+from builders.reddit.submission import Submission, submission
 from builders.text_files import numbered, parse_json
 
 MOST_BAD = 0.01
@@ -29,6 +28,7 @@ _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
 _WAIVE = f"{_LOOK} To read what is whole nevertheless, pass --bad-lines."
 _SHOWN = 5
+_TEXTS = ("title", "selftext", "subreddit")
 
 
 def _silent(message: str) -> None:
@@ -62,7 +62,7 @@ def read_dumps(
     Raises:
         SourceMissing: There is no such file.
         SourceError: It is no Zstandard file, is cut off, holds nothing, or more of its lines than `most_bad`
-            are no objects of JSON with an id.
+            (one line aside) are no objects of JSON with an id and texts.
     """
     names = frozenset(wanted)
     for path in paths:
@@ -79,7 +79,7 @@ def read_dumps(
             raise SourceError(f"{path}: holds no submission", hint=_FETCH)
         if bad.count:
             told = f"{path}: {bad.count:,} of {lines:,} lines are no submissions: {bad}"
-            if bad.count > most_bad * lines:
+            if bad.count == lines or bad.count > max(1, most_bad * lines):
                 raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
             say(f"{told}; passed over")
 
@@ -130,7 +130,10 @@ def _parsed(line: bytes) -> dict[str, Any] | str:
         return "not JSON in UTF-8"
     if not isinstance(data, dict):
         return "not an object"
-    return data if isinstance(data.get("id"), str) else "without an id"
+    if not isinstance(data.get("id"), str):
+        return "without an id"
+    wrong = [name for name in _TEXTS if not isinstance(data.get(name, ""), str | None)]
+    return f"its {wrong[0]} is no text" if wrong else data
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -1,201 +1,306 @@
-"""From ids to an answer for each, and what has been deleted since."""
+"""Hydrating: ids in, ledger completed, text tables out. Nothing here writes into a release."""
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders.reddit.api import RedditClient
-from builders.reddit.dump import MOST_BAD, archive_of, read_dumps
-from builders.reddit.ledger import Ledger
-from builders.reddit.lookup import FINAL, Progress, Run
-from builders.reddit.submission import GONE, Status, Submission, merged
+import polars as pl
+
+from builders.errors import StorageError
+from builders.files import exclusive
+from builders.progress import Progress
+from builders.reddit.dated_ledger import Origin, is_made_up, read_statuses, statuses, write_statuses
+from builders.reddit.folder import (
+    TAKEDOWN,
+    Hydrated,
+    fill_sets,
+    make_ready,
+    read_record,
+    read_takedown,
+    refuse_foreign,
+    refuse_release,
+    sets_in,
+    write_folder,
+    write_takedown,
+)
+from builders.reddit.ledger import Ledger, counted, dated_ledger, private_ledger, rewrite_dated
+from builders.reddit.published import read_published
+from builders.reddit.sets import draw_ids, id_table, prepare_ids
+from builders.reddit.submission import Status, Submission
+from builders.reddit.texts import texts_of
+from builders.sources import Fetched, fetch
+from builders.spec import Ids, IdsFile
+
+UPSTREAM = "the upstream's list"
 
 
 @dataclass(frozen=True, slots=True)
-class Rechecked:
-    """What has become of the submissions that were there, or missing.
+class HydrateOptions:
+    """How to hydrate and recheck.
 
     Attributes:
-        asked: How many were asked for.
-        gone: Those that are no longer there, by id, with what became of them; their texts are purged.
-        edited: How many are there with another title or body, which is held now.
-        back: How many were not there and are there again.
-        counts: Of all statuses.
+        out: The folder of text tables.
+        today: The day, UTC.
+        origin: Where published ids are read from: a folder, or OWNER/NAME@TAG; empty for the upstream's list.
+        new_sets: Draw sets anew from the upstream's list, also where the folder holds some.
+        dumps: Files to read submissions from; with any, Reddit is not asked.
+        bad_lines: Read dumps also where many of their lines are no submissions.
+        offline: Fetch neither the upstream's list nor published ids.
+        sources: Folders or base URLs that stand in for the upstreams.
+        home: Folder of the caches; None for the default.
+        reddit: What stands in for Reddit's addresses; None for Reddit.
     """
 
-    asked: int
-    gone: Mapping[str, Status]
-    edited: int
-    back: int
-    counts: Counter[Status]
+    out: Path
+    today: datetime.date
+    origin: str = ""
+    new_sets: bool = False
+    dumps: tuple[Path, ...] = ()
+    bad_lines: bool = False
+    offline: bool = False
+    sources: tuple[str, ...] = ()
+    home: Path | None = None
+    reddit: str | None = None
 
 
-def hydrate(
-    ids: Iterable[str],
-    ledger: Ledger,
-    client: RedditClient,
-    *,
-    today: datetime.date,
-    again: bool = False,
-    progress: Progress | None = None,
-) -> Counter[Status]:
-    """Ask Reddit for all submissions that have no final answer, and note each answer in the ledger.
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """The sets of ids that texts are put into.
 
-    A run that is cut goes on where it was: each batch is on the disk before the next is asked. An id that
-    Reddit leaves out of an answer is MISSING. An answer that leaves out all of a batch is not believed: its
-    ids are asked again together with some that Reddit is known to have.
+    Attributes:
+        ids: ``submission_ids``, ``labels``: lists of str, one row per set.
+        origin: Where they come from, as `Hydrated` tells it.
+        compared: Whether they were there before this run.
+    """
 
-    Args:
-        ids: Each is asked once, however often it stands here.
-        ledger: What is known; it is held against other runs.
-        client: The connection.
-        today: The day of the answers, UTC.
-        again: Also ask for what was MISSING.
-        progress: Told of ids that have an answer, and of all.
+    ids: pl.DataFrame
+    origin: str
+    compared: bool = True
 
-    Returns:
-        How many of the ids have which status.
+    def named(self) -> list[str]:
+        """Return every id once, in order."""
+        return sorted(set(self.ids["submission_ids"].explode().to_list()))
+
+
+def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
+    """Complete the ledger, and write the text tables of a config on this machine.
+
+    From the upstream's list, the dated ledger is written for builds. Sets that the folder holds already stay,
+    so that what is lost is measured against them; where it holds none, they are drawn as the build draws
+    them, from what is there.
 
     Raises:
-        RemoteError: Ids are left without an answer, as ERROR or unasked; what was answered is kept.
-        UsageError: The credentials are wrong.
-        Busy: Another run holds the ledger.
-        SourceSchema: The ledger is damaged.
-        StorageError: It cannot be written.
+        UsageError: The folder is a release's or holds other files, the published ids cannot be read, the
+            ledger is of another Reddit, or there are no credentials.
+        SourceError: The list of ids, a dump or the ledger cannot be read.
+        RemoteError: The Hub or Reddit refused, failed, or was not reachable; what was answered is kept.
+        Busy: Another run holds the folder or the ledger.
+        StorageError: Something cannot be written.
     """
-    wanted = list(dict.fromkeys(ids))
-    with ledger.exclusive():
-        ledger.purge()
-        known = ledger.latest()
-        final = FINAL if again else FINAL | {Status.MISSING}
-        todo = [name for name in wanted if name not in known or known[name].status not in final]
-        fresh = [name for name in todo if name not in known]
-        asked_before = [name for name in todo if name in known]  # comes last, so that it blocks nothing
-        run = Run(ledger, client, known, today)
-        run.ask([fresh, asked_before], total=len(wanted), progress=progress)
-        run.finish()
-    return Counter(known[name].status for name in wanted)
+    refuse_release(options.out)
+    refuse_foreign(options.out, spec.name)
+    with exclusive(options.out):
+        make_ready(options.out, spec.name)
+        if options.origin:
+            published = read_published(spec, options.origin, offline=options.offline)
+            sets = Sets(published.sets, published.origin)
+            entries = complete(spec, sets.named(), options, progress)
+        else:
+            held = None if options.new_sets else held_sets(spec, options.out)
+            fetched = _fetched(spec, options, progress)
+            listed = _listed(spec, fetched, progress)
+            entries = complete(spec, listed.ids, options, progress)
+            made_up = options.reddit is not None or fetched.locks[0].kind == "folder"
+            ledger = _write_dated(spec, entries, options, progress, stand_in=made_up)
+            sets = held or _drawn(spec, listed, ledger)
+        record = fill(spec, sets, entries, options, progress)
+        list_takedown(options.out, sets, entries, progress)
+        return record
 
 
-def recheck(
-    ids: Iterable[str],
-    ledger: Ledger,
-    client: RedditClient,
-    *,
-    today: datetime.date,
-    progress: Progress | None = None,
-) -> Rechecked:
-    """Ask again for all submissions that were there or missing, and purge what is no longer there.
+def complete(
+    spec: Ids, ids: Sequence[str], options: HydrateOptions, progress: Progress
+) -> dict[str, Submission]:
+    """Bring the ledgers up to date, and return what is known of each id.
 
-    What a dump alone has shown to be gone is asked for too: Reddit's answer counts more than a dump's.
-
-    Texts of what has been found gone are purged even where the run is cut, by the next one at the latest. A
-    text that was edited is replaced, since an edit may have taken something out. After a cut, the next run of
-    the same day asks only for what is left.
-
-    Args:
-        ids: Those to look at; what was removed or deleted, or has no answer, is passed over.
-        ledger: What is known; it is held against other runs.
-        client: The connection.
-        today: The day of the answers, UTC.
-        progress: Told of ids that have an answer, and of all.
-
-    Returns:
-        What has become of them.
+    Only ids without an answer are asked of Reddit; where there are none, no request is made. What no dump
+    held is asked of Reddit by a later run without dumps. Dumps are read for all ids: what one shows to be
+    gone leaves both ledgers, whatever is known of it.
 
     Raises:
-        RemoteError: Some could not be checked; they stay as they were.
-        UsageError: The credentials are wrong.
-        Busy: Another run holds the ledger.
-        SourceSchema: The ledger is damaged.
-        StorageError: It cannot be written.
+        As `hydrate`.
     """
-    wanted = list(dict.fromkeys(ids))
+    from builders.reddit.dump import MOST_BAD
+    from builders.reddit.lookup import read_from_dumps, unanswered
+
+    ledger = private_ledger(spec, options.home)
     with ledger.exclusive():
-        ledger.purge()
-        known = ledger.latest()
-        before = {name: known[name] for name in wanted if name in known and _is_due(known[name], today)}
-        run = Run(ledger, client, known, today, recheck=True)
-        try:
-            run.ask([list(before)], total=len(before), progress=progress)
-            if not run.unanswered:
-                closed = {"recheck_open": False}
-                known |= {name: entry.model_copy(update=closed) for name, entry in known.items()}
-        finally:
-            ledger.rewrite(known.values())  # takes out what is gone, and what stood there before an edit
-        run.finish()
-    return _compared(before, {name: known[name] for name in before})
-
-
-def _is_due(entry: Submission, today: datetime.date) -> bool:
-    """Say whether a recheck asks for a submission."""
-    answered = entry.recheck_open and entry.checked == today
-    word_of_a_dump = entry.status in GONE and entry.origin == "dump"
-    return (entry.status in {Status.OK, Status.MISSING} or word_of_a_dump) and not answered
-
-
-def _compared(before: Mapping[str, Submission], after: Mapping[str, Submission]) -> Rechecked:
-    there = {name for name, entry in before.items() if entry.status is Status.OK}
-    still = {name for name, entry in after.items() if entry.status is Status.OK}
-    gone = {name: after[name].status for name in before if name in there - still}
-    edited = sum(_text(before[name]) != _text(after[name]) for name in there & still)
-    back = len(still - there)
-    return Rechecked(len(before), gone, edited, back, Counter(entry.status for entry in after.values()))
-
-
-def from_dumps(
-    ids: Iterable[str],
-    ledger: Ledger,
-    paths: Sequence[Path],
-    *,
-    today: datetime.date,
-    say: Callable[[str], None] = lambda line: None,
-    most_bad: float = MOST_BAD,
-) -> Counter[Status]:
-    """Note in the ledger what dumps hold of submissions, those included that have an answer already.
-
-    A text that a dump shows to be gone leaves the ledger, whoever gave it and whether it is asked for or not;
-    see `merged` for which answer counts. What none of the dumps holds, and nobody has answered, is MISSING.
-
-    Args:
-        ids: Each is looked for once, as is all that the ledger knows.
-        ledger: What is known; it is held against other runs.
-        paths: Dumps, as `dump.read_dumps` reads them.
-        today: The day on which they are read, UTC.
-        say: Told of lines that are no submissions.
-        most_bad: Share of the lines of a dump that may be none.
-
-    Returns:
-        How many of the ids have which status.
-
-    Raises:
-        SourceError: A dump cannot be read; the ledger is as it was.
-        Busy: Another run holds the ledger.
-        SourceSchema: The ledger is damaged.
-        StorageError: It cannot be written.
-    """
-    wanted = list(dict.fromkeys(ids))
-    with ledger.exclusive():
-        ledger.purge()
-        known = ledger.latest()
-        looked_for = known.keys() | set(wanted)
-        archives = [archive_of(path) for path in paths]
-        for path, archive in zip(paths, archives, strict=True):
-            for entry in read_dumps([path], looked_for, checked=today, say=say, most_bad=most_bad):
-                answer = entry.model_copy(update={"archive": archive})
-                known[entry.id] = merged(known.get(entry.id), answer)
-        for name in wanted:
-            absent = Submission(
-                id=name, status=Status.MISSING, checked=today, origin="dump", archive=archives[0]
+        ledger.keep_apart(stand_in=options.reddit is not None)
+        if options.dumps:
+            read_from_dumps(
+                ids,
+                ledger,
+                options.dumps,
+                today=options.today,
+                say=lambda line: progress.step("dumps", line),
+                most_bad=1.0 if options.bad_lines else MOST_BAD,
             )
-            known[name] = merged(known.get(name), absent)
-        ledger.rewrite(known.values())  # takes out what is gone, and what stood there before an edit
-    return Counter(known[name].status for name in wanted)
+        elif open_ids := unanswered(ids, ledger.latest()):
+            _ask(ledger, open_ids, options, progress)
+        known = ledger.latest()
+        rewrite_dated(
+            dated_ledger(spec, options.home),
+            known,
+            archives=spec.archives,
+            stand_in=options.reddit is not None,
+        )
+    answers = {name: known[name] for name in ids}
+    progress.step("ledger", counted(answers.values()))
+    lacking = sum(entry.status is Status.MISSING and entry.origin == "dump" for entry in answers.values())
+    if lacking:
+        told = f"{lacking:,} of {len(answers):,} ids are in none; without --dump, Reddit is asked for them"
+        progress.step("dumps", told)
+    return answers
 
 
-def _text(entry: Submission) -> tuple[str, str]:
-    return entry.title, entry.body
+def held_sets(spec: Ids, out: Path) -> Sets | None:
+    """Return the sets that a folder of texts holds, or None.
+
+    Raises:
+        StorageError: The table is damaged.
+    """
+    try:
+        ids = sets_in(out, spec.name)
+    except StorageError as error:
+        hint = "Draw sets anew with --new-sets, or name published ids with --from."
+        raise StorageError(error.message, hint=hint) from error
+    if ids is None:
+        return None
+    try:
+        before = read_record(out)
+    except StorageError:  # it is written anew, and nothing but the origin is taken from it
+        before = None
+    return Sets(ids, before.origin if before else UPSTREAM)
+
+
+def fill(
+    spec: Ids, sets: Sets, entries: Mapping[str, Submission], options: HydrateOptions, progress: Progress
+) -> Hydrated:
+    """Write the text tables of sets, and what they hold.
+
+    Raises:
+        StorageError: Something cannot be written.
+    """
+    named = set(sets.named())
+    members = [entry for name, entry in entries.items() if name in named]
+    texts = texts_of(spec, members)
+    (level,) = {rule.level for rule in spec.sets}
+    filled = fill_sets(sets.ids, texts, statuses(members), level=level)
+    lost = {entry.id: str(entry.status) for entry in members if entry.status is not Status.OK}
+    lost |= dict(texts.dropped.iter_rows())
+    record = Hydrated(
+        config=spec.name,
+        origin=sets.origin,
+        date=options.today,
+        compared=sets.compared,
+        stand_in=private_ledger(spec, options.home).is_of_stand_in()
+        or any(is_made_up(entry, spec.archives) for entry in members),
+        sets=filled.shares,
+        gone=dict(sorted(Counter(lost.values()).items())),
+        personal=texts.personal,
+    )
+    write_folder(options.out, record, sets.ids, filled)
+    progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
+    return record
+
+
+def list_takedown(
+    out: Path, sets: Sets, entries: Mapping[str, Submission], progress: Progress
+) -> tuple[str, ...]:
+    """List the published ids whose submissions are gone.
+
+    An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
+    longer holds it are hydrated.
+
+    Raises:
+        StorageError: The list cannot be read or written.
+    """
+    named = set(sets.named())
+    before = read_takedown(out)
+    if sets.origin != UPSTREAM:  # the sets are what is published, and not what may have been
+        before &= named
+    gone = {name for name in named if name in entries and _is_gone(entries[name])}
+    gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
+    listed = tuple(sorted(gone))
+    if listed or read_takedown(out):
+        write_takedown(out, listed)
+    if listed:
+        progress.step("takedown", f"{len(listed):,} published ids are gone: {out / TAKEDOWN}")
+    return listed
+
+
+def ticking(progress: Progress) -> Callable[[int, int], None]:
+    """Return what tells how many of how many ids are done."""
+    return lambda done, total: progress.tick("reddit", done, total)
+
+
+def _fetched(spec: Ids, options: HydrateOptions, progress: Progress) -> Fetched:
+    return fetch(
+        [spec.listed],
+        offline=options.offline,
+        sources_from=options.sources,
+        root=options.home,
+        progress=lambda line: progress.step("fetch", line),
+    )
+
+
+def _listed(spec: Ids, fetched: Fetched, progress: Progress) -> IdsFile:
+    read = spec.read(fetched.files)
+    progress.step("ids", f"{read.lines:,} lines − {read.repeated:,} repeated = {len(read.ids):,} ids")
+    return read
+
+
+def _write_dated(
+    spec: Ids,
+    entries: Mapping[str, Submission],
+    options: HydrateOptions,
+    progress: Progress,
+    *,
+    stand_in: bool,
+) -> pl.DataFrame:
+    path = dated_ledger(spec, options.home)
+    write_statuses(path, statuses(entries.values(), archives=spec.archives, stand_in=stand_in))
+    told = read_statuses(path)
+    made_up = Origin.STAND_IN in told["origin"]
+    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
+    progress.step("ledger", f"written without texts to {path}{rehearsed}")
+    return told
+
+
+def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
+    prepared = prepare_ids(spec, listed, ledger)
+    return Sets(id_table(prepared.submissions, draw_ids(spec, prepared)), UPSTREAM, compared=False)
+
+
+def _ask(ledger: Ledger, ids: Sequence[str], options: HydrateOptions, progress: Progress) -> None:
+    from builders.reddit import api
+    from builders.reddit.lookup import ask
+
+    with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
+        ask(ids, ledger, reddit, progress=ticking(progress), today=options.today)
+
+
+def _is_gone(entry: Submission) -> bool:
+    """Say whether a published submission is there no longer; that a dump lacks it says nothing."""
+    if entry.status is Status.MISSING:
+        return entry.origin == "api"
+    return entry.status in {Status.REMOVED, Status.DELETED}
+
+
+def _is_back(entry: Submission) -> bool:
+    """Say whether Reddit itself shows a submission that was listed as gone."""
+    return entry.status is Status.OK and entry.origin == "api"

@@ -1,63 +1,71 @@
-"""The ledger of submissions: on the user's machine, one line of JSON for each answer, the last one counts.
+"""The private ledger of submissions: a SQLite file with the last answer for each id.
 
-It holds texts, so only its owner may read it, and what has been deleted is taken out by writing it anew. The
-dated ledger without texts is a table of its own, see `statuses`.
+It holds texts, so only its owner may read it, and SQLite overwrites with zeros whatever is replaced. The
+ledger without texts, which builds read, is `dated_ledger`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
 
+import polars as pl
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from builders.errors import Busy, SourceSchema, StorageError
-from builders.files import fsync_folder, remove, unwritable
+from builders.errors import Busy, MtebDeError, SourceSchema, StorageError, UsageError
+from builders.files import fsync_folder, unwritable
+from builders.home import home
 from builders.lock.lock import first_fault
-from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
-from builders.reddit.submission import Status, Submission
-from builders.text_files import numbered
-
-__all__ = ["Ledger", "read_statuses", "statuses", "write_statuses"]
+from builders.reddit.dated_ledger import Origin, read_statuses, statuses, write_statuses
+from builders.reddit.submission import Submission
+from builders.spec import Ids
 
 _OWNER_ONLY = 0o600
-_DAMAGED = "The file was changed by hand or is damaged: mend or remove this line; its id will be asked again."
-
-
-def _silent(message: str) -> None:
-    """Tell nobody."""
+_COLUMNS = tuple(Submission.model_fields)
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS submissions (number INTEGER PRIMARY KEY, {", ".join(_COLUMNS)}, UNIQUE (id));
+CREATE TABLE IF NOT EXISTS asked (stand_in);
+"""
+_NOTE = (
+    f"INSERT INTO submissions ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
+)
+_DAMAGED = "Remove the file: all ids will be asked again."
+_NO_DATABASE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
 
 
 class Ledger:
     """What is known of submissions.
 
-    A run that is killed while it writes leaves a torn last line; the next one takes it away before it adds
-    a line. All that changes the file holds its lock.
+    Answers are written in transactions, so that a run that is killed leaves whole batches. All that changes
+    the file holds its lock.
 
     Args:
         path: The file; it need not exist.
-        say: Told when a torn line is taken away.
     """
 
-    def __init__(self, path: Path, *, say: Callable[[str], None] = _silent) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._say = say
         self._lock = FileLock(path.with_name(f".{path.name}.lock"))
-        self._temporary = path.with_name(f".{path.name}.tmp")
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the ledger against other runs; may be entered again by who holds it.
+        """Hold the ledger against other runs; who holds it may enter again.
 
         Raises:
             Busy: Another run holds it.
+            UsageError: A ledger of the form of earlier versions lies there.
             StorageError: Its folder cannot be made or written.
         """
+        old = self.path.with_suffix(".jsonl")
+        if old.exists():
+            hint = "It holds texts: remove it. What it knew is asked of Reddit again, or read from dumps."
+            raise UsageError(f"{old}: a ledger of an earlier version, which is no longer read", hint=hint)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
@@ -67,7 +75,6 @@ class Ledger:
         except OSError as error:
             raise unwritable(self.path, error) from error
         try:
-            self._repair()
             yield
         finally:
             self._lock.release()
@@ -76,124 +83,124 @@ class Ledger:
         """Return the last answer for each id, in the order in which ids were first answered.
 
         Raises:
-            SourceSchema: A line, other than a torn last one, is not an answer.
+            SourceSchema: The file is damaged, or a row is not an answer.
             StorageError: The file cannot be read.
         """
-        return {entry.id: entry for entry in self._entries()}
+        if not self.path.exists():
+            return {}
+        with self._open() as database:
+            rows = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM submissions ORDER BY number")
+            return {row[0]: self._entry(number, row) for number, row in enumerate(rows, 1)}
 
-    def append(self, entries: Sequence[Submission]) -> None:
-        """Add answers; they are on the disk when this returns.
-
-        Raises:
-            Busy: Another run holds the ledger.
-            StorageError: It cannot be written.
-        """
-        if not entries:
-            return
-        with self.exclusive(), self._writing(self.path, os.O_APPEND) as file:
-            file.write(b"".join(map(_line, entries)))
-
-    def rewrite(self, entries: Iterable[Submission]) -> None:
-        """Replace all lines, atomically: what is not among `entries` is gone from the file.
+    def append(self, entries: Collection[Submission]) -> None:
+        """Note answers in place of earlier ones; they are on the disk when this returns.
 
         Raises:
             Busy: Another run holds the ledger.
             StorageError: It cannot be written.
         """
-        with self.exclusive():
-            with self._writing(self._temporary, os.O_TRUNC) as file:
-                for entry in entries:
-                    file.write(_line(entry))
-            try:
-                self._temporary.replace(self.path)
+        if entries:
+            with self.exclusive(), self._open() as database:
+                database.executemany(
+                    _NOTE, [tuple(entry.model_dump(mode="json").values()) for entry in entries]
+                )
+
+    def keep_apart(self, *, stand_in: bool) -> None:
+        """Make sure that answers of Reddit and of a stand-in never stand in one ledger.
+
+        Args:
+            stand_in: Whether a stand-in for Reddit is about to be asked.
+
+        Raises:
+            UsageError: The ledger holds answers of the other.
+            StorageError: It cannot be written.
+        """
+        with self.exclusive(), self._open() as database:
+            row = database.execute("SELECT stand_in FROM asked").fetchone()
+            empty = database.execute("SELECT 1 FROM submissions").fetchone() is None
+            if row is None or empty:
+                database.execute("DELETE FROM asked")
+                database.execute("INSERT INTO asked VALUES (?)", (stand_in,))
+            elif bool(row[0]) != stand_in:
+                held, now = ("a stand-in", "Reddit") if row[0] else ("Reddit", "a stand-in")
+                raise UsageError(
+                    f"{self.path} holds answers of {held}, and {now} would be asked: they must not be mixed",
+                    hint="Set MTEB_DE_HOME to another folder, or set or unset MTEB_DE_REDDIT_URL as it was "
+                    "before.",
+                )
+
+    def is_of_stand_in(self) -> bool:
+        """Say whether the answers are of a stand-in for Reddit itself, and not of a dump."""
+        if not self.path.exists():
+            return False
+        with self._open() as database:
+            return bool((database.execute("SELECT stand_in FROM asked").fetchone() or [False])[0])
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one transaction; it is rolled back where the block ends badly."""
+        try:
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, _OWNER_ONLY))
                 fsync_folder(self.path.parent)
-            except OSError as error:
-                raise unwritable(self.path, error) from error
-
-    def purge(self) -> int:
-        """Take out the texts of submissions that are no longer there, and return of how many.
-
-        Raises:
-            Busy: Another run holds the ledger.
-            SourceSchema: A line is not an answer.
-            StorageError: It cannot be written.
-        """
-        with self.exclusive():
-            latest: dict[str, Submission] = {}
-            held: set[str] = set()
-            for entry in self._entries():
-                latest[entry.id] = entry
-                if entry.title or entry.body:
-                    held.add(entry.id)
-            stale = [name for name in held if latest[name].status is not Status.OK]
-            if stale:
-                self.rewrite(latest.values())
-            return len(stale)
-
-    def _entries(self) -> Iterator[Submission]:
-        try:
-            with self.path.open("rb") as file:
-                for number, line in numbered(file):
-                    if not line.endswith(b"\n"):
-                        return  # torn: a run was killed while it wrote
-                    yield self._entry(line, number)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read ({error.strerror or error})") from error
-
-    def _entry(self, line: bytes, number: int) -> Submission:
-        try:
-            return Submission.model_validate_json(line)
-        except ValidationError as error:
-            raise SourceSchema(f"{self.path}, line {number}: {first_fault(error)}", hint=_DAMAGED) from None
-
-    def _repair(self) -> None:
-        """Take away a torn last line, and what a killed `rewrite` has left."""
-        remove(self._temporary)
-        try:
-            with self.path.open("rb+") as file:
-                torn = _torn_bytes(file)
-                if torn:
-                    file.truncate(file.seek(0, os.SEEK_END) - torn)
-                    os.fsync(file.fileno())
-                    self._say(
-                        f"{self.path}: a torn last line of {torn:,} bytes was removed; its id is asked again"
-                    )
-        except FileNotFoundError:
-            return
+            with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
+                # What is replaced is overwritten, and no journal or temporary file keeps a copy of it.
+                database.executescript(
+                    "PRAGMA secure_delete = ON; PRAGMA journal_mode = DELETE; PRAGMA temp_store = MEMORY;"
+                    f"PRAGMA synchronous = EXTRA; BEGIN IMMEDIATE; {_TABLES}"
+                )
+                yield database
+                database.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            raise self._meaning(error) from error
         except OSError as error:
             raise unwritable(self.path, error) from error
 
-    @contextlib.contextmanager
-    def _writing(self, path: Path, flag: int) -> Iterator[IO[bytes]]:
-        new = not path.exists()
+    def _entry(self, number: int, row: tuple[object, ...]) -> Submission:
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flag, _OWNER_ONLY)
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            if new:
-                fsync_folder(path.parent)
-        except OSError as error:
-            raise unwritable(path, error) from error
+            return Submission.model_validate(dict(zip(_COLUMNS, row, strict=True)))
+        except ValidationError as error:
+            raise SourceSchema(f"{self.path}, row {number}: {first_fault(error)}", hint=_DAMAGED) from None
+
+    def _meaning(self, error: sqlite3.DatabaseError) -> MtebDeError:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _NO_DATABASE:
+            return SourceSchema(f"{self.path}: not a ledger, or a damaged one ({error})", hint=_DAMAGED)
+        return StorageError(
+            f"{self.path}: cannot be read or written ({error})",
+            hint="Free some space, or correct the permissions.",
+        )
 
 
-def _line(entry: Submission) -> bytes:
-    return (json.dumps(entry.model_dump(mode="json"), ensure_ascii=False, sort_keys=True) + "\n").encode()
+def private_ledger(spec: Ids, root: Path | None) -> Ledger:
+    """Return the ledger with texts; only its owner may read it."""
+    return Ledger((root or home()) / spec.ledger.folder / f"{spec.name}.submissions.sqlite")
 
 
-def _torn_bytes(file: IO[bytes]) -> int:
-    """How many bytes stand after the last line break."""
-    step = 1 << 16
-    end = file.seek(0, os.SEEK_END)
-    position = end
-    while position > 0:
-        start = max(0, position - step)
-        file.seek(start)
-        found = file.read(position - start).rfind(b"\n")
-        if found >= 0:
-            return end - (start + found + 1)
-        position = start
-    return end
+def dated_ledger(spec: Ids, root: Path | None) -> Path:
+    """Return where the dated ledger without texts lies, which builds read."""
+    return (root or home()) / spec.ledger.folder / spec.ledger.name
+
+
+def rewrite_dated(
+    path: Path, entries: Mapping[str, Submission], *, archives: Collection[str], stand_in: bool
+) -> None:
+    """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay.
+
+    Args:
+        path: The dated ledger.
+        entries: What is known now, by id.
+        archives: As in `statuses`.
+        stand_in: Whether a stand-in for Reddit gave the answers.
+    """
+    if not path.exists():
+        return
+    before = read_statuses(path)
+    stand_in = stand_in or Origin.STAND_IN in before["origin"]
+    now = statuses(entries.values(), archives=archives, stand_in=stand_in).join(before, on="id", how="semi")
+    write_statuses(path, pl.concat([now, before.join(now, on="id", how="anti")]))
+
+
+def counted(entries: Iterable[Submission]) -> str:
+    """Return how many submissions have which status, as one line."""
+    counts = Counter(str(entry.status) for entry in entries)
+    return ", ".join(f"{count:,} {status}" for status, count in sorted(counts.items()))

@@ -1,23 +1,28 @@
-"""One way through batches of ids, in which no empty answer is taken for "all missing"."""
+"""Answers for ids, from Reddit in batches or from dumps, each noted in the ledger.
+
+An id that Reddit leaves out of an answer is MISSING. An answer that leaves out a whole batch is not believed:
+its ids are asked again together with some that Reddit is known to have.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from builders.errors import RemoteError
 from builders.reddit.api import MOST_IDS, ComeBackLater, RedditClient
+from builders.reddit.dump import MOST_BAD, archive_of, read_dumps
 from builders.reddit.ledger import Ledger
-from builders.reddit.reading import submission
-from builders.reddit.submission import GONE, Status, Submission, merged
+from builders.reddit.submission import GONE, Status, Submission, merged, submission
 
-Progress = Callable[[int, int], None]
-"""Told how many of how many ids are done."""
+_Ticks = Callable[[int, int], None]
+"""Gets how many of how many ids are done."""
 
-FINAL = GONE | {Status.OK}
+_FINAL = GONE | {Status.OK}
 _FEW = 10
 """Fewer ids than this may all be missing where there is no control."""
 _MOST_CONTROLS = 10
@@ -30,9 +35,179 @@ _BLIND = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """What has become of the submissions that were there, or missing.
+
+    Attributes:
+        asked: How many were asked for.
+        gone: Those that are no longer there, by id, with what became of them; their texts are purged.
+        edited: How many are there with another title or body, which is held now.
+        back: How many were not there and are there again.
+        counts: Of all statuses.
+    """
+
+    asked: int
+    gone: Mapping[str, Status]
+    edited: int
+    back: int
+    counts: Counter[Status]
+
+
+def ask(
+    ids: Iterable[str],
+    ledger: Ledger,
+    client: RedditClient,
+    *,
+    today: datetime.date,
+    progress: _Ticks | None = None,
+) -> Counter[Status]:
+    """Ask Reddit for all submissions without an answer, and note each answer in the ledger.
+
+    A run that is cut goes on where it was: each batch is on the disk before the next is asked.
+
+    Args:
+        ids: Each is asked once, however often it stands here.
+        ledger: What is known; it is held against other runs.
+        client: The connection.
+        today: The day of the answers, UTC.
+        progress: Gets the numbers of ids that have an answer, and of all.
+
+    Returns:
+        How many of the ids have which status.
+
+    Raises:
+        RemoteError: Ids are left without an answer, as ERROR or unasked; what was answered is kept.
+    """
+    wanted = list(dict.fromkeys(ids))
+    with ledger.exclusive():
+        known = ledger.latest()
+        todo = unanswered(wanted, known)
+        fresh = [name for name in todo if name not in known]
+        asked_before = [name for name in todo if name in known]  # comes last, so that it blocks nothing
+        lookup = _Lookup(ledger, client, known, today)
+        lookup.ask([fresh, asked_before], total=len(wanted), progress=progress)
+        lookup.finish()
+    return Counter(known[name].status for name in wanted)
+
+
+def unanswered(ids: Iterable[str], known: Mapping[str, Submission]) -> list[str]:
+    """Return the ids to ask for: those never asked, those whose request failed, and those that dumps lack."""
+    return [name for name in ids if name not in known or _is_open(known[name])]
+
+
+def ask_again(
+    ids: Iterable[str],
+    ledger: Ledger,
+    client: RedditClient,
+    *,
+    today: datetime.date,
+    progress: _Ticks | None = None,
+) -> Rechecked:
+    """Ask again for all submissions that were there or missing; what is no longer there loses its text.
+
+    What a dump alone has shown to be gone is asked for too: Reddit's answer counts more than a dump's. A text
+    that was edited is replaced, since an edit may have taken something out. After a cut, the next run of the
+    same day asks only for what is left.
+
+    Args:
+        ids: Those to look at; what was removed or deleted, or has no answer, is passed over.
+        ledger: What is known; it is held against other runs.
+        client: The connection.
+        today: The day of the answers, UTC.
+        progress: Gets the numbers of ids that have an answer, and of all.
+
+    Raises:
+        RemoteError: Some could not be checked; they stay as they were.
+    """
+    wanted = list(dict.fromkeys(ids))
+    with ledger.exclusive():
+        known = ledger.latest()
+        before = {name: known[name] for name in wanted if name in known and _is_due(known[name], today)}
+        lookup = _Lookup(ledger, client, known, today, recheck=True)
+        lookup.ask([list(before)], total=len(before), progress=progress)
+        if not lookup.unanswered:
+            closed = {"recheck_open": False}
+            done = [entry.model_copy(update=closed) for entry in known.values() if entry.recheck_open]
+            ledger.append(done)
+        lookup.finish()
+    return _compared(before, {name: known[name] for name in before})
+
+
+def read_from_dumps(
+    ids: Iterable[str],
+    ledger: Ledger,
+    paths: Sequence[Path],
+    *,
+    today: datetime.date,
+    say: Callable[[str], None] = lambda line: None,
+    most_bad: float = MOST_BAD,
+) -> Counter[Status]:
+    """Note in the ledger what dumps hold of submissions, those included that have an answer already.
+
+    A text that a dump shows to be gone leaves the ledger, whoever gave it and whether it is asked for or not;
+    see `merged` for which answer counts. What none of the dumps holds, and nobody has answered, is MISSING.
+
+    Args:
+        ids: Each is looked for once, as is all that the ledger knows.
+        ledger: What is known; it is held against other runs.
+        paths: Dumps, as `dump.read_dumps` reads them.
+        today: The day on which they are read, UTC.
+        say: Gets a line about lines that are no submissions.
+        most_bad: Share of the lines of a dump that may be none.
+
+    Returns:
+        How many of the ids have which status.
+
+    Raises:
+        SourceError: A dump cannot be read; the ledger is as it was.
+    """
+    wanted = list(dict.fromkeys(ids))
+    with ledger.exclusive():
+        before = ledger.latest()
+        known = dict(before)
+        looked_for = known.keys() | set(wanted)
+        archives = [archive_of(path) for path in paths]
+        for path, archive in zip(paths, archives, strict=True):
+            for entry in read_dumps([path], looked_for, checked=today, say=say, most_bad=most_bad):
+                answer = entry.model_copy(update={"archive": archive})
+                known[entry.id] = merged(known.get(entry.id), answer)
+        for name in wanted:
+            absent = Submission(
+                id=name, status=Status.MISSING, checked=today, origin="dump", archive=archives[0]
+            )
+            known[name] = merged(known.get(name), absent)
+        ledger.append([entry for name, entry in known.items() if entry != before.get(name)])
+    return Counter(known[name].status for name in wanted)
+
+
+def _is_open(entry: Submission) -> bool:
+    return entry.status is Status.ERROR or (entry.status is Status.MISSING and entry.origin == "dump")
+
+
+def _is_due(entry: Submission, today: datetime.date) -> bool:
+    """Say whether a recheck asks for a submission."""
+    answered = entry.recheck_open and entry.checked == today
+    word_of_a_dump = entry.status in GONE and entry.origin == "dump"
+    return (entry.status in {Status.OK, Status.MISSING} or word_of_a_dump) and not answered
+
+
+def _compared(before: Mapping[str, Submission], after: Mapping[str, Submission]) -> Rechecked:
+    there = {name for name, entry in before.items() if entry.status is Status.OK}
+    still = {name for name, entry in after.items() if entry.status is Status.OK}
+    gone = {name: after[name].status for name in before if name in there - still}
+    edited = sum(_text(before[name]) != _text(after[name]) for name in there & still)
+    back = len(still - there)
+    return Rechecked(len(before), gone, edited, back, Counter(entry.status for entry in after.values()))
+
+
+def _text(entry: Submission) -> tuple[str, str]:
+    return entry.title, entry.body
+
+
 @dataclass
-class Run:
-    """A run; `known` is kept in step with the ledger.
+class _Lookup:
+    """One way through batches of ids; `known` is kept in step with the ledger.
 
     Attributes:
         ledger: Where each answer is noted before the next batch is asked.
@@ -52,7 +227,7 @@ class Run:
     failures: list[RemoteError] = field(default_factory=list)
     unanswered: int = 0
 
-    def ask(self, ids: Sequence[Sequence[str]], *, total: int, progress: Progress | None) -> None:
+    def ask(self, ids: Sequence[Sequence[str]], *, total: int, progress: _Ticks | None) -> None:
         """Ask for ids, batch by batch.
 
         Batches that are left out as a whole wait until all others are asked. Then their ids are asked again,
@@ -61,11 +236,7 @@ class Run:
         Args:
             ids: Groups of ids, in the order in which they are asked.
             total: How many ids there are, with those that have an answer.
-            progress: Told of ids that have an answer, and of all.
-
-        Raises:
-            UsageError: The credentials are wrong.
-            StorageError: The ledger cannot be written.
+            progress: Gets the numbers of ids that have an answer, and of all.
         """
         queue = deque((batch, False) for group in ids for batch in _mixed(group, MOST_IDS))
         done = total - sum(map(len, ids))
@@ -125,7 +296,7 @@ class Run:
         ordered = sorted(
             (entry.checked != self.today or entry.origin != "api", entry.status is not Status.OK, entry.id)
             for entry in others
-            if entry.status in FINAL
+            if entry.status in _FINAL
         )
         return [name for _, _, name in ordered[:_MOST_CONTROLS]]
 

@@ -11,8 +11,8 @@ from builders.errors import StorageError, UsageError
 from builders.files import exclusive
 from builders.progress import Progress
 from builders.reddit.folder import Hydrated, refuse_release, remove_texts
-from builders.reddit.ledgers import counted, dated_ledger, keep_apart, rewrite_dated
-from builders.reddit.run import Options, fill, held_sets, list_takedown, open_ledger, ticking
+from builders.reddit.hydrate import HydrateOptions, fill, held_sets, list_takedown, ticking
+from builders.reddit.ledger import counted, dated_ledger, private_ledger, rewrite_dated
 from builders.reddit.submission import Submission
 from builders.spec import Ids
 
@@ -38,7 +38,7 @@ class RecheckResult:
     record: Hydrated | None
 
 
-def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
+def recheck(spec: Ids, options: HydrateOptions, progress: Progress) -> RecheckResult:
     """Ask again for what was there, and take out what is gone: from the ledgers and the texts.
 
     What was found gone goes from all of them also where the run breaks off or is interrupted.
@@ -51,17 +51,16 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
         StorageError: Something cannot be read or written.
     """
     from builders.reddit import api
-    from builders.reddit.hydrate import recheck as ask_again
+    from builders.reddit.lookup import ask_again
 
     refuse_release(options.out)
-    ledger = open_ledger(spec, options, progress)
+    ledger = private_ledger(spec, options.home)
     nothing = UsageError(f"{ledger.path}: no submission there", hint=f"Run mteb-de hydrate {spec.name}.")
     if not ledger.path.exists():
         raise nothing
     held = exclusive(options.out) if options.out.is_dir() else contextlib.nullcontext()
     with held, ledger.exclusive():
-        keep_apart(ledger, stand_in=options.reddit is not None)
-        ledger.purge()
+        ledger.keep_apart(stand_in=options.reddit is not None)
         ids = list(ledger.latest())
         if not ids:
             raise nothing
@@ -90,7 +89,7 @@ def recheck(spec: Ids, options: Options, progress: Progress) -> RecheckResult:
 
 
 def _refill(
-    spec: Ids, entries: Mapping[str, Submission], options: Options, progress: Progress
+    spec: Ids, entries: Mapping[str, Submission], options: HydrateOptions, progress: Progress
 ) -> tuple[Hydrated | None, tuple[str, ...]]:
     """Write the text tables anew, where there are any, and list the published ids that are gone.
 

@@ -14,8 +14,7 @@ from builders.configs.subreddit import LEDGER, LIST
 from builders.demo.bundled import CHECKED, DUMP
 from builders.reddit.dated_ledger import statuses, write_statuses
 from builders.reddit.dump import archive_of
-from builders.reddit.reading import submission
-from builders.reddit.submission import Status, Submission
+from builders.reddit.submission import Status, Submission, submission
 
 PER_SUBREDDIT = 7
 PLACES = ("", "_Nord", "_Sued")

@@ -18,10 +18,9 @@ from builders.configs.subreddit import CONFIG, LEDGER, LIST
 from builders.demo.bundled import CHECKED, DUMP
 from builders.demo.walk import walk
 from builders.lock.lock import Lock
-from builders.reddit.id_list import read
-from builders.reddit.ledgers import dated_ledger
-from builders.reddit.run import Options as Hydration
-from builders.reddit.run import hydrate
+from builders.reddit.hydrate import HydrateOptions, hydrate
+from builders.reddit.ledger import dated_ledger
+from builders.reddit.sets import read_ids
 from builders.tables import Kind, published_path
 from scripts.make_sample.submissions import MISSING, PER_SUBREDDIT, dump, ids, posts
 from tests.cli.kit import call
@@ -29,8 +28,8 @@ from tests.cli.kit import call
 QUIET = Lines(quiet=True)
 
 
-def hydration(sample: Path, folder: Path) -> Hydration:
-    return Hydration(
+def hydration(sample: Path, folder: Path) -> HydrateOptions:
+    return HydrateOptions(
         out=folder / "hydrated", today=CHECKED, dumps=(sample / DUMP,), offline=True, sources=(str(sample),),
         home=folder / "home",
     )  # fmt: skip
@@ -52,7 +51,7 @@ def test_the_sample_shows_every_reason_and_sets_of_many_sizes(lock: Lock, sample
     assert len(set(labels)) >= 5 and min(labels) >= 10
     assert lock.facts["labels_subreddit"] == 36
     assert {finding.severity for finding in lock.findings} <= {"note"}
-    listed = read(sample / LIST)
+    listed = read_ids(sample / LIST)
     assert listed.lines == funnel.read and listed.repeated == funnel.merged
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from builders.lock.lock import PersonalReport
-from builders.reddit.folder import Hydrated, write_folder
-from builders.reddit.shares import Filled, SetShare
+from builders.reddit.folder import Filled, Hydrated, SetShare, write_folder
 from builders.tables import CLUSTERING, SCHEMAS
 
 WORDS = {"Beete": "Tomate Gurke Kohl Beet", "Züge": "Gleis Bahnhof Weiche Lok", "Brot": "Teig Ofen Hefe Mehl"}

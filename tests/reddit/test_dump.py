@@ -101,6 +101,23 @@ def test_a_bad_line_is_passed_over_and_named(tmp_path: Path, line: bytes) -> Non
     assert told.startswith(f"{path}: 1 of 151 lines are no submissions: line 3 (")
 
 
+def test_one_bad_line_of_a_few_is_passed_over_but_not_of_one(tmp_path: Path) -> None:
+    path = packed(tmp_path / "RS.zst", BAD[0] + b"\n" + lines([umlauts(IDS[0])]))
+    assert [entry.id for entry in read(path, IDS)] == IDS[:1]
+    with pytest.raises(SourceError, match="1 of 1 lines are no submissions"):
+        read(packed(tmp_path / "RS.zst", BAD[0] + b"\n"), IDS)
+
+
+@pytest.mark.parametrize("field", ["title", "selftext", "subreddit"])
+def test_a_dump_whose_fields_are_no_texts_is_refused_by_file_line_and_field(
+    tmp_path: Path, field: str
+) -> None:
+    wrong = [umlauts(name) | {field: number} for number, name in enumerate(IDS[:50])]
+    path = packed(tmp_path / "RS.zst", lines(wrong))
+    with pytest.raises(SourceError, match=rf"RS\.zst: 50 of 50 .*line 1 \(its {field} is no text\)"):
+        read(path, IDS)
+
+
 def test_more_bad_lines_than_a_share_are_an_error_that_can_be_waived(tmp_path: Path) -> None:
     good = lines([umlauts(name) for name in IDS[:93]])
     path = packed(tmp_path / "RS.zst", b"\n".join(BAD[:7]) + b"\n" + good)
@@ -131,8 +148,8 @@ def test_a_half_of_a_character_is_dropped(tmp_path: Path) -> None:
 def test_a_wanted_line_without_a_title_keeps_no_other_from_being_read(tmp_path: Path) -> None:
     rows = [umlauts(IDS[0]), {"id": IDS[1]}, {"id": IDS[2], "title": 7}, umlauts(IDS[3]), {"id": "zzzzz"}]
     found = read(packed(tmp_path / "RS.zst", lines(rows)), IDS)
-    assert [entry.id for entry in found] == IDS[:4]
-    assert [entry.status for entry in found] == [Status.OK, Status.MISSING, Status.MISSING, Status.OK]
+    assert [entry.id for entry in found] == [IDS[0], IDS[1], IDS[3]]
+    assert [entry.status for entry in found] == [Status.OK, Status.MISSING, Status.OK]
 
 
 def test_a_dump_that_holds_nothing_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from builders.errors import SourceMissing, SourceSchema
-from builders.reddit import id_list as ids
+from builders.reddit.sets import read_ids
 from tests.fixtures.upstream import upstream
 
 
@@ -17,14 +17,14 @@ def written(folder: Path, data: bytes) -> Path:
 
 def test_ids_come_once_in_the_order_of_their_first_line(tmp_path: Path) -> None:
     path = written(tmp_path, b"id\nzz9xy1\nabc12\nzz9xy1\nabc12\n0a0a0a0a\n")
-    read = ids.read(path)
-    assert ids.read_ids(path) == ["zz9xy1", "abc12", "0a0a0a0a"] == list(read.ids)
+    read = read_ids(path)
+    assert read.ids == ("zz9xy1", "abc12", "0a0a0a0a")
     assert (read.lines, len(read.ids), read.repeated) == (5, 3, 2)
 
 
 @pytest.mark.parametrize("data", [b"\xef\xbb\xbfid\r\nabc12\r\nabc13", b"id\nabc12\n\nabc13\n\n"])
 def test_byte_order_mark_and_line_breaks_do_not_matter(tmp_path: Path, data: bytes) -> None:
-    assert ids.read_ids(written(tmp_path, data)) == ["abc12", "abc13"]
+    assert read_ids(written(tmp_path, data)).ids == ("abc12", "abc13")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_byte_order_mark_and_line_breaks_do_not_matter(tmp_path: Path, data: byt
 def test_a_mangled_id_is_named_with_its_line(tmp_path: Path, line: bytes, hint: str) -> None:
     path = written(tmp_path, b"id\nabc11\n" + line + b"\nabc14\n")
     with pytest.raises(SourceSchema, match=r"submission_ids\.txt, line 3: ") as caught:
-        ids.read_ids(path)
+        read_ids(path)
     assert hint in caught.value.hint
     assert len(caught.value.message) < 300 + len(str(path))
 
@@ -60,20 +60,20 @@ def test_a_mangled_id_is_named_with_its_line(tmp_path: Path, line: bytes, hint: 
 @pytest.mark.parametrize("data", [b"", b"abc12\nabc13\n", b"ID\nabc12\n", b'{"id": "abc12"}\n'])
 def test_a_file_without_the_header_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(SourceSchema, match="line 1: the header"):
-        ids.read_ids(written(tmp_path, data))
+        read_ids(written(tmp_path, data))
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceSchema, match="not UTF-8"):
-        ids.read_ids(written(tmp_path, "id\nabc12\n".encode("utf-16")))
+        read_ids(written(tmp_path, "id\nabc12\n".encode("utf-16")))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match=r"nirgends\.txt"):
-        ids.read_ids(tmp_path / "nirgends.txt")
+        read_ids(tmp_path / "nirgends.txt")
 
 
 @pytest.mark.upstream
 def test_the_stand_in_repeats_300_lines() -> None:
-    read = ids.read(upstream() / "reddit/submission_ids.txt")
+    read = read_ids(upstream() / "reddit/submission_ids.txt")
     assert (read.lines, len(read.ids), read.repeated) == (7744, 7444, 300)

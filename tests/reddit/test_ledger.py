@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-import datetime
-import json
+import contextlib
+import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.errors import Busy, SourceSchema, StorageError
+from builders.errors import Busy, SourceSchema, StorageError, UsageError
 from builders.reddit.ledger import Ledger
 from builders.reddit.submission import Status, Submission
 from tests.reddit import kit
@@ -26,7 +27,7 @@ B = entry("abc13", title="Zweiter Zug")
 
 
 def test_the_last_answer_counts(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "neu/ledger.jsonl")
+    ledger = Ledger(tmp_path / "neu/ledger.sqlite")
     assert ledger.latest() == {}
     ledger.append([A, B])
     ledger.append([])
@@ -44,91 +45,117 @@ def test_the_last_answer_counts(tmp_path: Path) -> None:
     )
 )
 def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]) -> None:
-    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.jsonl")
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
     entries = [entry(f"abc{number:03}", title=a, body=b) for number, (a, b) in enumerate(texts)]
     ledger.append(entries)
     assert list(ledger.latest().values()) == entries
 
 
-@pytest.mark.parametrize("torn", [b'{"id": "abc1', b"{", b'{"id":"abc14"}', b"\x00\x00\x00", b"x" * 200_000])
-def test_a_torn_last_line_is_taken_away(tmp_path: Path, torn: bytes) -> None:
-    said: list[str] = []
-    ledger = Ledger(tmp_path / "ledger.jsonl", say=said.append)
-    ledger.append([A])
-    whole = ledger.path.read_bytes()
-    ledger.path.write_bytes(whole + torn)
-    assert list(ledger.latest()) == ["abc12"]
-    assert ledger.path.read_bytes() == whole + torn  # reading alone changes nothing
-    ledger.append([B])
-    assert list(ledger.latest().values()) == [A, B]
-    assert ledger.path.read_bytes().startswith(whole)
-    assert [f"{len(torn):,} bytes" in message for message in said] == [True]
-
-
-def test_a_ledger_of_one_torn_line_is_empty(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.path.write_bytes(b'{"id": "ab')
-    ledger.append([B])
-    assert list(ledger.latest().values()) == [B]
-
-
-def test_what_an_editor_adds_is_forgiven(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append([A])
-    ledger.path.write_bytes(b"\xef\xbb\xbf" + ledger.path.read_bytes().replace(b"\n", b"\r\n\r\n"))
-    ledger.append([B])
-    assert ledger.latest() == {A.id: A, B.id: B}
+def tampered(path: Path, statement: str, *values: Any) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement, values)
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("column", "value"),
     [
-        b"{}",
-        b"[]",
-        b'{"id": "abc1',
-        b'{"id":"ABC12","status":"ok","checked":"2024-05-17","origin":"api"}',
-        b'{"id":"abc12","status":"weg","checked":"2024-05-17","origin":"api"}',
-        b'{"id":"abc12","status":"ok","checked":"gestern","origin":"api"}',
-        b'{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api","subreddit":"zwei worte"}',
-        b'{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api","author":"x"}',
-        b"\xff\xfe",
+        ("id", "ABC12"),
+        ("status", "weg"),
+        ("checked", "gestern"),
+        ("subreddit", "zwei worte"),
+        ("title", None),
     ],
 )
-def test_any_other_line_that_is_no_answer_is_named(tmp_path: Path, line: bytes) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append([A])
-    ledger.path.write_bytes(ledger.path.read_bytes() + line + b"\n" + ledger.path.read_bytes())
-    with pytest.raises(SourceSchema, match=r"ledger\.jsonl, line 2: ") as caught:
+def test_a_row_that_is_no_answer_is_named(tmp_path: Path, column: str, value: Any) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.append([A, B])
+    tampered(ledger.path, f"UPDATE submissions SET {column} = ? WHERE id = 'abc13'", value)
+    with pytest.raises(SourceSchema, match=r"ledger\.sqlite, row 2: ") as caught:
         ledger.latest()
     assert caught.value.hint
-    assert "Erster Zug" not in caught.value.message
+    assert "Zug" not in caught.value.message
 
 
-def test_rewriting_leaves_nothing_else_in_the_folder(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append([A, B])
-    (tmp_path / ".ledger.jsonl.tmp").write_text("Erster Zug")  # of a run that was killed
-    ledger.rewrite([B])
-    assert list(ledger.latest().values()) == [B]
-    assert ledger.path.stat().st_mode & 0o777 == 0o600
+@pytest.mark.parametrize(
+    "damage", [b"PK\x03\x04" * 300, b"SQLite format 3\x00" + b"x" * 4096, b'{"id": "abc1']
+)
+def test_another_file_in_the_ledgers_place_is_refused(tmp_path: Path, damage: bytes) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.path.write_bytes(damage)
+    for act in (ledger.latest, lambda: ledger.append([A])):
+        with pytest.raises(SourceSchema, match="not a ledger, or a damaged one") as caught:
+            act()
+        assert "Remove the file" in caught.value.hint
+
+
+def test_a_database_of_other_tables_is_refused(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    tampered(ledger.path, "CREATE TABLE submissions (id, text)")
+    with pytest.raises(SourceSchema, match="not a ledger"):
+        ledger.latest()
+
+
+def test_a_ledger_of_lines_is_refused_since_it_holds_texts(tmp_path: Path) -> None:
+    (tmp_path / "ledger.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match=r"ledger\.jsonl: a ledger of an earlier version") as caught:
+        Ledger(tmp_path / "ledger.sqlite").append([A])
+    assert "remove it" in caught.value.hint
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from([0, 10, 300, 3_000, 30_000])), min_size=1, max_size=60
+    )
+)
+@settings(max_examples=25)
+def test_no_byte_of_a_replaced_text_is_left(
+    tmp_path_factory: pytest.TempPathFactory, answers: list[tuple[int, int]]
+) -> None:
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
+    last: dict[int, int] = {}
+    for turn, (number, length) in enumerate(answers):
+        body = f"<{turn:03}>" * length
+        ledger.append([entry(f"abc{number:03}", Status.OK if length else Status.DELETED, body=body)])
+        last[number] = turn
+    held = b"".join(path.read_bytes() for path in ledger.path.parent.iterdir())
+    for turn, (number, length) in enumerate(answers):
+        assert (f"<{turn:03}>".encode() in held) is (last[number] == turn and length > 0)
+
+
+def test_a_kill_leaves_whole_batches(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    entries = [entry(f"abc{number:03}", body="Erster Zug " * 50) for number in range(400)]
+    ledger.append(entries)
+    killed = (
+        "import os, pathlib, signal, sys\n"
+        "from builders.reddit.ledger import Ledger\n"
+        "with Ledger(pathlib.Path(sys.argv[1]))._open() as database:\n"
+        "    database.execute('PRAGMA cache_size = 1')\n"
+        "    database.execute(\"UPDATE submissions SET status = 'deleted', body = ''\")\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", killed, str(ledger.path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert ledger.path.with_name("ledger.sqlite-journal").exists()
+    assert list(ledger.latest().values()) == entries
+    ledger.append([entry.model_copy(update={"status": Status.DELETED, "body": ""}) for entry in entries])
     assert not [path for path in tmp_path.iterdir() if b"Erster Zug" in path.read_bytes()]
 
 
-def test_purging_takes_the_texts_of_what_is_gone(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append([A, B])
-    untouched = ledger.path.stat().st_mtime_ns
-    assert ledger.purge() == 0
-    assert ledger.path.stat().st_mtime_ns == untouched
-    ledger.append([entry("abc12", Status.REMOVED, subreddit="bahn")])
-    assert b"Erster Zug" in ledger.path.read_bytes()
-    assert ledger.purge() == 1
-    assert b"Erster Zug" not in ledger.path.read_bytes()
-    assert list(ledger.latest().values()) == [entry("abc12", Status.REMOVED, subreddit="bahn"), B]
+def test_answers_of_reddit_and_of_a_stand_in_are_kept_apart(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert not ledger.is_of_stand_in()
+    ledger.keep_apart(stand_in=False)
+    ledger.keep_apart(stand_in=True)  # nothing was answered yet
+    assert ledger.is_of_stand_in()
+    ledger.append([A])
+    ledger.keep_apart(stand_in=True)
+    with pytest.raises(UsageError, match="holds answers of a stand-in, and Reddit would be asked"):
+        ledger.keep_apart(stand_in=False)
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.jsonl"
+    path = tmp_path / "ledger.sqlite"
     with Ledger(path).exclusive():
         other = (
             "import sys, pathlib; from builders.reddit.ledger import Ledger\n"
@@ -145,27 +172,6 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_ledgers_place_is_told(tmp_path: Path) -> None:
-    (tmp_path / "ledger.jsonl").mkdir()
+    (tmp_path / "ledger.sqlite").mkdir()
     with pytest.raises(StorageError, match="cannot be"):
-        Ledger(tmp_path / "ledger.jsonl").append([A])
-
-
-def test_a_folder_in_the_place_of_what_is_written_anew_is_told(tmp_path: Path) -> None:
-    (tmp_path / ".ledger.jsonl.tmp").mkdir()
-    with pytest.raises(StorageError, match="cannot be"):
-        Ledger(tmp_path / "ledger.jsonl").append([A])
-
-
-def test_a_ledger_without_the_newer_fields_is_read(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.path.write_text('{"id":"abc12","status":"ok","checked":"2024-05-17","origin":"api"}\n')
-    assert list(ledger.latest().values()) == [entry("abc12")]
-
-
-def test_the_lines_are_json_with_sorted_keys(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    ledger.append([A])
-    line = ledger.path.read_text(encoding="utf-8")
-    assert "Größe" in line
-    assert list(json.loads(line)) == sorted(json.loads(line))
-    assert datetime.date.fromisoformat(json.loads(line)["checked"]) == kit.TODAY
+        Ledger(tmp_path / "ledger.sqlite").append([A])

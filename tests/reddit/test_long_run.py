@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,8 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.reddit.id_list import read
 from builders.reddit.ledger import Ledger
+from builders.reddit.sets import read_ids
 from builders.reddit.submission import Status
 from builders.tables import Kind, published_path
 from tests import reddit_server
@@ -50,8 +49,8 @@ def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(
 ) -> None:
     ids = kit.names(unique)
     path = write_list(tmp_path, ids + ids[: lines - unique])
-    assert (read(path).lines, len(read(path).ids)) == (lines, unique)
-    ledger = Ledger(tmp_path / "home/reddit/subreddit.submissions.jsonl")
+    assert (read_ids(path).lines, len(read_ids(path).ids)) == (lines, unique)
+    ledger = Ledger(tmp_path / "home/reddit/subreddit.submissions.sqlite")
     posts = {
         name: kit.submission(name, subreddit=f"Thema{number % SUBREDDITS}") for number, name in enumerate(ids)
     }
@@ -79,8 +78,6 @@ def test_no_fault_and_no_kill_loses_an_answer_or_asks_for_it_again(
         assert len(server.answered) == len(before) == 54 * 100
         assert (server.refused, server.early) == (2, 0)
 
-        torn = json.dumps({"id": ids[-1], "status": "ok", "title": "Größe"}, ensure_ascii=False).encode()[:-3]
-        ledger.path.write_bytes(ledger.path.read_bytes() + torn)  # as a kill within a write leaves it
         server.faults += [None, reddit_server.expired(), None, reddit_server.hang(120)]
         assert started(server, tmp_path, time_out=5).wait() == 0
 

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from builders.errors import SourceSchema
-from builders.reddit.reading import submission
-from builders.reddit.submission import Status, Submission
+from builders.reddit.submission import Status, Submission, submission
 from tests.reddit import kit
 
 

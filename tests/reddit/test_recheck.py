@@ -11,9 +11,8 @@ import pytest
 import zstandard
 
 from builders.errors import RemoteError, SourceError
-from builders.reddit import hydrate as hydration
-from builders.reddit.hydrate import Rechecked
 from builders.reddit.ledger import Ledger
+from builders.reddit.lookup import Rechecked, ask, ask_again, read_from_dumps
 from builders.reddit.submission import Status, Submission
 from tests import reddit_server
 from tests.reddit import kit
@@ -33,16 +32,16 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def ledger(tmp_path: Path, server: Server) -> Ledger:
     """A ledger with the texts of all."""
-    found = Ledger(tmp_path / "ledger.jsonl")
+    found = Ledger(tmp_path / "ledger.sqlite")
     with kit.client(server) as client:
-        hydration.hydrate(IDS, found, client, today=kit.TODAY)
+        ask(IDS, found, client, today=kit.TODAY)
     server.log.clear()
     return found
 
 
 def recheck(server: Server, ledger: Ledger, today: datetime.date = kit.TOMORROW, **options: Any) -> Rechecked:
     with kit.client(server) as client:
-        return hydration.recheck(IDS, ledger, client, today=today, **options)
+        return ask_again(IDS, ledger, client, today=today, **options)
 
 
 def counts(ledger: Ledger) -> Counter[Status]:
@@ -186,13 +185,13 @@ def dump(path: Path, ids: list[str], **fields: object) -> Path:
 
 
 def test_dumps_fill_what_has_no_final_answer(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
     with serve(kit.store(IDS[:20], selftext="[deleted]")) as server, kit.client(server) as client:
-        hydration.hydrate(IDS[:30], ledger, client, today=kit.TODAY)
+        ask(IDS[:30], ledger, client, today=kit.TODAY)
     first = dump(tmp_path / "RS_1.zst", IDS[:100])
     second = dump(tmp_path / "RS_2.zst", IDS[90:110], selftext="[removed]")
     third = dump(tmp_path / "RS_3.zst", IDS[90:110])
-    counts = hydration.from_dumps(IDS, ledger, [first, second, third], today=kit.TOMORROW)
+    counts = read_from_dumps(IDS, ledger, [first, second, third], today=kit.TOMORROW)
     assert counts == {DELETED: 20, OK: 60, REMOVED: 20, MISSING: 150}
     latest = ledger.latest()
     assert held(ledger) == set(IDS[30:90])  # what Reddit says is deleted, or does not know, stays away
@@ -201,11 +200,11 @@ def test_dumps_fill_what_has_no_final_answer(tmp_path: Path) -> None:
 
 
 def test_a_dump_that_is_cut_off_changes_nothing(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
     path = dump(tmp_path / "RS.zst", IDS)
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(SourceError, match="cut off"):
-        hydration.from_dumps(IDS, ledger, [path], today=kit.TODAY)
+        read_from_dumps(IDS, ledger, [path], today=kit.TODAY)
     assert ledger.latest() == {}
 
 
@@ -219,28 +218,28 @@ def test_no_dump_brings_back_what_a_recheck_has_purged(
     before = ledger.latest()
     whole, empty = dump(tmp_path / "RS_1.zst", IDS), dump(tmp_path / "RS_2.zst", ["zzzzz1"])
     for path in (whole, empty):
-        found = hydration.from_dumps(IDS, ledger, [path], today=kit.TOMORROW)
+        found = read_from_dumps(IDS, ledger, [path], today=kit.TOMORROW)
         assert found == {OK: 200, MISSING: 30, DELETED: 10, REMOVED: 10}
         assert ledger.latest() == before
     assert held(ledger) == set(IDS[50:])
 
 
 def test_of_dumps_that_differ_one_with_the_text_fills_what_another_cannot_tell(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
     broken = dump(tmp_path / "RS_1.zst", IDS[:20], title="")
     whole = dump(tmp_path / "RS_2.zst", IDS[:30])
     for paths in ([broken, whole], [whole, broken]):
-        ledger.rewrite([])
-        assert hydration.from_dumps(IDS[:30], ledger, paths, today=kit.TODAY) == {OK: 30}
+        ledger.path.unlink(missing_ok=True)
+        assert read_from_dumps(IDS[:30], ledger, paths, today=kit.TODAY) == {OK: 30}
 
 
 def test_a_text_that_a_later_dump_shows_deleted_is_purged(tmp_path: Path) -> None:
     whole = dump(tmp_path / "dumps_1.zst", IDS)
     later = dump(tmp_path / "dumps_2.zst", IDS[:20], title="[deleted]", selftext="[deleted]", subreddit=None)
     for number, paths in enumerate(([whole, later], [later, whole])):
-        ledger = Ledger(tmp_path / f"folder {number}" / "ledger.jsonl")
+        ledger = Ledger(tmp_path / f"folder {number}" / "ledger.sqlite")
         for path in [*paths, *paths]:
-            hydration.from_dumps(IDS, ledger, [path], today=kit.TODAY)
+            read_from_dumps(IDS, ledger, [path], today=kit.TODAY)
         assert counts(ledger) == {DELETED: 20, OK: 230}
         assert held(ledger) == set(IDS[20:])
         assert {entry.subreddit for entry in ledger.latest().values()} == {"fahrplan"}
@@ -252,7 +251,7 @@ def test_a_dump_also_purges_what_reddit_gave_and_what_is_not_asked_for(
     day = int(datetime.datetime(2024, 5, 16, tzinfo=datetime.UTC).timestamp())
     gone = dump(tmp_path / "RS_1.zst", IDS[:20], selftext="[removed]")
     before = dump(tmp_path / "RS_2.zst", IDS[20:40], selftext="[removed]", retrieved_on=day)
-    hydration.from_dumps(IDS[100:], ledger, [gone, before], today=kit.TOMORROW)
+    read_from_dumps(IDS[100:], ledger, [gone, before], today=kit.TOMORROW)
     assert held(ledger) == set(IDS[20:])  # of the second dump, Reddit knew better on the day after it
     found = recheck(server, ledger)  # Reddit shows all of them, and has the last word
     assert (found.back, found.counts) == (20, {OK: 250})
@@ -261,27 +260,25 @@ def test_a_dump_also_purges_what_reddit_gave_and_what_is_not_asked_for(
 def test_what_reddit_confirms_to_be_gone_is_asked_no_more(
     tmp_path: Path, ledger: Ledger, server: Server
 ) -> None:
-    hydration.from_dumps(
-        IDS, ledger, [dump(tmp_path / "RS.zst", IDS[:20], selftext="[removed]")], today=kit.TODAY
-    )
+    read_from_dumps(IDS, ledger, [dump(tmp_path / "RS.zst", IDS[:20], selftext="[removed]")], today=kit.TODAY)
     server.remove(IDS[:20])
     assert [recheck(server, ledger).asked for _ in range(2)] == [250, 230]
 
 
 def test_a_dump_without_a_submission_takes_no_subreddit_away(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
     failed = Submission(id=IDS[0], status=ERROR, checked=kit.TODAY, origin="api", subreddit="berlin")
     ledger.append([failed])
-    hydration.from_dumps(IDS[:1], ledger, [dump(tmp_path / "RS.zst", IDS[1:])], today=kit.TOMORROW)
+    read_from_dumps(IDS[:1], ledger, [dump(tmp_path / "RS.zst", IDS[1:])], today=kit.TOMORROW)
     (known,) = (entry for entry in ledger.latest().values() if entry.id == IDS[0])
     assert (known.status, known.subreddit) == (MISSING, "berlin")
 
 
 def test_each_answer_names_its_dump_by_name_and_hash(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
     first = dump(tmp_path / "RS 1\n.zst", IDS[:1])
     second = dump(tmp_path / f"RS_{'x' * 90}.zst", IDS[1:2])
-    hydration.from_dumps(IDS[:2], ledger, [first, second], today=kit.TODAY)
+    read_from_dumps(IDS[:2], ledger, [first, second], today=kit.TODAY)
     hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, second)]
     known = ledger.latest()
     assert known[IDS[0]].archive == f"RS_1_.zst@{hashes[0]}"

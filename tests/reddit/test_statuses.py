@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from builders.errors import SourceMissing, SourceSchema
-from builders.reddit.dated_ledger import is_stand_in
-from builders.reddit.ledger import read_statuses, statuses, write_statuses
+from builders.reddit.dated_ledger import is_stand_in, read_statuses, statuses, write_statuses
 from builders.reddit.submission import Status, Submission
 from tests.reddit import kit
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from builders.reddit.clean import clean
+from builders.reddit.texts import clean
 from builders.text.normalise import normalise
 
 

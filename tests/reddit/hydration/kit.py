@@ -17,9 +17,8 @@ from builders.build.order import build
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG
 from builders.lock.lock import Lock
-from builders.reddit.ledger import Ledger
-from builders.reddit.ledgers import dated_ledger, private_ledger
-from builders.reddit.run import Options
+from builders.reddit.hydrate import HydrateOptions
+from builders.reddit.ledger import Ledger, dated_ledger, private_ledger
 from builders.reddit.submission import Submission
 from builders.tables import Kind, published_path
 from tests.fixtures.submissions import DAY, posts, write_list
@@ -40,8 +39,8 @@ class World:
     dist: Path
     out: Path
 
-    def options(self, **changes: object) -> Options:
-        plain = Options(
+    def options(self, **changes: object) -> HydrateOptions:
+        plain = HydrateOptions(
             out=self.out, today=DAY, offline=True, sources=(str(self.sources),), home=self.home,
             reddit=self.server.url,
         )  # fmt: skip
@@ -71,7 +70,7 @@ class World:
 
     @property
     def private(self) -> Path:
-        return private_ledger(CONFIG, self.home)
+        return private_ledger(CONFIG, self.home).path
 
     def known(self) -> dict[str, Submission]:
         return Ledger(self.private).latest()
@@ -111,8 +110,6 @@ def told(path: Path) -> str:
     text = data.decode("utf-8", errors="replace")
     if data[:4] == data[-4:] == b"PAR1":
         return f"{text}\n" + "\n".join(dict.fromkeys(_values(pl.read_parquet(path).to_dicts())))
-    if path.suffix == ".jsonl":
-        return f"{text}\n" + "\n".join(_values([json.loads(line) for line in text.splitlines()]))
     return text
 
 

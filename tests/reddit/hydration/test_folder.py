@@ -15,7 +15,7 @@ from builders.configs.subreddit import CONFIG
 from builders.errors import StorageError
 from builders.files import sha256
 from builders.reddit.folder import NAME, read_record, sets_in
-from builders.reddit.run import hydrate
+from builders.reddit.hydrate import hydrate
 from builders.tables import Kind
 from tests.fixtures.submissions import posts
 from tests.reddit.hydration.kit import QUIET, World, dump

@@ -10,8 +10,8 @@ import pytest
 from builders import files
 from builders.configs.subreddit import CONFIG
 from builders.errors import SourceMissing, StorageError, UsageError
+from builders.reddit.hydrate import hydrate
 from builders.reddit.published import read_published
-from builders.reddit.run import hydrate
 from builders.tables import SCHEMAS, Kind, frame_bytes, published_path
 from tests.reddit.hydration.kit import QUIET, World
 from tests.release.kit import api_of, loopback

@@ -15,8 +15,8 @@ import pytest
 from builders.configs.subreddit import CONFIG
 from builders.errors import RemoteError, StorageError, UsageError
 from builders.reddit.folder import NAME, TAKEDOWN
+from builders.reddit.hydrate import hydrate
 from builders.reddit.recheck import recheck
-from builders.reddit.run import hydrate
 from builders.reddit.submission import Status
 from builders.tables import Kind, published_path
 from tests.fixtures.submissions import post, posts, write_list
@@ -58,7 +58,7 @@ def test_a_recheck_purges_texts_marks_sets_and_lists_ids_to_take_down(world: Wor
     found = recheck(CONFIG, world.options(), QUIET)
 
     assert found.gone == {"deleted": 30, "missing": 5, "removed": 15}
-    ledger, texts = world.private.read_text(encoding="utf-8"), "\n".join(world.sentences())
+    ledger, texts = world.private.read_text(encoding="utf-8", errors="replace"), "\n".join(world.sentences())
     for data in gone:
         assert data["title"] not in ledger and data["title"] not in texts
     assert all(world.known()[name].title == "" for name in GONE)
@@ -107,7 +107,7 @@ def test_an_edited_text_is_held_in_its_new_form(world: World) -> None:
     found = recheck(CONFIG, world.options(), QUIET)
     assert (found.edited, found.gone) == (1, {})
     assert "Frage p01x01 zum Beet Ganz anders." in world.sentences()
-    assert "Im Beet p01x01" not in world.private.read_text(encoding="utf-8")
+    assert "Im Beet p01x01" not in world.private.read_text(encoding="utf-8", errors="replace")
 
 
 def test_a_recheck_needs_something_to_check(world: World) -> None:
@@ -210,7 +210,7 @@ def test_a_killed_recheck_is_finished_by_hydrate(world: World) -> None:
     hydrate(CONFIG, world.options(), QUIET)
     world.server.delete(GONE)
     command = [sys.executable, "-c", _KILLED, "recheck", "subreddit"]
-    environment = os.environ | {"KILL_AT": "submissions.jsonl"}
+    environment = os.environ | {"KILL_AT": CONFIG.ledger.name}
     done = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL and world.files_with(posts()[GONE[0]]["selftext"])
     hydrate(CONFIG, world.options(), QUIET)

@@ -14,11 +14,11 @@ from builders.configs.subreddit import CONFIG
 from builders.errors import Refused, SourceMissing, UsageError
 from builders.lock.committed import commit, stand_ins
 from builders.lock.lock import LockedSource
-from builders.reddit import run
+from builders.reddit import hydrate as hydration
 from builders.reddit.dated_ledger import is_stand_in, read_statuses
 from builders.reddit.folder import TAKEDOWN
+from builders.reddit.hydrate import hydrate
 from builders.reddit.recheck import recheck
-from builders.reddit.run import hydrate
 from builders.reddit.submission import Status
 from builders.sources import Fetched
 from builders.tables import Kind
@@ -342,7 +342,7 @@ def test_what_a_hand_made_dump_gave_can_be_rehearsed_only(
     fetched = Fetched(
         {CONFIG.listed.name: (tmp_path / "list",)}, (LockedSource(kind="http", name="list", files=()),)
     )
-    monkeypatch.setattr(run, "fetch", lambda *_, **__: fetched)
+    monkeypatch.setattr(hydration, "fetch", lambda *_, **__: fetched)
     for spec, origin, made_up in ((CONFIG, "stand-in", True), (known, "dump", False)):
         record = hydrate(spec, real, QUIET)
         told = read_statuses(world.dated)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from builders.lock.lock import PersonalReport
-from builders.reddit.shares import COMPARABLE, SetShare, fill_sets
+from builders.reddit.folder import COMPARABLE, SetShare, fill_sets
 from builders.reddit.texts import Texts
 from builders.tables import SCHEMAS, Kind
 

@@ -15,8 +15,8 @@ import pytest
 from builders.configs.subreddit import CONFIG
 from builders.describe import Target
 from builders.reddit.folder import TAKEDOWN
+from builders.reddit.hydrate import hydrate
 from builders.reddit.recheck import recheck
-from builders.reddit.run import hydrate
 from builders.release.plan import make_plan
 from builders.tables import Kind
 from tests.fixtures.upstream import upstream
