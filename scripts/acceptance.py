@@ -199,7 +199,7 @@ def _note(runs: dict[str, Run], locks: dict[str, Lock], failures: list[str]) -> 
         runs=runs,
         locks=locks,
         failures=failures,
-        report=mining.report,
+        report=mining.report.model_dump(),
         recipe=mining.recipe,
         facts=locks["jobs"].facts,
         machine=f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",

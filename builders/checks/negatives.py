@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import polars as pl
@@ -171,16 +171,16 @@ def _record(subject: Pairs) -> Iterator[Finding]:
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
     yield from _RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
     report = subject.mining.report
-    share, by_count = report.get("yield"), report.get("by_count")
-    if isinstance(share, Mapping):
-        share = share.get("any")
-    if isinstance(by_count, Mapping):
-        by_count = {key: queries for key, queries in by_count.items() if queries}
-    reported = {**report, "yield": share, "by_count": by_count}
+    reported = {
+        "negatives": report.negatives,
+        "queries": report.queries,
+        "yield": report.yield_.any,
+        "by_count": {number: queries for number, queries in report.by_count.items() if queries},
+    }
     yield from _REPORT.lines([
-        f"{name}: {reported.get(name)!r}, published {count}"
+        f"{name}: {reported[name]!r}, published {count}"
         for name, count in _counted(subject).items()
-        if reported.get(name) != count
+        if reported[name] != count
     ])
 
 

@@ -41,7 +41,7 @@ def command(out: Path | None, quiet: bool) -> None:
     for lock in walked.locks:
         if lock.mining is not None:
             report, recipe = lock.mining.report, lock.mining.recipe["name"]
-            gave = f"{report['yield']['any']:,} of {report['queries']:,} queries"
+            gave = f"{report.yield_.any:,} of {report.queries:,} queries"
             say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
     for receipt in walked.receipts:
         say(f"{receipt.repo}@{receipt.tag}: {len(receipt.files)} files pushed and read back equal")

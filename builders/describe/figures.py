@@ -14,7 +14,14 @@ from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
 from builders.hub import HUB
 from builders.lock import committed
-from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, SetFigures, TextLengths
+from builders.lock.lock import (
+    ClusteringFigures,
+    Funnel,
+    LockedSource,
+    MiningReport,
+    SetFigures,
+    TextLengths,
+)
 from builders.prepare.funnels import ROWS
 from builders.printable import NOTHING, counted, interval, percent, share, span
 from builders.spec import Clustering, PersonalKind, Retrieval, TextFigures
@@ -69,7 +76,7 @@ def yield_of(dataset: Dataset) -> _Yield | None:
     mining = dataset.lock.mining
     if mining is None:
         return None
-    counts = {int(count): int(queries) for count, queries in mining.report["by_count"].items()}
+    counts = {int(count): int(queries) for count, queries in mining.report.by_count.items()}
     keep = int(mining.recipe["keep"])
     return _Yield(
         by_count=counts,
@@ -228,7 +235,7 @@ def negatives_by_query(dataset: Dataset) -> Markdown:
 
 def drops(dataset: Dataset) -> Markdown:
     """Return the table of why passages that were looked at are no hard negatives."""
-    dropped = {str(rule): int(count) for rule, count in _report(dataset)["dropped"].items()}
+    dropped = _report(dataset).dropped
     total = sum(dropped.values())
     rows = [(_named("", rule, _DROPS), count, share(count, total)) for rule, count in dropped.items()]
     return table(("Dropped because", "Passages", "Share"), rows)
@@ -237,18 +244,16 @@ def drops(dataset: Dataset) -> Markdown:
 def spread(dataset: Dataset) -> Markdown:
     """Return the table of scores: how close they lie together, and how hard the negatives are."""
     report = _report(dataset)
-    scores = report.get("scores", {})
     measures = {
-        "Score of rank 1 less rank 10": report.get("top_spread"),
-        "Score of the guarding positive": scores.get("guard"),
-        "Score of a hard negative": scores.get("negative"),
-        "Hard negative below its guard by": scores.get("gap"),
-        "Hard negative above its query's mean by": report.get("distance_from_mean", {}).get("cosine"),
+        "Score of rank 1 less rank 10": report.top_spread,
+        "Score of the guarding positive": report.scores.guard,
+        "Score of a hard negative": report.scores.negative,
+        "Hard negative below its guard by": report.scores.gap,
+        "Hard negative above its query's mean by": report.distance_from_mean.cosine,
     }
     rows = [
         (name, *(_decimal(quantiles.get(column)) for column in _QUANTILES))
         for name, quantiles in measures.items()
-        if quantiles
     ]
     return table(("Cosine", *_QUANTILES.values()), rows)
 
@@ -256,8 +261,8 @@ def spread(dataset: Dataset) -> Markdown:
 def what_if(dataset: Dataset) -> Markdown:
     """Return the table of what other guards, depths and margins would have kept."""
     rows = [
-        (case["guard"], case["depth"], f"{case['margin']:g}", case["any"], case["full"], case["negatives"])
-        for case in _report(dataset).get("what_if", ())
+        (case.guard, case.depth, f"{case.margin:g}", case.any, case.full, case.negatives)
+        for case in _report(dataset).what_if
     ]
     header = ("Guard", "Depth", "Margin", "Queries with one", "Queries with all", "Hard negatives")
     return table(header, rows)
@@ -272,7 +277,7 @@ def findings(dataset: Dataset) -> Markdown:
     return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
 
 
-def _report(dataset: Dataset) -> dict[str, Any]:
+def _report(dataset: Dataset) -> MiningReport:
     assert dataset.lock.mining is not None
     return dataset.lock.mining.report
 

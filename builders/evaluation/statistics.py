@@ -112,7 +112,7 @@ def read_statistics(built: Built) -> ConfigStatistics:
             {split: built.table(Kind.QUERIES, split) for split in SPLITS if split in splits},
             built.stacked(Kind.QRELS),
             built.table(Kind.CORPUS, "corpus"),
-            mined=mining.report["by_count"] if mining else {},
+            mined=mining.report.by_count if mining else {},
         ).model_copy(update=stand_in)
     variants = {name: built.table(kind, "test") for name, kind in CLUSTERING.items() if built.splits(kind)}
     if variants:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    create_model,
+    model_serializer,
+)
 
 from builders.errors import StorageError
 from builders.files import sha256, write_json
@@ -158,6 +167,116 @@ _Parameters = Annotated[
 ]
 
 
+Quantiles = dict[str, float | None]
+"""Quantiles and mean of numbers by name, in six digits; null where there are no numbers."""
+
+
+class Yield(Frozen):
+    """Queries with any and with the full number of hard negatives, and their shares of all queries."""
+
+    any: int
+    full: int
+    any_share: float
+    full_share: float
+
+
+class YieldByPositives(Frozen):
+    """Queries with a number of positives, "3-5", by their number of hard negatives."""
+
+    positives: str
+    queries: int
+    by_count: dict[str, int]
+
+
+class Suspicious(Frozen):
+    """Queries whose best positive lies near the mean of their scores, and the positives of these."""
+
+    queries: int
+    positives: int
+
+
+class MinedScores(Frozen):
+    """Scores of guards and of hard negatives, and the gaps between them."""
+
+    guard: Quantiles
+    negative: Quantiles
+    gap: Quantiles
+
+
+class FromMean(Frozen):
+    """Distances from the query's mean over all passages, in cosine and in standard deviations.
+
+    Attributes:
+        below_mean: Hard negatives below the mean, which are not hard.
+    """
+
+    below_mean: int
+    cosine: Quantiles
+    deviations: Quantiles
+
+
+class Reuse(Frozen):
+    """Passages that serve as hard negatives: how many, and how often the busiest and the mean one."""
+
+    passages: int
+    most: int
+    mean: float
+
+
+class OthersPositives(Frozen):
+    """Hard negatives that are positives of other queries."""
+
+    negatives: int
+    share: float
+
+
+class Variant(Frozen):
+    """Queries with any and all hard negatives, and hard negatives, by another guard, depth or margin."""
+
+    guard: str
+    depth: int
+    margin: float
+    any: int
+    full: int
+    negatives: int
+
+
+class MiningReport(Frozen):
+    """What a recipe kept, what it dropped, and what others would have kept; shares and scores in six digits.
+
+    Attributes:
+        by_count: Queries by number of hard negatives.
+        looked_at: Passages within the depth, or at the floor and above it where the depth is unbounded.
+        dropped: How many of these are no hard negatives, by reason.
+        top_spread: Score of rank 1 less that of rank 10.
+        best_positive: Distance of the best positive from its query's mean, in standard deviations.
+        ties: Queries where the id decided at the end of "depth" or of "keep".
+        what_if: Other depths and margins, and the other guard; "v0" and its variants for an unbounded recipe.
+    """
+
+    queries: int
+    queries_without_positives: int
+    suspicious: Suspicious
+    negatives: int
+    yield_: Yield = Field(alias="yield")
+    by_count: dict[str, int]
+    by_positives: tuple[YieldByPositives, ...]
+    looked_at: int
+    dropped: dict[str, int]
+    top_spread: Quantiles
+    scores: MinedScores
+    distance_from_mean: FromMean
+    best_positive: Quantiles
+    reuse: Reuse
+    others_positives: OthersPositives
+    ties: dict[str, int]
+    what_if: tuple[Variant, ...]
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name.rstrip("_"): value for name, value in write(self).items()}
+
+
 class LockedMining(Frozen):
     """Recipe, encoder and report of mining.
 
@@ -167,7 +286,7 @@ class LockedMining(Frozen):
 
     recipe: _Recipe
     encoder: EncoderIdentity
-    report: dict[str, Any]
+    report: MiningReport
     truncated: dict[str, int] = Field(default_factory=dict)
 
 

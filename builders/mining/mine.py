@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from builders.errors import EncoderError, UsageError
+from builders.lock.lock import MiningReport
 from builders.mining import recipe as rules
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
 from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_moments, score_pairs
@@ -36,7 +37,7 @@ class Mined:
     """
 
     negatives: pl.DataFrame
-    report: dict[str, Any]
+    report: MiningReport
     scale: pl.DataFrame
     suspicious: pl.DataFrame
 

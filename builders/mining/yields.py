@@ -1,13 +1,24 @@
-"""The report of mining: yield first, then why it is what it is. Pure; plain values, ready for JSON."""
+"""The report of mining: yield first, then why it is what it is. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from builders.lock.lock import (
+    FromMean,
+    MinedScores,
+    MiningReport,
+    OthersPositives,
+    Quantiles,
+    Reuse,
+    Suspicious,
+    Variant,
+    Yield,
+    YieldByPositives,
+)
 from builders.mining.recipe import Chosen, judge, other_guard
 from builders.spec import Recipe
 
@@ -20,8 +31,6 @@ _DIGITS = 6  # far coarser than float64's error, so that threads and kernels lea
 _POSITIVES = {"0": 0, "1": 1, "2": 2, "3-5": 5, "6-10": 10, "11-20": 20}
 _MORE_POSITIVES = "21+"
 _QUANTILES = {"min": 0.0, "p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
-
-Report = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +60,17 @@ class Evidence:
     labelled_by_other_guard: pl.DataFrame
 
 
-def build_report(evidence: Evidence, recipe: Recipe) -> Report:
-    """Report what a recipe kept, what it dropped, and what others would have kept.
-
-    Returns:
-        A dict of these, with spreads as quantiles (null where there is nothing to measure), and shares and
-        scores in six digits:
-
-        - ``queries``, ``queries_without_positives``, ``negatives``: counts.
-        - ``suspicious``: ``queries`` whose best positive lies near their mean, and their ``positives``.
-        - ``yield``: queries with ``any`` and with the ``full`` number of negatives, and their shares of all.
-        - ``by_count``: queries by number of negatives; ``by_positives``: the same by number of positives.
-        - ``looked_at``: passages within the depth, or at the floor and above it where the depth is unbounded;
-          each is one of ``dropped``, by reason, or a negative.
-        - ``top_spread``: score of rank 1 less that of rank 10.
-        - ``scores``: of ``guard`` and ``negative``, and the ``gap`` between them.
-        - ``distance_from_mean``: of each negative from its query's mean over all passages, in ``cosine`` and
-          in standard ``deviations``; those ``below_mean`` are not hard.
-        - ``best_positive``: its distance from its query's mean in standard deviations.
-        - ``reuse`` of passages, and ``others_positives``: negatives that are positives of other queries.
-        - ``ties``: queries where the id decided at the end of ``depth`` or of ``keep``.
-        - ``what_if``: what other depths and margins, and the other guard, would have kept; of an unbounded
-          recipe, what "v0" and its variants would have.
-    """
+def build_report(evidence: Evidence, recipe: Recipe) -> MiningReport:
+    """Report what a recipe kept, what it dropped, and what others would have kept."""
     chosen = evidence.chosen
     kept = chosen.kept
     counted = _negatives_per_query(evidence, kept)
-    return {
+    report = {
         "queries": evidence.queries.height,
         "queries_without_positives": evidence.queries.height - evidence.guarded.height,
-        "suspicious": {
-            "queries": evidence.suspicious.height,
-            "positives": int(evidence.suspicious["positives"].sum()),
-        },
+        "suspicious": Suspicious(
+            queries=evidence.suspicious.height, positives=int(evidence.suspicious["positives"].sum())
+        ),
         "negatives": kept.height,
         "yield": _yield(counted, recipe),
         "by_count": _by_count(counted, recipe),
@@ -93,46 +80,46 @@ def build_report(evidence: Evidence, recipe: Recipe) -> Report:
         "top_spread": _top_spread(evidence.labelled),
         "scores": _scores(evidence.guarded, kept),
         "distance_from_mean": _distance_from_mean(kept.join(evidence.guarded, on="query_id"), "score"),
-        "best_positive": _distance_from_mean(evidence.guarded, "best_score")["deviations"],
+        "best_positive": _distance_from_mean(evidence.guarded, "best_score").deviations,
         "reuse": _reuse(kept),
         "others_positives": _others_positives(kept, evidence.qrels),
         "ties": chosen.ties,
         "what_if": _what_if(evidence),
     }
+    return MiningReport.model_validate(report)
 
 
-def summary_lines(report: Report) -> list[str]:
+def summary_lines(report: MiningReport) -> list[str]:
     """Return the report in at most twelve lines for a terminal, the yield first."""
-    total, got = report["queries"], report["yield"]
-    spread, distance = report["top_spread"], report["distance_from_mean"]
-    dropped = ", ".join(f"{reason} {count:,}" for reason, count in report["dropped"].items() if count)
+    got, distance = report.yield_, report.distance_from_mean.cosine["median"]
+    dropped = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items() if count)
     lines = [
-        f"{got['any']:,} of {total:,} queries got a hard negative ({got['any_share']:.1%}), "
-        f"{got['full']:,} the full {len(report['by_count']) - 1} ({got['full_share']:.1%})",
-        f"{report['negatives']:,} hard negatives; queries by number of negatives: "
-        + ", ".join(f"{number}: {count:,}" for number, count in report["by_count"].items()),
-        f"looked at {report['looked_at']:,} passages; dropped: {dropped or 'none'}",
+        f"{got.any:,} of {report.queries:,} queries got a hard negative ({got.any_share:.1%}), "
+        f"{got.full:,} the full {len(report.by_count) - 1} ({got.full_share:.1%})",
+        f"{report.negatives:,} hard negatives; queries by number of negatives: "
+        + ", ".join(f"{number}: {count:,}" for number, count in report.by_count.items()),
+        f"looked at {report.looked_at:,} passages; dropped: {dropped or 'none'}",
     ]
-    if without := report["queries_without_positives"]:
+    if without := report.queries_without_positives:
         lines.append(f"{without:,} queries have no positive and got nothing")
-    if doubtful := report["suspicious"]["queries"]:
+    if doubtful := report.suspicious.queries:
         lines.append(f"{doubtful:,} queries have no positive far above their mean: suspicious")
-    if spread["median"] is not None:
-        lines.append(f"score of rank 1 less rank {_SPREAD_RANK}: median {spread['median']:.4f}")
-    if distance["cosine"]["median"] is not None:
+    if (spread := report.top_spread["median"]) is not None:
+        lines.append(f"score of rank 1 less rank {_SPREAD_RANK}: median {spread:.4f}")
+    if distance is not None:
         lines.append(
-            f"negatives lie {distance['cosine']['median']:+.4f} from their query's mean (median); "
-            f"{distance['below_mean']:,} are below it, and not hard"
+            f"negatives lie {distance:+.4f} from their query's mean (median); "
+            f"{report.distance_from_mean.below_mean:,} are below it, and not hard"
         )
         lines.append(
-            f"{report['others_positives']['share']:.1%} of the negatives are other queries' positives; "
-            f"{report['reuse']['passages']:,} passages serve, one of them {report['reuse']['most']:,} times"
+            f"{report.others_positives.share:.1%} of the negatives are other queries' positives; "
+            f"{report.reuse.passages:,} passages serve, one of them {report.reuse.most:,} times"
         )
-    best = max(report["what_if"], key=lambda case: case["any"], default=None)
-    if best and best["any"] > got["any"]:
+    best = max(report.what_if, key=lambda case: case.any, default=None)
+    if best and best.any > got.any:
         lines.append(
-            f"best of the variants looked at: {best['any']:,} queries (guard {best['guard']}, "
-            f"depth {best['depth']}, margin {best['margin']:g})"
+            f"best of the variants looked at: {best.any:,} queries (guard {best.guard}, "
+            f"depth {best.depth}, margin {best.margin:g})"
         )
     return lines
 
@@ -148,15 +135,15 @@ def _negatives_per_query(evidence: Evidence, kept: pl.DataFrame) -> pl.DataFrame
     )
 
 
-def _yield(counted: pl.DataFrame, recipe: Recipe) -> Report:
+def _yield(counted: pl.DataFrame, recipe: Recipe) -> Yield:
     number = counted["negatives"]
     some, full = int((number > 0).sum()), int((number == recipe.keep).sum())
-    return {
-        "any": some,
-        "full": full,
-        "any_share": _share(some, counted.height),
-        "full_share": _share(full, counted.height),
-    }
+    return Yield(
+        any=some,
+        full=full,
+        any_share=_share(some, counted.height),
+        full_share=_share(full, counted.height),
+    )
 
 
 def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
@@ -164,55 +151,55 @@ def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
     return {str(count): int((number == count).sum()) for count in range(recipe.keep + 1)}
 
 
-def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[Report]:
+def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[YieldByPositives]:
     band = pl.lit(_MORE_POSITIVES)
     for name, largest in reversed(_POSITIVES.items()):
         band = pl.when(pl.col("positives") <= largest).then(pl.lit(name)).otherwise(band)
     banded = counted.with_columns(band=band)
     groups = ((name, banded.filter(pl.col("band") == name)) for name in (*_POSITIVES, _MORE_POSITIVES))
     return [
-        {"positives": name, "queries": group.height, "by_count": _by_count(group, recipe)}
+        YieldByPositives(positives=name, queries=group.height, by_count=_by_count(group, recipe))
         for name, group in groups
         if group.height
     ]
 
 
-def _top_spread(labelled: pl.DataFrame) -> Report:
+def _top_spread(labelled: pl.DataFrame) -> Quantiles:
     top = labelled.filter(pl.col("rank") <= _SPREAD_RANK)
     per_query = top.group_by("query_id").agg(spread=pl.col("score").max() - pl.col("score").min())
     return _quantiles(per_query["spread"])
 
 
-def _scores(guarded: pl.DataFrame, kept: pl.DataFrame) -> Report:
-    return {
-        "guard": _quantiles(guarded["positive_score"]),
-        "negative": _quantiles(kept["score"]),
-        "gap": _quantiles(kept["positive_score"] - kept["score"]),
-    }
+def _scores(guarded: pl.DataFrame, kept: pl.DataFrame) -> MinedScores:
+    return MinedScores(
+        guard=_quantiles(guarded["positive_score"]),
+        negative=_quantiles(kept["score"]),
+        gap=_quantiles(kept["positive_score"] - kept["score"]),
+    )
 
 
-def _distance_from_mean(scaled: pl.DataFrame, score: str) -> Report:
+def _distance_from_mean(scaled: pl.DataFrame, score: str) -> FromMean:
     distance = scaled[score] - scaled["mean"]
     spread = scaled["deviation"] > 10**-_DIGITS
-    return {
-        "below_mean": int((distance.round(_DIGITS) < 0).sum()),
-        "cosine": _quantiles(distance),
-        "deviations": _quantiles(distance.filter(spread) / scaled["deviation"].filter(spread)),
-    }
+    return FromMean(
+        below_mean=int((distance.round(_DIGITS) < 0).sum()),
+        cosine=_quantiles(distance),
+        deviations=_quantiles(distance.filter(spread) / scaled["deviation"].filter(spread)),
+    )
 
 
-def _reuse(kept: pl.DataFrame) -> Report:
+def _reuse(kept: pl.DataFrame) -> Reuse:
     times = kept.group_by("passage_id").len()["len"]
     most = max(times.to_list(), default=0)
-    return {"passages": len(times), "most": most, "mean": _share(kept.height, len(times))}
+    return Reuse(passages=len(times), most=most, mean=_share(kept.height, len(times)))
 
 
-def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> Report:
+def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> OthersPositives:
     count = kept.join(qrels, on="passage_id", how="semi").height
-    return {"negatives": count, "share": _share(count, kept.height)}
+    return OthersPositives(negatives=count, share=_share(count, kept.height))
 
 
-def _what_if(evidence: Evidence) -> list[Report]:
+def _what_if(evidence: Evidence) -> list[Variant]:
     recipe = evidence.bounded
     assert recipe.depth is not None
     variants = [
@@ -228,21 +215,22 @@ def _what_if(evidence: Evidence) -> list[Report]:
     return [_variant(evidence, recipe, variant) for variant in variants]
 
 
-def _variant(evidence: Evidence, recipe: Recipe, variant: Recipe) -> Report:
+def _variant(evidence: Evidence, recipe: Recipe, variant: Recipe) -> Variant:
     labelled = evidence.labelled if variant.guard == recipe.guard else evidence.labelled_by_other_guard
     kept = judge(labelled, variant).filter(pl.col("reason").is_null())
     number = kept.group_by("query_id").len()["len"]
-    return {
-        "guard": variant.guard,
-        "depth": variant.depth,
-        "margin": variant.margin,
-        "any": len(number),
-        "full": int((number == variant.keep).sum()),
-        "negatives": kept.height,
-    }
+    assert variant.depth is not None
+    return Variant(
+        guard=variant.guard,
+        depth=variant.depth,
+        margin=variant.margin,
+        any=len(number),
+        full=int((number == variant.keep).sum()),
+        negatives=kept.height,
+    )
 
 
-def _quantiles(values: pl.Series) -> Report:
+def _quantiles(values: pl.Series) -> Quantiles:
     if values.is_empty():
         return dict.fromkeys((*_QUANTILES, "mean"))
     numbers = values.to_numpy()

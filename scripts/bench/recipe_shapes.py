@@ -74,8 +74,10 @@ def shapes(world: World) -> dict[str, Any]:
         "negatives of v0": histogram(world, mined["v0"].negatives),
         "negatives of v1": histogram(world, mined["v1"].negatives),
         "random passages": histogram(world, random_pairs(world)),
-        "yield": {name: found.report["yield"] for name, found in mined.items()},
-        "by_positives": {name: found.report["by_positives"] for name, found in mined.items()},
+        "yield": {name: found.report.yield_.model_dump() for name, found in mined.items()},
+        "by_positives": {
+            name: [one.model_dump() for one in found.report.by_positives] for name, found in mined.items()
+        },
     }
 
 

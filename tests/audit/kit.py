@@ -17,6 +17,7 @@ from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource
 from builders.spec import Recipe, Retrieval
 from builders.tables import SPLITS, Kind, Table, encode, rowless
 from builders.text.digest import digest
+from tests.mining.samples import nothing_mined
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -106,7 +107,7 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
         splits={split: len(cuts[split]) for split in SPLITS},
         facts={},
         personal={},
-        mining=LockedMining(recipe=asdict(Recipe()), encoder=_encoder(real), report={}),
+        mining=LockedMining(recipe=asdict(Recipe()), encoder=_encoder(real), report=nothing_mined()),
         files=tuple(sorted(locked, key=lambda file: file.path)),
     )
     files.write_json(work_folder(out, "jobs") / "lock.json", lock.model_dump(mode="json"))

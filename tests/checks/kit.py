@@ -15,9 +15,10 @@ from builders import files
 from builders.checks import run
 from builders.checks.finding import Finding, Severity
 from builders.checks.subject import Pairs, Subject
-from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, work_folder, write_manifest
+from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, Yield, work_folder, write_manifest
 from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import Kind, Table, encode, frame_bytes, rowless
+from tests.mining.samples import nothing_mined
 
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
@@ -165,12 +166,12 @@ def recount(subject: Pairs) -> Pairs:
         return replace(subject, funnels=funnels)
     owners = [row for frame in subject.tables[Kind.HARD_NEGATIVES].values() for row in frame["query_id"]]
     numbers = Counter(Counter(owners)[query] for query in queries)
-    report = {
-        "queries": len(queries),
-        "negatives": len(owners),
-        "yield": {"any": len(queries) - numbers[0]},
-        "by_count": {str(number): numbers[number] for number in range(max(numbers, default=0) + 1)},
-    }
+    report = nothing_mined(
+        queries=len(queries),
+        negatives=len(owners),
+        yield_=Yield(any=len(queries) - numbers[0], full=0, any_share=0.0, full_share=0.0),
+        by_count={str(number): numbers[number] for number in range(max(numbers, default=0) + 1)},
+    )
     encoder = EncoderIdentity(
         backend="e5",
         model=_E5.model,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from builders.checks import negatives
 from builders.checks.finding import Severity
 from builders.checks.subject import Pairs
+from builders.errors import StorageError
+from builders.files import write_json
+from builders.lock.lock import Yield, read_lock, work_folder
 from builders.mining.mine import mine
 from builders.spec import Recipe
 from builders.tables import SPLITS
@@ -32,6 +36,7 @@ from tests.checks.kit import (
     table,
     unhurried,
     with_table,
+    write_tree,
 )
 
 ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
@@ -43,7 +48,7 @@ def report(**figures: Any) -> Change:
 
     def change(subject: Pairs) -> Pairs:
         assert subject.mining is not None
-        changed = {**subject.mining.report, **figures}
+        changed = subject.mining.report.model_copy(update=figures)
         return replace(subject, mining=subject.mining.model_copy(update={"report": changed}))
 
     return change
@@ -151,7 +156,12 @@ PLANTS = [
     Plant("mining-report", ERROR, 1, "negatives: 10, published 9", report(negatives=10), recounted=False),
     Plant("mining-report", ERROR, 1, "queries: 8, published 10", report(queries=8), recounted=False),
     Plant(
-        "mining-report", ERROR, 1, "yield: 9, published 8", report(**{"yield": {"any": 9}}), recounted=False
+        "mining-report",
+        ERROR,
+        1,
+        "yield: 9, published 8",
+        report(yield_=Yield(any=9, full=0, any_share=0.0, full_share=0.0)),
+        recounted=False,
     ),
     Plant("mining-report", ERROR, 1, "by_count: {'0': 10}", report(by_count={"0": 10}), recounted=False),
     Plant(
@@ -192,9 +202,15 @@ def test_a_recipe_that_cannot_be_read_is_found_and_does_not_raise(value: Any) ->
     assert findings["mining-recipe"].count == 2
 
 
-@pytest.mark.parametrize("figures", [{"yield": None, "by_count": None}, {"yield": 8, "by_count": [1]}])
-def test_a_report_that_cannot_be_read_is_found_and_does_not_raise(figures: dict[str, Any]) -> None:
-    assert found(report(**figures)(healthy()))["mining-report"].count >= 1
+@pytest.mark.parametrize("figures", [{"yield": None}, {"by_count": [1]}, {"unknown": 1}])
+def test_a_lock_with_a_report_that_cannot_be_read_is_refused(tmp_path: Path, figures: dict[str, Any]) -> None:
+    write_tree(tmp_path, healthy())
+    path = work_folder(tmp_path, "garten") / "lock.json"
+    document = read_lock(path).model_dump(mode="json")
+    document["mining"]["report"] |= figures
+    write_json(path, document)
+    with pytest.raises(StorageError, match=f"report.{next(iter(figures))}"):
+        read_lock(path)
 
 
 def test_rules_follow_the_recipe_of_the_lock() -> None:

@@ -63,10 +63,10 @@ def test_the_starving_recipe_is_told_and_nothing_else_is_wrong(built: Lock) -> N
 
 def test_negatives_fill_up_to_five_and_stay_fewer(built: Lock) -> None:
     assert built.mining is not None
-    by_count = built.mining.report["by_count"]
+    by_count = built.mining.report.by_count
     assert by_count["0"] > 0 and by_count["5"] > 0
     assert sum(by_count[str(number)] for number in range(1, 5)) > 0
-    reasons = built.mining.report["dropped"]
+    reasons = built.mining.report.dropped
     assert all(reasons[reason] > 0 for reason in ("positive", "margin", "beyond_keep"))
 
 

@@ -121,7 +121,9 @@ def test_a_config_without_rows_is_left_out(built: kit.Built) -> None:
 def test_a_low_yield_is_said_before_anything_else(built: kit.Built) -> None:
     def starve(lock: Lock) -> Lock:
         assert lock.mining is not None
-        report = lock.mining.report | {"by_count": {"0": 298, "1": 1, "2": 0, "3": 0, "4": 0, "5": 1}}
+        report = lock.mining.report.model_copy(
+            update={"by_count": {"0": 298, "1": 1, "2": 0, "3": 0, "4": 0, "5": 1}}
+        )
         return lock.model_copy(update={"mining": lock.mining.model_copy(update={"report": report})})
 
     paragraphs = [part for part in body(changed(built, starve)).split("\n\n") if part.strip()]
@@ -242,7 +244,7 @@ def _card_with(built: kit.Built, value: str) -> tuple[str, dict[str, Any]]:
     assert second.mining is not None
     source = second.sources[0].model_copy(update={"name": value, "licence": value, "resolved": value})
     encoder = second.mining.encoder.model_copy(update={"model": value, "query_prefix": value})
-    report = second.mining.report | {"dropped": {value: 1}}
+    report = second.mining.report.model_copy(update={"dropped": {value: 1}})
     spoiled = second.model_copy(
         update={
             "sources": (source,),

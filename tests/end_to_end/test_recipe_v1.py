@@ -93,12 +93,13 @@ def test_the_yield_is_what_the_recipe_was_chosen_for(by_v1: Tree) -> None:
     mining = lock_of(by_v1).mining
     assert mining is not None and mining.recipe["name"] == "v1"
     report = mining.report
-    assert report["yield"]["any"] >= 0.65 * report["queries"]
-    assert report["yield"]["full"] >= 0.6 * report["queries"]
-    heard = report["queries"] - report["suspicious"]["queries"]
-    assert report["yield"]["any"] >= 0.95 * heard
-    assert report["distance_from_mean"]["deviations"]["min"] >= 1.5 - 1e-6
-    assert report["looked_at"] == report["negatives"] + sum(report["dropped"].values())
+    assert report.yield_.any >= 0.65 * report.queries
+    assert report.yield_.full >= 0.6 * report.queries
+    heard = report.queries - report.suspicious.queries
+    assert report.yield_.any >= 0.95 * heard
+    least = report.distance_from_mean.deviations["min"]
+    assert least is not None and least >= 1.5 - 1e-6
+    assert report.looked_at == report.negatives + sum(report.dropped.values())
 
 
 def test_suspicious_positives_lie_in_the_work_folder_of_every_recipe(built: Tree, by_v1: Tree) -> None:

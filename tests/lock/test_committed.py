@@ -30,6 +30,7 @@ from builders.lock.lock import (
     work_folder,
     write_manifest,
 )
+from tests.mining.samples import nothing_mined
 
 SOURCE = LockedSource(
     kind="hub",
@@ -81,7 +82,7 @@ def encoder(backend: str) -> LockedMining:
             query_prefix="query: ",
             passage_prefix="passage: ",
         ),
-        report={},
+        report=nothing_mined(),
     )
 
 
@@ -263,8 +264,8 @@ SCORED = FILE.model_copy(update={"unscored": "6" * 64})
         ({"mining": mined(tools={"torch": "2.9"})}, "mining.encoder.tools.torch: locked None, now 2.9"),
         ({"mining": mined(device="cuda")}, "mining.encoder.device: locked cpu, now cuda"),
         (
-            {"mining": MINED.model_copy(update={"report": {"x": 1.5}})},
-            "mining.report.x: locked None, now 1.5",
+            {"mining": MINED.model_copy(update={"report": nothing_mined(negatives=7)})},
+            "mining.report.negatives: locked 0, now 7",
         ),
         (
             {"findings": (LockedFinding(code="a-b", severity="note", count=1, message="other words"),)},

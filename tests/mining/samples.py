@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from builders.lock.lock import MiningReport
+from builders.mining import mine
+from builders.spec import Recipe
 
 Float32s = NDArray[np.float32]
 
@@ -39,3 +44,10 @@ def corpus(texts: Mapping[str, str]) -> pl.DataFrame:
 
 def pairs(*rows: tuple[str, str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"query_id": pl.String, "passage_id": pl.String}, orient="row")
+
+
+def nothing_mined(**figures: Any) -> MiningReport:
+    """Return the report of a query without a positive, with other figures."""
+    vector = vectors([unit(16, 0)])
+    mined = mine(queries({"q": "Wer?"}), corpus({"d": "Wir."}), pairs(), pairs(), vector, vector, Recipe())
+    return mined.report.model_copy(update=figures)

@@ -10,7 +10,6 @@ from polars.testing import assert_frame_equal
 from threadpoolctl import threadpool_limits
 
 from builders.errors import EncoderError, UsageError
-from builders.files import json_bytes
 from builders.mining import Mined, mine
 from builders.spec import Recipe
 from builders.tables import Kind, rowless
@@ -80,7 +79,7 @@ def test_the_funnel_counts_each_reason() -> None:
     report = mined(Recipe(margin=0.0625, keep=3)).report
     # q-1: a, d positive; b margin; c undecided; f, g by text; e, h, i kept; j beyond.
     # q-2: z positive; nine of the others tie at 0, in the order of their ids: a to i.
-    assert report["dropped"] == {
+    assert report.dropped == {
         "positive": 3,
         "undecided": 1,
         "positive_text": 1,
@@ -88,9 +87,9 @@ def test_the_funnel_counts_each_reason() -> None:
         "margin": 1,
         "beyond_keep": 7,
     }
-    assert report["looked_at"] == 20
-    assert report["negatives"] == 6
-    assert report["looked_at"] == report["negatives"] + sum(report["dropped"].values())
+    assert report.looked_at == 20
+    assert report.negatives == 6
+    assert report.looked_at == report.negatives + sum(report.dropped.values())
 
 
 def test_equal_scores_rank_by_id() -> None:
@@ -109,8 +108,8 @@ def test_any_depth_is_the_deepest_depth_even_among_ties(keep: int) -> None:
     # All but d-z tie at 0: excluded ones take the ranks of their ids.
     assert second["rank"].to_list() == [2, 4, 5, 7, 8, 9, 10, 11, 12][:keep]
     for part in ("looked_at", "dropped", "by_count", "ties", "distance_from_mean", "scores"):
-        assert bounded.report[part] == unbounded.report[part]
-    assert unbounded.report["ties"]["keep"] == (keep < 9)
+        assert getattr(bounded.report, part) == getattr(unbounded.report, part)
+    assert unbounded.report.ties["keep"] == (keep < 9)
 
 
 def test_columns_are_those_that_are_published() -> None:
@@ -133,7 +132,7 @@ def test_the_order_of_the_inputs_does_not_matter() -> None:
         undecided=pl.concat([UNDECIDED, UNDECIDED]),
     )
     assert_frame_equal(plain.negatives, shuffled.negatives)
-    assert json_bytes(plain.report) == json_bytes(shuffled.report)
+    assert plain.report == shuffled.report
 
 
 def test_threads_leave_rows_and_report_alone() -> None:
@@ -157,17 +156,17 @@ def test_threads_leave_rows_and_report_alone() -> None:
             )
     assert results[0].negatives.height > 1000
     assert_frame_equal(results[0].negatives, results[1].negatives, check_exact=True)
-    assert json_bytes(results[0].report) == json_bytes(results[1].report)
+    assert results[0].report == results[1].report
 
 
 def test_a_query_without_positives_gets_nothing_and_is_counted() -> None:
     result = mined(TIE, qrels=QRELS.filter(pl.col("query_id") == "q-1"))
     assert result.negatives["query_id"].unique().to_list() == ["q-1"]
-    assert result.report["queries_without_positives"] == 1
-    assert result.report["by_count"] == {"0": 1, "1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
+    assert result.report.queries_without_positives == 1
+    assert result.report.by_count == {"0": 1, "1": 0, "2": 0, "3": 0, "4": 1, "5": 0}
     nobody = mined(TIE, qrels=QRELS.clear())
     assert nobody.negatives.is_empty()
-    assert nobody.report["queries_without_positives"] == 2
+    assert nobody.report.queries_without_positives == 2
 
 
 def test_fewer_passages_than_the_depth() -> None:
@@ -179,7 +178,7 @@ def test_a_positive_beyond_the_depth_still_guards() -> None:
     result = mined(Recipe(depth=3, keep=3), qrels=pairs(("q-1", "d-l"), ("q-2", "d-z")))
     # d-l ranks twelfth: everything above it is too close.
     assert of_first(result) == []
-    assert result.report["dropped"]["margin"] == 2
+    assert result.report.dropped["margin"] == 2
 
 
 def test_progress_is_told() -> None:

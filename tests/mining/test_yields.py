@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from builders.lock.lock import MiningReport
 from builders.mining import mine, summary_lines
-from builders.mining.yields import Report
 from builders.spec import Recipe
 from tests.mining.samples import corpus, pairs, queries, unit, vectors
 
@@ -25,7 +26,11 @@ PASSAGES = {
 QRELS = pairs(("q-1", "d-a"), ("q-2", "d-e"), ("q-2", "d-d"))
 
 
-def report(recipe: Recipe, qrels: pl.DataFrame = QRELS) -> Report:
+def report(recipe: Recipe, qrels: pl.DataFrame = QRELS) -> dict[str, Any]:
+    return reported(recipe, qrels).model_dump(mode="json")
+
+
+def reported(recipe: Recipe, qrels: pl.DataFrame = QRELS) -> MiningReport:
     result = mine(
         queries({"q-1": "Wer backt?", "q-2": "Wer mahlt?", "q-3": "Wer kocht?"}),
         corpus({name: f"Text {name}" for name in PASSAGES}),
@@ -129,14 +134,14 @@ def test_it_is_plain_json_even_when_empty() -> None:
 
 
 def test_the_summary_says_the_yield_first() -> None:
-    lines = summary_lines(report(Recipe(depth=3, keep=1)))
+    lines = summary_lines(reported(Recipe(depth=3, keep=1)))
     assert lines[0] == "2 of 3 queries got a hard negative (66.7%), 2 the full 1 (66.7%)"
     assert len(lines) <= 12
     assert any("1 queries have no positive" in line for line in lines)
 
 
 def test_the_summary_names_a_better_variant_of_a_starving_recipe() -> None:
-    lines = summary_lines(report(Recipe(depth=3, keep=1, margin=0.3)))
+    lines = summary_lines(reported(Recipe(depth=3, keep=1, margin=0.3)))
     assert lines[0].startswith("0 of 3 queries")
     assert lines[-1].startswith("best of the variants looked at: 2 queries (guard lowest, depth 3, margin 0")
-    assert summary_lines(report(Recipe(), QRELS.clear()))[0].startswith("0 of 3 queries")
+    assert summary_lines(reported(Recipe(), QRELS.clear()))[0].startswith("0 of 3 queries")
