@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -294,7 +294,7 @@ DAMAGE = (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError, pl.
 """Errors of reading parquet whose bytes are damaged: a name may be no UTF-8, and polars may panic."""
 
 
-def read_whole(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def read_whole(file: pq.ParquetFile, columns: list[str] | None = None) -> pl.DataFrame:
     """Read parquet by Arrow and look at every offset and text before polars does, which trusts them.
 
     Raises:
@@ -306,7 +306,7 @@ def read_whole(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> pl
     return pl.DataFrame(table)
 
 
-def read_frame(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def read_frame(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Read a parquet file that a build wrote.
 
     Raises:
