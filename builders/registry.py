@@ -34,11 +34,7 @@ def load(name: str) -> ConfigSpec:
 
 
 def load_retrieval(name: str) -> Retrieval:
-    """Return the retrieval config of that name.
-
-    Raises:
-        UsageError: There is no such config, or it is of another kind.
-    """
+    """Return the retrieval config of that name; another kind is a `UsageError`."""
     config = load(name)
     if not isinstance(config, Retrieval):
         raise UsageError(f"{name} is no retrieval dataset", hint="It has neither queries nor hard negatives.")
@@ -46,11 +42,7 @@ def load_retrieval(name: str) -> Retrieval:
 
 
 def load_ids(name: str) -> Ids:
-    """Return the config of that name whose texts everyone fetches.
-
-    Raises:
-        UsageError: There is no such config, or its texts are published.
-    """
+    """Return the config of that name whose texts everyone fetches; another kind is a `UsageError`."""
     config = load(name)
     if not isinstance(config, Ids):
         raise UsageError(f"{name} publishes its texts: there is nothing to hydrate", hint="Try subreddit.")

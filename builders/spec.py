@@ -72,11 +72,9 @@ Files = Mapping[str, Sequence[Path]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a Hub dataset: the files of one config of its README.
+    """A part of a Hub dataset, under which `Retrieval.read` finds its files.
 
-    Attributes:
-        name: The key under which `Retrieval.read` finds the files.
-        configs: Names of README configs; the first that exists is taken.
+    Its files are those of the first of `configs` that the README has.
     """
 
     name: str
@@ -165,7 +163,6 @@ class Recipe:
     """How hard negatives are mined.
 
     Attributes:
-        name: "v0" is the published procedure.
         depth: How many passages of the ranking are looked at; None for all.
         depth_counts: What the depth counts: "all" passages, or "candidates" (positives left out).
         margin: Distance that a candidate's score must keep below the guarding positive's.
@@ -288,11 +285,7 @@ class Relations:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """How verdicts on a config's pairs are used.
-
-    Attributes:
-        auditors: How many must agree before a verdict becomes a decision.
-    """
+    """How verdicts on a config's pairs are used: how many auditors must agree before one is a decision."""
 
     auditors: int = 2
 
@@ -328,7 +321,7 @@ class Retrieval:
 
     Attributes:
         name: Name of the file in `builders/configs`.
-        release: "mteb-de" or "tecb-de".
+        release: Key of `RELEASES`.
         title: One line for people.
         languages: ISO 639-3 codes.
         sources: Pinned upstreams, fetched in order.
@@ -337,7 +330,6 @@ class Retrieval:
         personal: The kinds of personal data that are replaced.
         compose: Normalised passages in; ``upstream_id``, ``title``, ``text`` out, and ``core`` where `relate`
             needs one, ``occupation`` where a passage has one. A null text is dropped for `empty_passage`.
-        empty_passage: The reason under which a passage without text is dropped.
         rows: "table": queries and passages are counted apart. "pair": an upstream row is both (a posting),
             and is dropped whole.
         query_key: Displayed query text in, merge key out. Equal keys are one query.
@@ -348,10 +340,8 @@ class Retrieval:
             relations out.
         titles: Whether the queries are titles of jobs, in which roles, degrees and codes announce nothing
             personal.
-        mining: None where no hard negatives are published.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
-        audit: How verdicts of auditors are used.
     """
 
     name: str
@@ -383,9 +373,8 @@ class Sampled:
     """Clustering sets of random size, drawn from all documents.
 
     Attributes:
-        level: Of the published rows, "coarse".
+        level: Level of the published rows, "coarse".
         label: The column that holds the label, as `Clustering.compose` names it.
-        count: How many sets.
         smallest: Least share of the documents that a set holds.
     """
 
@@ -410,12 +399,7 @@ class Within:
 class Grouped:
     """Clustering sets of all documents that have one of some randomly chosen labels.
 
-    Attributes:
-        level: Of the sets, as the lock names it.
-        label: The column that holds the label.
-        count: How many sets.
-        fewest: Least number of labels that is asked for.
-        most: Largest number of labels that is asked for. Where there are fewer labels, a set holds all.
+    A set has `fewest` to `most` labels, or all where there are fewer; `level` is the sets' name in the lock.
     """
 
     level: str
@@ -453,14 +437,9 @@ class TextFigures:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSets:
-    """What is known of the sets that others published: a build from the real upstream is held against it.
+    """Figures of the sets that others published: a build from the real upstream is held against them.
 
-    Attributes:
-        source: Where the figures stand.
-        documents: How many documents the sets were drawn from.
-        sizes: Sizes of the sets by level, in order.
-        labels: Names of the labels by column.
-        texts: Figures by variant, "s2s" and "p2p".
+    `sizes` are those of the sets by level, in order, `labels` names by column, `texts` figures by variant.
     """
 
     source: str
@@ -482,7 +461,6 @@ class Clustering:
             ``reason`` str out: why a row is left out, null where it is not.
         sets: How sets are drawn, in the order in which they are published.
         order: Columns by which documents are ordered before rows are drawn.
-        published: Figures to compare with, or None.
     """
 
     name: str
@@ -524,7 +502,6 @@ class Ids:
         listed: The upstream's list of ids.
         ledger: The status of each id, and its label: made on this machine by `mteb-de hydrate`.
         read: Fetched files in, the ids out. Raises `SourceError`.
-        sets: How sets are drawn.
         clean: Text as its author wrote it in, text without mark-up, links and user names out.
         personal: The kinds of personal data that are replaced in texts on the user's own machine.
         archives: Names, by their sha256, of dumps that a maintainer knows as archives of Reddit. What any

@@ -174,12 +174,7 @@ _ROW_GROUP_BYTES = 64 << 20
 
 
 def to_arrow(table: Table) -> pa.Table:
-    """Return the rows as one Arrow chunk per column, in published order, with exactly the published schema.
-
-    Raises:
-        pyarrow.ArrowInvalid: A value does not fit its column.
-        ValueError: A value is null.
-    """
+    """Return the rows as one Arrow chunk per column, in published order, with the published schema."""
     keys, frame = SORT_KEYS[table.kind], published(table.kind, table.frame)
     ordered = frame.sort(keys) if keys else frame
     schema = SCHEMAS[table.kind]
@@ -307,11 +302,7 @@ def read_whole(file: pq.ParquetFile, columns: list[str] | None = None) -> pl.Dat
 
 
 def read_frame(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """Read a parquet file that a build wrote.
-
-    Raises:
-        StorageError: It is not there, or damaged.
-    """
+    """Read a parquet file that a build wrote."""
     try:
         with pq.ParquetFile(path) as file:
             return read_whole(file, columns)

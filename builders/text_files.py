@@ -16,14 +16,7 @@ _LARGEST = 64 << 20
 
 
 def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Number lines from 1, and pass over blank ones.
-
-    Args:
-        lines: With or without their ends; a byte order mark before the first is dropped.
-
-    Yields:
-        Number and line, its end as it was.
-    """
+    """Yield the lines that are not blank, numbered from 1, with their ends; a byte order mark is dropped."""
     for number, line in enumerate(lines, 1):
         rest = line.removeprefix(BOM) if number == 1 else line
         if rest.strip():
@@ -31,11 +24,7 @@ def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def text_lines(data: bytes) -> list[tuple[int, str]]:
-    """Return the lines of a text that are not blank, with their numbers and without their ends, LF or CRLF.
-
-    Raises:
-        UnicodeDecodeError: It is not UTF-8.
-    """
+    """Return the lines of a text that are not blank, numbered from 1, without their ends, LF or CRLF."""
     data.decode()  # names the byte, counted from the beginning of the text
     return [(number, line.decode().rstrip("\r\n")) for number, line in numbered(io.BytesIO(data))]
 
@@ -63,7 +52,6 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     A half of a character, which a program leaves where it cuts a text, is dropped.
 
     Raises:
-        StorageError: The file cannot be read.
         UsageError: It is not UTF-8, or larger than any file of ours (64 MB).
     """
     try:

@@ -18,13 +18,11 @@ _ID = re.compile(r"[0-9A-Za-z-]{1,32}")
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A book as it stands in its file.
+    """A book as it stands in its file: texts raw, possibly empty.
 
     Attributes:
         where: File and line of its first line, "blurbs_dev.txt:37".
-        isbn: Its identifier.
-        title: Raw, possibly empty.
-        body: The blurb, raw, possibly empty.
+        body: The blurb.
         genres: Topics of level 0, one for each of its categories.
         topics: Topics of level 1, likewise.
     """
@@ -46,14 +44,7 @@ class Malformed:
 
 
 def books(lines: Iterable[tuple[str, int, bytes]]) -> Iterator[Book | Malformed]:
-    """Parse books as a stream; what is no book is reported and passed over.
-
-    Args:
-        lines: File, number of the line, and its bytes, file by file.
-
-    Yields:
-        Books, and one `Malformed` for each place that cannot be read.
-    """
+    """Parse books as a stream of lines (file, number, bytes); a place that is no book is yielded as such."""
     block: _Block | None = None
     for file, number, raw in lines:
         line = raw.strip().removeprefix(BOM).lstrip()  # one stands wherever a file was put behind another

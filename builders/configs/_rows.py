@@ -20,20 +20,7 @@ def read_rows(
     *,
     optional: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Read parquet files, and add where each row stands.
-
-    Args:
-        paths: At least one file.
-        columns: Expected Arrow types, as for `read_parquet`.
-        optional: Those of `columns` that may be missing.
-
-    Returns:
-        The columns, ``file`` str and ``row`` uint32, counted from 1 in each file.
-
-    Raises:
-        SourceSchema: A column is missing or has the wrong type.
-        SourceError: A file cannot be read.
-    """
+    """Read parquet files as `read_parquet` does, and add ``file`` str and ``row`` uint32, counted from 1."""
     frames = [
         read_parquet([path], columns, optional=optional)
         .with_row_index("row", offset=1)
@@ -44,10 +31,10 @@ def read_rows(
 
 
 def with_ids(rows: pl.DataFrame, table: str, *columns: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Part rows that have all their ids from those that lack one.
+    """Part rows of `read_rows` that have all their ids from those that lack one.
 
     Args:
-        rows: What `read_rows` returned.
+        rows: Rows of `read_rows`.
         table: What the rows are, "queries".
         columns: Names of the id columns.
 
@@ -67,15 +54,10 @@ def with_ids(rows: pl.DataFrame, table: str, *columns: str) -> tuple[pl.DataFram
 
 
 def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
-    """Raise where a row is wrong.
-
-    Args:
-        rows: What `read_rows` returned.
-        wrong: True for wrong rows.
-        problem: What is wrong with them, "the id is null".
+    """Refuse rows of `read_rows` where `wrong` is true of one; the error names file and row of the first.
 
     Raises:
-        SourceError: It names file and row of the first, and how many there are.
+        SourceError: A row is wrong.
     """
     bad = rows.filter(wrong)
     if bad.is_empty():
@@ -85,15 +67,7 @@ def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
 
 
 def refuse_repeated_ids(rows: pl.DataFrame, column: str) -> None:
-    """Raise where an id stands there twice.
-
-    Args:
-        rows: What `with_ids` returned.
-        column: Name of the id column.
-
-    Raises:
-        SourceError: It names file, row and column.
-    """
+    """Refuse rows of `with_ids` where an id stands twice; the error names file, row and column."""
     again = rows.filter(~pl.col(column).is_first_distinct())
     if not again.is_empty():
         text = f"column {column!r} holds {again.item(0, column)!r}, as an earlier row does"

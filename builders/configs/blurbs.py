@@ -26,14 +26,7 @@ _BOOKS = {
 
 
 def read(files: Files) -> Documents:
-    """Read the books of all three files as one.
-
-    Books that share an ISBN are malformed, all of them: nothing says which one is meant.
-
-    Raises:
-        SourceMissing: The archive lacks one of the files.
-        SourceError: It is not a zip archive, is damaged or a bomb, or names files outside itself.
-    """
+    """Read the books of all three files as one; books that share an ISBN are malformed, all of them."""
     (path,) = files[ARCHIVE]
     parsed = list(books(zip_lines(path, MEMBERS)))
     rows = pl.DataFrame([asdict(book) for book in parsed if isinstance(book, Book)], schema=_BOOKS)
@@ -51,9 +44,6 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
 
     A book has one genre and one or two topics, else it is left out. Rare is a topic that stands in few
     categories of all books, of equally rare ones the first by name.
-
-    Args:
-        rows: The rows of `read`, normalised.
 
     Returns:
         ``upstream_id``, ``title``, ``text``, ``genre``, ``topic`` str; ``reason`` str, null where nothing is

@@ -17,10 +17,6 @@ def read(files: Files) -> Records:
 
     The id column may be ``_id`` or ``id``, and a corpus may lack ``title``. A score other than 1 is refused:
     published qrels all score 1, so another score would be lost.
-
-    Raises:
-        SourceSchema: A column is missing or has the wrong type, or no row of a table has an id.
-        SourceError: An id stands there twice, or a score is not 1; it names file and row.
     """
     queries, nameless_queries = _texts(files, "queries", "queries")
     passages, nameless_passages = _texts(files, "corpus", "passages")

@@ -38,10 +38,6 @@ def read(files: Files) -> Records:
     """Read postings: each is a query (its title), a passage (its profile) and the pair of both.
 
     The employer and the posting's own text are not read.
-
-    Raises:
-        SourceSchema: A column is missing or has the wrong type, or no posting has an id.
-        SourceError: An id stands there twice; it names file and row.
     """
     rows, nameless = with_ids(read_rows(files["postings"], _COLUMNS), "rows", "id")
     refuse_repeated_ids(rows, "id")

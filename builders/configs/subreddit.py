@@ -18,11 +18,7 @@ COMMIT = "75e180b184fa6e14128936dc2b15f1e6b3ecd6de"
 
 
 def read(files: Files) -> IdsFile:
-    """Read the upstream's list of ids, of which some stand there several times.
-
-    Raises:
-        SourceSchema: A line is no id, or the header is missing.
-    """
+    """Read the upstream's list of ids, of which some stand there several times."""
     (path,) = files[LIST]
     return read_file(path)
 

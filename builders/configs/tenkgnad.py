@@ -16,12 +16,7 @@ _TAIL_REACH = 50
 
 
 def read(files: Files) -> Documents:
-    """Read all articles, with description and paragraphs taken from their HTML; name those that are no UTF-8.
-
-    Raises:
-        SourceSchema: The table or a column is missing.
-        SourceError: The file is no SQLite database, or is truncated.
-    """
+    """Read all articles, with description and paragraphs of their HTML; name those that are no UTF-8."""
     (path,) = files[DATABASE]
     table = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
     articles = table.rows
@@ -45,9 +40,6 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
 
     The text is the description, closed by a full stop, and the paragraphs without straight quotation marks
     and without the names and the date that end them. Source: `extract_dataset_from_sqlite.py` of 10kGNAD.
-
-    Args:
-        rows: The rows of `read`, normalised.
 
     Returns:
         ``upstream_id``, ``path``, ``title``, ``text``, ``section`` str; ``reason`` str, null for articles to

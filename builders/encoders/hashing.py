@@ -21,10 +21,8 @@ class Hashing:
     """Counts of the character 3- to 5-grams of each word, hashed with signs, L2-normalised.
 
     It has mined nothing and knows no language, so it shows how far spelling alone goes. A vector takes less
-    time than reading it from a cache.
-
-    Source: Weinberger et al. 2009, "Feature Hashing for Large Scale Multitask Learning" (arXiv:0902.2206),
-    as scikit-learn's `HashingVectorizer` has it.
+    time than reading it from a cache. Source: Weinberger et al. 2009, "Feature Hashing for Large Scale
+    Multitask Learning" (arXiv:0902.2206), as scikit-learn's `HashingVectorizer` has it.
     """
 
     @cached_property

@@ -28,21 +28,11 @@ _UNWANTED = ["onnx/*", "openvino/*"]
 
 
 def resolve(model: str, revision: str, *, offline: bool = False) -> str:
-    """Return a commit's 40 digits.
-
-    A short one is looked up in the Hub client's cache, then on the Hub: what a commit's digits stand for
-    never changes.
-
-    Args:
-        model: "owner/name".
-        revision: At least 7 digits of a commit hash.
-        offline: Never touch the network.
+    """Return a commit's 40 digits; a short commit is looked up in the client's cache, then on the Hub.
 
     Raises:
         EncoderError: `revision` is not the beginning of a commit hash, or means another commit.
-        RemoteError: The Hub is not reachable, or knows no such model or commit.
         SourceMissing: Offline, and the model was never fetched at this revision.
-        StorageError: The client's cache cannot be written.
     """
     if not _SHORT.fullmatch(revision):
         raise EncoderError(
@@ -81,9 +71,7 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
     What is cached is taken without asking the Hub: a commit never changes.
 
     Raises:
-        RemoteError: The Hub is not reachable and the model is not cached, or the Hub refuses.
         SourceMissing: Offline, and a file is not cached.
-        StorageError: The client's cache cannot be written.
     """
     cached = _cached(model, revision)
     if isinstance(cached, Path):
@@ -96,18 +84,13 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
 
 @functools.cache  # a commit's files never change, and weights take seconds
 def model_files(folder: Path) -> dict[str, str]:
-    """Hash what is loaded of a fetched model, and hold it against the names that the client stored it under.
+    """Return the sha256 of what is loaded of a fetched model, by path with forward slashes.
 
-    The client names each file by the hash that the Hub gave for it, and compares nothing but its size.
-
-    Args:
-        folder: From `fetch_model`.
-
-    Returns:
-        sha256 by path, with forward slashes.
+    The client names each file by the hash that the Hub gave for it, and compares nothing but its size: so the
+    hashes are held against those names.
 
     Raises:
-        StorageError: A file is damaged, or cannot be read.
+        StorageError: A file is damaged.
     """
     hashes = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -30,16 +30,10 @@ _COUNT_BATCH = 256
 
 
 class OfflineE5:
-    """multilingual-e5-small in 4 bit, on the CPU, in worker processes.
+    """multilingual-e5-small in 4 bit, on the CPU, in worker processes (by default one per usable CPU).
 
-    A vector does not depend on the batch it was encoded in, nor on the number of workers.
-
-    Args:
-        max_length: Most tokens of prefix, text and the two special tokens, at most 512.
-        workers: Number of processes; by default one per usable CPU.
-
-    Raises:
-        EncoderError: `max_length` is out of range.
+    A vector depends neither on the batch it was encoded in, nor on the number of workers. `max_length` is the
+    most tokens of prefix, text and the two special tokens, at most 512.
     """
 
     def __init__(self, max_length: int = _LARGEST_LENGTH, workers: int | None = None) -> None:

@@ -25,13 +25,7 @@ class Encoder(Protocol):
 
     @property
     def identity(self) -> EncoderIdentity:
-        """Everything that determines a vector. Reading it loads no weights.
-
-        Raises:
-            EncoderError: The model is not installed, or is not what its description says.
-            RemoteError: A short revision cannot be resolved, as the Hub is not reachable.
-            SourceMissing: The encoder is offline, and its model is not cached.
-        """
+        """Everything that determines a vector. Reading it loads no weights."""
         ...
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -76,7 +70,6 @@ def load_encoder(
         root: Folder of the cached vectors, as for `encode_cached`.
 
     Raises:
-        EncoderError: The stand-in adds other prefixes than the config declares, or takes fewer tokens.
         UsageError: There is no such backend, or fewer than one worker.
     """
     if workers is not None and workers < 1:
@@ -118,12 +111,8 @@ def cut_to_fit(
     """Cut each text that has too many tokens to a beginning that fits; the others stay.
 
     The cut is found by bisection over characters. A word's beginning may have more tokens than the word, so
-    the result is the longest beginning that fits to within one word, and always the same one.
-
-    Args:
-        texts: Texts without prefix.
-        count: Texts in, number of tokens out, prefix and special tokens included.
-        limit: Most tokens.
+    the result is the longest beginning that fits to within one word, and always the same one. `count` returns
+    the tokens of texts, prefix and special tokens included.
     """
     result = list(texts)
     fits = {index: 0 for index, tokens in enumerate(count(texts)) if tokens > limit}

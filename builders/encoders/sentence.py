@@ -52,7 +52,7 @@ class E5:
     Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
 
     Args:
-        spec: Model, revision (a commit, possibly short), prefixes and maximum length.
+        spec: The pinned encoder; its revision may be short.
         threads: Texts that are encoded beside each other; by default one per usable CPU.
         device: "cpu", "cuda", …; another device gives other last bits.
         offline: Never touch the network.
@@ -78,8 +78,8 @@ class E5:
     def identity(self) -> EncoderIdentity:
         """Everything that determines a vector.
 
-        The model that is in the cache of the Hub's client tells it, else the cached vectors: those that are
-        there need no model. Where there are none either, the model is fetched.
+        It is read from the model that is cached, else from the cached vectors, which need no model. Where
+        there are none either, the model is fetched.
         """
         spec = self._spec
         try:
@@ -176,16 +176,12 @@ class _Prompts:
 
 
 def prompts_of(model: str, settings: dict[str, Any]) -> _Prompts:
-    """Return the prompts that mteb 2.26 gives a model.
+    """Return the prompts that mteb 2.26 gives a model with these `config_sentence_transformers.json`.
 
     A name of its `prompts` is looked for as mteb does: task type and role ("Retrieval-query"), task type,
     role ("query", "document"; a prompt named "passage" is passed over there, and so here). Clustering has no
     role; where no prompt is named "Clustering", the library's `default_prompt_name` counts. E5's models
     state no prompts, and mteb lists them with their prefixes: so clustering has none.
-
-    Args:
-        model: "owner/name", or a folder's name.
-        settings: The model's `config_sentence_transformers.json`; empty where it has none.
     """
     stated: dict[str, str] = {name: text or "" for name, text in dict(settings.get("prompts") or {}).items()}
     prompts = _E5 if model in _E5_MODELS else stated
@@ -255,11 +251,7 @@ class SentenceModel:
         return _loaded_model(self.place[0], self._source, self._device, hint)
 
     def require_cosine(self) -> None:
-        """Refuse to search by another similarity than the model's own, as mteb would not.
-
-        Raises:
-            EncoderError: The model's settings name another one, and its vectors have lengths that count.
-        """
+        """Refuse to search by another similarity than the model's own, as mteb would not."""
         settings = self._settings("config_sentence_transformers.json")
         named = settings.get("similarity_fn_name") or _BY_COSINE[0]
         if named not in _BY_COSINE and not self.normalised:

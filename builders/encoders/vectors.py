@@ -34,14 +34,14 @@ _NORM_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Vectors, and how they came about.
+    """Vectors of texts, and counts of different texts.
 
     Attributes:
         vectors: float32 of shape (n, d), in the order of the texts; L2-normalised, unless the encoder says
             that its own are not.
-        encoded: Different texts that were encoded now.
-        cached: Different texts whose vectors were there.
-        truncated: Different texts that were longer than the encoder takes.
+        encoded: Texts that were encoded now.
+        cached: Texts whose vectors were there.
+        truncated: Texts that were longer than the encoder takes.
     """
 
     vectors: NDArray[np.float32]
@@ -65,22 +65,15 @@ def encode_cached(
     vector, since an encoder encodes each text for itself. Several processes may run at once.
 
     Args:
-        encoder: The encoder. One whose vectors need not have norm 1 has an attribute `normalised` that is
-            false.
+        encoder: One whose vectors need not have norm 1 has an attribute `normalised` that is false.
         texts: n texts without prefix, String, no nulls.
-        role: Of all texts.
+        role: Role of all texts.
         root: Folder of the cache; by default `vectors` in the home of all caches.
         progress: Called with (different texts done, different texts in all).
-
-    Returns:
-        The vectors and counts.
 
     Raises:
         EncoderError: A text is not usable, or its vector is not finite, zero or not normalised, or has
             another number of dimensions than the encoder declares.
-        StorageError: The cache cannot be read or written.
-        RemoteError: The model cannot be fetched.
-        SourceMissing: The encoder is offline, and its model is not cached.
     """
     values: list[str] = texts.to_list()
     require_usable(values)
@@ -210,10 +203,7 @@ def _write_shard(
 def _read_shards(
     folder: Path, role: Role, dimensions: int
 ) -> Iterator[tuple[list[bytes], NDArray[np.bool_], NDArray[np.float32]]]:
-    """Yield keys of texts, whether each was truncated, and vectors, file by file in the order of their names.
-
-    A file whose checksum is wrong is removed, with a warning in the log.
-    """
+    """Yield keys, whether each was truncated, and vectors, file by file; a damaged file is removed."""
     for path in sorted(folder.glob(f"{role}-*.npy")):
         try:
             data = path.read_bytes()

@@ -39,7 +39,7 @@ class WorkerPool:
         self._pool: ProcessPoolExecutor | None = None
 
     def ask(self, work: Callable[[list[str], bool], _T], parts: Sequence[list[str]], query: bool) -> list[_T]:
-        """Have parts of the texts counted or encoded beside each other; the answers come in their order.
+        """Count or encode parts of the texts beside each other; the answers come in their order.
 
         Raises:
             EncoderError: The engine failed, or a process ended; the next call starts new ones.

@@ -1,7 +1,7 @@
-"""The cache of plain files: ``SHELF/SHA256/NAME``.
+"""The cache of plain files: ``SHELF/SHA256/NAME``; ``partial/`` holds what is unfinished.
 
-A file is hashed each time it is handed out, and it appears and is replaced by renaming only: two processes
-cannot disturb each other, and nothing needs to be flushed to be safe. ``partial/`` holds what is unfinished.
+A file is hashed each time it is handed out, and appears and is replaced by renaming only: two processes
+cannot disturb each other, and nothing needs to be flushed to be safe.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ class CacheMiss(StrEnum):
 
 
 def stored_at(path: Path) -> Stored:
-    """Return a file with its hash.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """Return a file with its hash."""
     return Stored(path, sha256(path), path.stat().st_size)
 
 
@@ -50,16 +46,7 @@ class Cache:
     root: Path
 
     def find(self, shelf: str, digest: str, name: str) -> Stored | CacheMiss:
-        """Return a file after hashing it.
-
-        Args:
-            shelf: Folder of the cache, with forward slashes.
-            digest: The sha256 that the file must have.
-            name: The file's name.
-
-        Raises:
-            StorageError: It is there and cannot be read.
-        """
+        """Return a file of a shelf (a folder of the cache) after hashing it, or why it cannot be had."""
         path = self.root / shelf / digest / name
         if not path.is_file():
             return CacheMiss.ABSENT
@@ -67,11 +54,7 @@ class Cache:
         return stored if stored.sha256 == digest else CacheMiss.DAMAGED
 
     def adopt(self, shelf: str, name: str, file: Path) -> Stored:
-        """Move a file, which lies in a workspace, into the cache under its hash.
-
-        Raises:
-            StorageError: The cache cannot be written.
-        """
+        """Move a file, which lies in a workspace, into the cache under its hash."""
         stored = stored_at(file)
         target = self.root / shelf / stored.sha256 / name
         with writing(target):
@@ -84,13 +67,7 @@ class Cache:
     def workspace(self, name: str, say: Say, *, keep: bool) -> Iterator[Path]:
         """Hold a folder for unfinished downloads against other processes.
 
-        Args:
-            name: Name of the folder.
-            say: Called with a line when another process holds it.
-            keep: Whether what is left in it stays for the next time.
-
-        Raises:
-            StorageError: The cache cannot be written.
+        `say` gets a line where another holds it; with `keep`, what is left in it stays for the next time.
         """
         from filelock import FileLock, Timeout
 

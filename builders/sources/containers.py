@@ -1,9 +1,8 @@
 """Files of an upstream that hold others: zip archives and SQLite databases.
 
-Both come from outside. Members of an archive are read as streams, never unpacked to a path; an archive that
-names files outside itself, would unpack to far more than it holds, or is encrypted is refused as a whole. A
-database is opened read-only: nothing is written, not even a journal beside the file, and no trigger, view or
-function of its own runs.
+Members of an archive are read as streams, never unpacked to a path; an archive that names files outside
+itself, would unpack to far more than it holds, or is encrypted is refused as a whole. A database is opened
+read-only: nothing is written beside the file, and no trigger, view or function of its own runs.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
 
     Raises:
         SourceMissing: The archive or a member is not there.
-        SourceError: It is not a zip archive, is damaged, encrypted or a bomb, is packed in a way that is not
-            known here, names a file outside itself, or has a line of more than `_LONGEST_LINE` bytes.
+        SourceError: It is damaged, not safe to read, or packed in a way that is not known here.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -141,7 +139,7 @@ def _refused(path: Path, problem: str) -> SourceError:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What was read of a table.
+    """Rows of a table of a database.
 
     Attributes:
         rows: The key, int64, and the texts, null where they are null; ordered by the key.
@@ -153,20 +151,12 @@ class Table:
 
 
 def read_table(path: Path, table: str, *, key: str, texts: Sequence[str]) -> Table:
-    """Read columns of a table of an SQLite database, ordered by its key.
-
-    Args:
-        path: The database.
-        table: Name of the table.
-        key: Its whole-number key.
-        texts: Names of columns of text.
+    """Read a whole-number key and columns of text of a table of an SQLite database, ordered by the key.
 
     Raises:
-        SourceMissing: The file is not there.
         SourceSchema: Table or column is missing, a key is null, not whole or there twice, or a value is no
             text.
-        SourceError: It is not an SQLite database, is truncated or damaged, or what was written to it last
-            stands in a file beside it.
+        SourceError: It is not a whole SQLite database, or what was written last stands in a file beside it.
     """
     _check_file(path)
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -211,7 +201,7 @@ def _decoded(
 
 
 def _check_file(path: Path) -> None:
-    """Look at the header: a truncated database may otherwise read well until its end is needed."""
+    """Check the header: a truncated database may otherwise read well until its end is needed."""
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)
@@ -251,7 +241,7 @@ def _check_schema(path: Path, database: sqlite3.Connection, table: str, columns:
 
 
 def _check_types(path: Path, database: sqlite3.Connection, table: str, columns: Sequence[str]) -> None:
-    """SQLite lets any value stand in any column."""
+    """Refuse values of other types: SQLite lets any value stand in any column."""
     key = columns[0]
     for column in columns:
         allowed = "('integer')" if column == key else "('text', 'null')"

@@ -20,7 +20,7 @@ from builders.sources.cache import Cache, Say, Stored, stored_at
 from builders.sources.plain import download, fetch_pinned, fetch_unpinned
 from builders.spec import Files, HttpSource, HubSource, LocalFile, RecordedFile
 
-PlainFile = HttpSource | RecordedFile | LocalFile
+_PlainFile = HttpSource | RecordedFile | LocalFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Fetched:
 
 
 def fetch(
-    sources: Sequence[HubSource | PlainFile],
+    sources: Sequence[HubSource | _PlainFile],
     *,
     offline: bool,
     sources_from: Sequence[str] = (),
@@ -57,15 +57,6 @@ def fetch(
     Returns:
         The files by part (a plain file is a part of its own, under its name), and a lock for each source
         in the order of `sources`.
-
-    Raises:
-        UsageError: Two parts have one name, or a folder of `sources_from` is not there.
-        SourceMissing: A file is not at its upstream; or, offline, not in the cache; or no hash of it is
-            recorded. It says which.
-        SourceChanged: Bytes differ from the pin.
-        SourceError: An upstream cannot be read, or names files outside itself.
-        RemoteError: A server refused, failed, or could not be reached.
-        StorageError: The cache cannot be written.
     """
     _refuse_equal_names(sources)
     places = [_place(place) for place in sources_from]
@@ -87,9 +78,7 @@ def fetch(
 
 
 def verify_against(locks: Sequence[LockedSource], committed: Sequence[LockedSource]) -> None:
-    """Compare what was fetched with a committed lock.
-
-    Folders stand in, and are not compared; a file that was made on this machine is.
+    """Compare what was fetched with a committed lock; stand-ins are not compared.
 
     Raises:
         SourceChanged: A source or file is new, gone or different; it names both hashes.
@@ -111,7 +100,7 @@ def verify_against(locks: Sequence[LockedSource], committed: Sequence[LockedSour
         )
 
 
-def _refuse_equal_names(sources: Iterable[HubSource | PlainFile]) -> None:
+def _refuse_equal_names(sources: Iterable[HubSource | _PlainFile]) -> None:
     names = Counter(
         name
         for source in sources
@@ -157,7 +146,7 @@ def _fetch_dataset(
 
 
 def _fetch_file(
-    source: PlainFile,
+    source: _PlainFile,
     places: Iterable[Path | str],
     cache: Cache,
     recorded: Sequence[LockedSource],

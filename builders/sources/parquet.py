@@ -33,10 +33,9 @@ def read_parquet(
         optional: Those of `columns` that a file may lack; they are null there.
 
     Raises:
-        SourceMissing: `paths` is empty.
         SourceSchema: A column is missing, stands there twice or has another type (a column without any
             value has the type null); it names file, column, expected and found type.
-        SourceError: A file is truncated or not parquet.
+        SourceError: A file is not there, truncated or not parquet.
     """
     _require(paths)
     frames = [_read_one(path, columns, frozenset(optional)) for path in paths]
@@ -47,9 +46,7 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
     """Return the first of `names` that is a column of every file.
 
     Raises:
-        SourceMissing: `paths` is empty.
         SourceSchema: None of them is.
-        SourceError: A file is truncated or not parquet.
     """
     _require(paths)
     schemas = {path: _schema(path) for path in paths}

@@ -1,6 +1,6 @@
 """Plain files over HTTP, pinned by hash: resumed where they broke off, repeated while the server is busy.
 
-The client is httpx2, which the Hub's own client uses: one set of proxy and certificate settings for all.
+The client is that of the Hub's own client, httpx2: one set of proxy and certificate settings for all.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from builders.spec import HttpSource, RecordedFile
 
-Pause = Callable[[float], None]
-FILES = "files"
+_Pause = Callable[[float], None]
+_FILES = "files"
 """Shelf of the cache."""
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 60.0
@@ -33,7 +33,7 @@ _MAX_EXTRA_BYTES = 16 << 20
 
 
 def fetch_pinned(
-    source: HttpSource, cache: Cache, *, offline: bool, say: Say, pause: Pause = time.sleep
+    source: HttpSource, cache: Cache, *, offline: bool, say: Say, pause: _Pause = time.sleep
 ) -> Stored:
     """Fetch a file whose hash is known. What the cache holds is not asked for again.
 
@@ -41,7 +41,7 @@ def fetch_pinned(
         SourceMissing: The server does not have it; or, offline, the cache does not.
         SourceChanged: Other bytes than the pinned ones arrived; both hashes are shown.
     """
-    found = cache.find(FILES, source.sha256, source.name)
+    found = cache.find(_FILES, source.sha256, source.name)
     if isinstance(found, Stored):
         return found
     where = f"{source.size:,} bytes from {shown_url(source.url)}"
@@ -51,12 +51,12 @@ def fetch_pinned(
             hint="Run the same command once without `--offline`.",
         )
     with cache.workspace(f"http-{source.sha256}", say, keep=True) as folder:
-        found = cache.find(FILES, source.sha256, source.name)  # another process may have been faster
+        found = cache.find(_FILES, source.sha256, source.name)  # another process may have been faster
         if isinstance(found, Stored):
             return found
         say(f"{source.name} ({where})")
         _download_pinned(source, folder / "part", pause)
-        return cache.adopt(FILES, source.name, folder / "part")
+        return cache.adopt(_FILES, source.name, folder / "part")
 
 
 def fetch_unpinned(source: RecordedFile, cache: Cache, *, say: Say) -> Stored:
@@ -65,12 +65,12 @@ def fetch_unpinned(source: RecordedFile, cache: Cache, *, say: Say) -> Stored:
     with cache.workspace(f"record-{key}", say, keep=False) as folder:
         say(f"{source.name} (no hash is recorded yet; from {shown_url(source.url)})")
         download(source.url, folder / "part", size=None)
-        stored = cache.adopt(FILES, source.name, folder / "part")
+        stored = cache.adopt(_FILES, source.name, folder / "part")
     say(f"{source.name}: {stored.size:,} bytes, sha256 {stored.sha256}")
     return stored
 
 
-def download(url: str, part: Path, *, size: int | None, pause: Pause = time.sleep) -> None:
+def download(url: str, part: Path, *, size: int | None, pause: _Pause = time.sleep) -> None:
     """Download a file, with several attempts since the last byte that arrived.
 
     Args:
@@ -83,7 +83,6 @@ def download(url: str, part: Path, *, size: int | None, pause: Pause = time.slee
         UsageError: `url` is not an http or https address.
         SourceMissing: The server says that there is no such file.
         RemoteError: The server refused, failed several times, or could not be reached.
-        StorageError: `part` cannot be written.
     """
     import httpx2
 
@@ -168,7 +167,7 @@ def _refused(response: httpx2.Response, url: str) -> tuple[str, float]:
     return f"the server answered {status}", float(after) if after.isascii() and after.isdigit() else 0.0
 
 
-def _download_pinned(source: HttpSource, part: Path, pause: Pause) -> None:
+def _download_pinned(source: HttpSource, part: Path, pause: _Pause) -> None:
     """Leave the pinned bytes in `part`, or nothing."""
     resumed = part.is_file()
     download(source.url, part, size=source.size, pause=pause)

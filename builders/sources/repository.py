@@ -1,9 +1,8 @@
-"""Datasets laid out as on the Hub: its README says which files are which part.
+"""Datasets laid out as on the Hub: the README says which files are which part.
 
-On the Hub a dataset is read at a pinned commit. What a commit holds cannot change, so it is asked for once:
-the files lie in a cache of the Hub client's layout, and each is held against the hash that the commit lists.
-README patterns are resolved here, since `datasets` resolves them only over files that are all there, or over
-the network.
+What a pinned commit holds cannot change, so the Hub is asked once: the files lie in a cache of its client's
+layout, and each is held against the hash that the commit lists. README patterns are resolved here, since
+`datasets` resolves them only over files that are all there, or over the network.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from builders.spec import HubSource, Part
 
-Selection = dict[str, dict[str, Stored]]
+_Selection = dict[str, dict[str, Stored]]
 """The files of a dataset: by part, then by path in the order of the README's patterns."""
 _README = "README.md"
 _LARGEST = 4 << 20
@@ -44,12 +43,11 @@ def dataset_folder(root: Path, repo: str) -> Path:
     return root / "datasets" / safe_path(repo, what="repository", repo=repo)
 
 
-def in_folder(source: HubSource, folder: Path) -> Selection:
+def in_folder(source: HubSource, folder: Path) -> _Selection:
     """Find the files of a dataset's parts in a folder of the user's, whatever the pin.
 
     Raises:
-        SourceMissing: README, a wanted README config or a file is not there.
-        SourceError: The README cannot be read, or names files outside its folder.
+        SourceMissing: The README, a config or a file is not there.
     """
     readme = folder / _README
     try:
@@ -65,7 +63,7 @@ def in_folder(source: HubSource, folder: Path) -> Selection:
     return {part: {path: stored_at(folder / path) for path in paths} for part, paths in selected.items()}
 
 
-def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tuple[str, Selection]:
+def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tuple[str, _Selection]:
     """Fetch the files of a pinned dataset's parts, and no others but its README.
 
     Args:
@@ -78,11 +76,9 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
         The commit, and the files.
 
     Raises:
-        SourceMissing: Dataset, revision, README config or file is not there; or, offline, not in the cache.
+        SourceMissing: The README is not there; or, offline, a file is not in the cache.
         SourceChanged: The pin no longer names the commit, or bytes differ from the listed hash.
-        SourceError: README or file list cannot be read, or leaves the repository.
-        RemoteError: The Hub refused, failed, or could not be reached.
-        StorageError: The cache cannot be written.
+        SourceError: The README is too large.
     """
     repo, pin, cache = source.repo, source.revision, hub.cache_folder(cache)
     safe_path(repo, what="repository", repo=repo)
@@ -191,18 +187,7 @@ def _not_cached(repo: str, commit: str, what: str) -> SourceMissing:
 
 
 def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the files of each part, in the order of the README's patterns, each pattern's sorted.
-
-    Args:
-        repo: For messages.
-        parts: For each, the first README config that exists is taken, with all its splits.
-        readme: The README's bytes.
-        paths: Files of the repository.
-
-    Raises:
-        SourceMissing: No README config has a wanted name, or a pattern matches no file.
-        SourceError: The README cannot be read, or a pattern leaves the repository.
-    """
+    """Return the files of each part's first config that exists, in the order of the README's patterns."""
     configs = _configs(f"{repo}: {_README}", readme)
     names = list(paths)
     selection: dict[str, list[str]] = {}
@@ -227,11 +212,11 @@ def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str
 
 
 def _matching(pattern: str, paths: Iterable[str]) -> list[str]:
-    """Return the paths that a `data_files` pattern of a README names, sorted.
+    """Return the paths that a `data_files` pattern of a README names, sorted, as on the Hub.
 
-    As on the Hub, `*`, `?` and `[…]` stay inside one folder and a part `**` spans folders; names that begin
-    with a dot, and folders that begin with two underscores, are found only by a pattern that says so. The
-    time for a path is at most its length times the pattern's: `fnmatch` does not backtrack since Python 3.9.
+    `*`, `?` and `[…]` stay inside one folder and a part `**` spans folders; names that begin with a dot, and
+    folders that begin with two underscores, are found only by a pattern that says so. The time for a path is
+    at most its length times the pattern's: `fnmatch` does not backtrack since Python 3.9.
     """
     wanted = pattern.split("/")
     return sorted(path for path in paths if _matches(wanted, path.split("/")))
