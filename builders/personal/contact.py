@@ -255,15 +255,11 @@ _V4 = re.compile(rf"\.(?<=[0-9]\.){_OCTET}\.{_OCTET}\.{_OCTET}(?![\w-]|[./][0-9]
 _OCTET_BACKWARDS = re.compile(r"[0-9]{1,3}(?![\w/+-]|\.[0-9\s.,])")
 _V6 = re.compile(r":(?=:|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f:])(?:[0-9A-Fa-f]{0,4}:){1,7}[0-9A-Fa-f]{0,4}(?![\w:])")
 _GROUP_BACKWARDS = re.compile("[0-9A-Fa-f]{1,4}")
-_SHARED = tuple(
-    map(
-        ip_network,
-        (
-            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-            *("192.168.0.0/16", "224.0.0.0/3", "::/127", "fe80::/10", "fc00::/7", "ff00::/8"),
-        ),
-    )
-)
+_SHARED = [
+    ip_network(network)
+    for network in "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 "
+    "192.168.0.0/16 224.0.0.0/3 ::/127 fe80::/10 fc00::/7 ff00::/8".split()
+]
 """Networks of homes, of the host itself, of many hosts at once, and masks (RFC 6890)."""
 _NETWORK_WORDS = re.compile(
     r"\bIP|\bv[46]\b|server|\bhost|\bping|\bDNS\b|adresse|router|netz|\blog|zugriff|angemeldet|rechner|verbindung",
@@ -283,9 +279,10 @@ def find_ip(scan: Scan) -> Iterator[Span]:
 
     Four small numbers with dots are a section or a version, unless a word about networks stands near them.
     """
-    for dot, end, rest in scan.everywhere(_V4):
+    for match in _V4.finditer(scan.text):
+        dot, end = match.span()
         start = scan.start_of(_OCTET_BACKWARDS, dot, 5)
-        number = scan.text[start:dot] + rest
+        number = scan.text[start:end]
         if start == dot or _VERSION.search(scan.before(start, 24)):
             continue
         large = max(map(int, number.split("."))) >= _SURE

@@ -32,10 +32,9 @@ class Scrubbed:
     """What `scrub` returns.
 
     Attributes:
-        texts: One string per row of the input, each span replaced by its kind's placeholder; the rest of it
-            is as it was.
-        spans: One row per replacement, by row and start: ``row`` u32, ``kind`` str, ``start`` and ``end`` i64
-            (characters of the row, end exclusive), ``rule`` str. Spans are disjoint.
+        texts: The rows with each span replaced by its kind's placeholder.
+        spans: One row per replacement, disjoint, by row and start: ``row`` u32, ``kind`` str, ``start`` and
+            ``end`` i64 (characters of the row, end exclusive), ``rule`` str.
     """
 
     texts: pl.Series
@@ -53,9 +52,6 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titl
         titles: Whether the texts are titles of jobs. There, behind a role, a degree or "Fr.", only full names
             that begin with a listed first name are names ("Projektleiter: Chemie" stays), and a licence plate
             needs a word that calls it so.
-
-    Returns:
-        The texts and where they were changed.
     """
     rows, spans = scrub_rows(texts.cast(pl.String).to_list(), kinds, titles=titles)
     return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), spans)
@@ -142,7 +138,7 @@ def _candidates(scan: Scan, kinds: Collection[PersonalKind]) -> Iterator[Span]:
 @cache
 def _detectors() -> Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]]:
     """Return which detector finds which kind; patterns are compiled when first needed."""
-    from builders.personal import address, contact, names, numbers, phone, plates
+    from builders.personal import address, contact, names, numbers, phone
 
     return {
         PersonalKind.URL: contact.find_urls,
@@ -161,7 +157,7 @@ def _detectors() -> Mapping[PersonalKind, Callable[[Scan], Iterator[Span]]]:
         PersonalKind.BIRTH_DATE: address.find_birth,
         PersonalKind.PHONE: phone.find_phones,
         PersonalKind.ADDRESS: address.find_address,
-        PersonalKind.PLATE: plates.find_plates,
+        PersonalKind.PLATE: numbers.find_plates,
         PersonalKind.PERSON: names.find_announced,
         PersonalKind.FULL_NAME: names.find_full,
     }

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -27,6 +27,8 @@ from builders.personal.words import lines_of
 from builders.spec import PersonalKind
 from builders.text_files import BOM, whole
 
+_Array: TypeAlias = Any  # the stubs know no type that nested arrays share
+_Type: TypeAlias = Any
 _ROWS = 4096
 _CUES = {
     name: f"{cue}: "
@@ -83,10 +85,12 @@ class Cleaner:
 
     Attributes:
         unread: Names of metadata that are no text.
+        keeps: Whether numbers that were looked at are personal data.
     """
 
     def __init__(self, kinds: Collection[PersonalKind]) -> None:
         self.unread: list[str] = []
+        self.keeps = False
         self._kinds = tuple(kinds)
         self._reports: list[PersonalReport] = []
 
@@ -120,9 +124,13 @@ class Cleaner:
         self._reports.append(done.report)
         return bytes(done.output)
 
-    def finds(self, texts: Iterable[str]) -> bool:
-        """Say whether one of some strings holds personal data, which is not replaced."""
-        return not scrub_rows(sorted(texts), self._kinds)[1].is_empty()
+    def look(self, numbers: _Array, cue: str) -> None:
+        """Note whether one of some numbers, as text behind a cue, is personal data, which is not replaced."""
+        rough = numbers.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        may_be = (rough >= (_LEAST_ANNOUNCED if cue else _LEAST)) & (rough < _MOST)
+        whole_ones = {int(value) for value in numbers.filter(pa.array(may_be)).to_pylist() if value % 1 == 0}
+        texts = [f"{cue}{value}" for value in sorted(whole_ones)]
+        self.keeps = self.keeps or not scrub_rows(texts, self._kinds)[1].is_empty()
 
 
 def _cue_of(name: str) -> str:
@@ -384,8 +392,6 @@ def _require_same(line: str, before: str, new: Mapping[_String, str], number: in
         raise StorageError(f"line {number}: what was written does not read back", hint="Please report it.")
 
 
-_Array: TypeAlias = Any  # the stubs know no type that nested arrays share
-_Type: TypeAlias = Any
 _MAKE: Any = pa  # makes nested types and arrays
 _NUMBERS_IN_BYTES = ("arrow.uuid", "arrow.bool8")
 
@@ -447,39 +453,19 @@ def _is_list(kind: pa.DataType) -> bool:
 
 def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
     """Scrub the text columns of a batch, whose schema is given with clean names, and look at its numbers."""
-    cleaner = Cleaner(task.kinds)
-    arrays, kept = [], set()
+    arrays, kept, reports = [], set(), []
     for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
-        wanted = task.wants(name)
-        if wanted and any(cleaner.finds(numbers) for numbers in _long_numbers(column, _cue_of(name))):
+        cleaner = Cleaner(task.kinds)
+        clean = column.cast(field.type)
+        if task.wants(name) and is_read(field.type):
+            scrubbed = _scrubbed(column, field.type, _cue_of(name), cleaner)
+            clean = scrubbed if _is_text(field.type) else clean
+        arrays.append(clean)
+        reports.append(cleaner.report)
+        if cleaner.keeps:
             kept.add(name)
-        is_scrubbed = wanted and _is_text(field.type)
-        arrays.append(
-            _scrubbed(column, field.type, _cue_of(name), cleaner) if is_scrubbed else column.cast(field.type)
-        )
     output = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    return Done(output, batch.num_rows, cleaner.report, kept=frozenset(kept))
-
-
-def _long_numbers(array: _Array, cue: str) -> Iterator[set[str]]:
-    """Yield the whole numbers below a column that may be personal, as texts behind their cue."""
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        yield from _long_numbers(array.storage, cue)
-    elif pa.types.is_dictionary(kind):
-        yield from _long_numbers(array.dictionary, cue)
-    elif pa.types.is_struct(kind):
-        for part, field in zip(array.flatten(), kind, strict=True):
-            yield from _long_numbers(part, _cue_of(field.name))
-    elif pa.types.is_map(kind):
-        yield from _long_numbers(array.keys, "")
-        yield from _long_numbers(array.items, cue)
-    elif _is_list(kind):
-        yield from _long_numbers(array.flatten(), cue)
-    elif _is_number(kind):
-        rough = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        may_be = (rough >= (_LEAST_ANNOUNCED if cue else _LEAST)) & (rough < _MOST)
-        yield {f"{cue}{int(value)}" for value in array.filter(pa.array(may_be)).to_pylist() if value % 1 == 0}
+    return Done(output, batch.num_rows, together(reports), kept=frozenset(kept))
 
 
 def clean_schema(schema: pa.Schema, cleaner: Cleaner) -> pa.Schema:
@@ -512,6 +498,8 @@ def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
     if pa.types.is_map(kind) or _is_list(kind):
         return _scrubbed_list(array.take(pa.array(range(len(array)), pa.int64())), kind, cue, cleaner)
+    if _is_number(kind):
+        cleaner.look(array, cue)
     if not _is_string(kind):
         return array.cast(kind)
     before = array.cast(pa.large_string()).to_pylist()

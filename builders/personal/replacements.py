@@ -23,22 +23,16 @@ _PEOPLE_FIGURES = tuple(
 """Full names and first names behind a cue, full names without one: how many there are and were found."""
 
 
-def report(texts: pl.Series | Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
-    """Sum up what `scrub` found.
-
-    Args:
-        texts: The strings that were given to `scrub`.
-        spans: What it returned for them.
-    """
-    rows = list(texts)
+def report(texts: Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
+    """Sum up the spans that `scrub` found in texts."""
     examples: dict[str, tuple[str, ...]] = {}
     for row, start, end, rule in spans.select("row", "start", "end", "rule").iter_rows():
-        form = masked(unicodedata.normalize("NFC", (rows[row] or "")[start:end]))
+        form = masked(unicodedata.normalize("NFC", (texts[row] or "")[start:end]))
         known = examples.setdefault(rule, ())
         if len(known) < _EXAMPLES and form not in known:
             examples[rule] = (*known, form)
     return PersonalReport(
-        texts=sum(text is not None for text in rows),
+        texts=sum(text is not None for text in texts),
         changed=spans["row"].n_unique(),
         kinds=_sorted(Counter(spans["kind"].to_list())),
         rules=_sorted(Counter(spans["rule"].to_list())),
@@ -48,18 +42,17 @@ def report(texts: pl.Series | Sequence[str | None], spans: pl.DataFrame) -> Pers
 
 def together(reports: Iterable[PersonalReport]) -> PersonalReport:
     """Add up reports on the parts of one text column, in order."""
-    texts = changed = 0
+    parts = list(reports)
     kinds, rules = Counter[str](), Counter[str]()
     examples: dict[str, tuple[str, ...]] = {}
-    for part in reports:
-        texts, changed = texts + part.texts, changed + part.changed
+    for part in parts:
         kinds.update(part.kinds)
         rules.update(part.rules)
         for rule, forms in part.examples.items():
             examples[rule] = tuple(dict.fromkeys((*examples.get(rule, ()), *forms)))[:_EXAMPLES]
     return PersonalReport(
-        texts=texts,
-        changed=changed,
+        texts=sum(part.texts for part in parts),
+        changed=sum(part.changed for part in parts),
         kinds=_sorted(kinds),
         rules=_sorted(rules),
         examples=dict(sorted(examples.items())),

@@ -51,10 +51,9 @@ class Span(NamedTuple):
 
 
 class Scan:
-    """A working text with what several detectors ask about it.
+    """A working text: rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
 
-    Args:
-        text: Rows joined by `ROW_END`, their placeholders replaced by `OPAQUE`.
+    Attributes:
         titles: Whether the rows are titles of jobs, in which roles, degrees and codes are the content.
     """
 
@@ -92,12 +91,7 @@ class Scan:
             yield first + shift, last + shift, match[0]
 
     def in_codes(self, pattern: re.Pattern[str], letters: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield matches of a pattern that begins with capital letters and holds a digit.
-
-        Args:
-            pattern: The pattern.
-            letters: Matches the letters before its first digit, in reverse order.
-        """
+        """Yield matches of a pattern that begins with capital letters, `letters` reversed, before a digit."""
         in_zones = (start for start, _, _ in self.in_zones(pattern))
         alone = (self.start_of(letters, first, 9) for first, last in self._digits if last - first == 1)
         for start in chain(in_zones, alone):
@@ -113,11 +107,6 @@ class Scan:
                 yield match
             place = self.text.find(literal, match.end() if match else place + 1)
 
-    def everywhere(self, pattern: re.Pattern[str]) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and text of all matches of a pattern."""
-        for match in pattern.finditer(self.text):
-            yield match.start(), match.end(), match.group()
-
     def before(self, position: int, width: int) -> str:
         """Return at most `width` characters of the same row that end at `position`."""
         window = self.text[position - width if position > width else 0 : position]
@@ -132,15 +121,9 @@ class Scan:
         return bool(words.search(self.before(start, width)) or words.search(self.after(end, width)))
 
     def start_of(self, backwards: re.Pattern[str], position: int, width: int) -> int:
-        """Return where a run that ends at `position` begins.
+        """Return where a run of at most `width` that ends at `position` begins; `position` for none.
 
-        Args:
-            backwards: Matches the run's characters in reverse order, so that one pass finds its longest form.
-            position: End of the run, exclusive.
-            width: Longest run that is looked at.
-
-        Returns:
-            The run's start; `position` where there is none.
+        `backwards` matches the run's characters in reverse order, so that one pass finds its longest form.
         """
         match = backwards.match(self.before(position, width)[::-1])
         return position - match.end() if match else position
@@ -191,19 +174,10 @@ def _has_fillers(text: str) -> bool:
 
 
 class View:
-    """A row as detectors see it.
-
-    Args:
-        row: The row.
-        cuts: Start and end of each span of the row that was found already, in order; one opaque character
-            each.
-        plain: Whether `is_plain` says so of the row.
-
-    Attributes:
-        text: The view.
-    """
+    """A row as detectors see it: `text`."""
 
     def __init__(self, row: str, cuts: Sequence[tuple[int, int]] = (), *, plain: bool = False) -> None:
+        """Take a row, what was found in it already, in order, and whether it `is_plain`."""
         self.text = row
         self._layers: list[_Layer] = []
         self._apply(((*cut, OPAQUE) for cut in cuts) if plain else _cut(row, cuts))
@@ -322,10 +296,4 @@ def _wide(text: str) -> Iterator[_Edit]:
             yield *match.span(), chr(ord(match[0]) - _TO_ASCII)
 
 
-_STEPS: tuple[Callable[[str], Iterator[_Edit]], ...] = (
-    _entities,
-    _invisible,
-    _joiners,
-    _decomposed,
-    _blanks,
-)
+_STEPS: tuple[Callable[[str], Iterator[_Edit]], ...] = (_entities, _invisible, _joiners, _decomposed, _blanks)

@@ -190,7 +190,7 @@ def scrubbed(
     for column in ("title", "text"):
         if column in frame.columns:
             result = scrub(frame[column], kinds, titles=titles)
-            reports.append(report(frame[column], result.spans))
+            reports.append(report(frame[column].to_list(), result.spans))
             frame = frame.with_columns(result.texts.alias(column))
     return frame, together(reports)
 
