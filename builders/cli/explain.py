@@ -22,7 +22,7 @@ def command(id: str, out: Path, as_json: bool) -> None:
     \b
     Examples:
       mteb-de explain q-0f3a5b7c9d1e2f40
-      mteb-de explain 10001-1003183488-S
+      mteb-de explain 10000-0002051021-S
 
     Exit codes: 0 found; 2 the id is nowhere, or nothing was built.
     """

@@ -106,7 +106,8 @@ def test_suspicious_positives_lie_in_the_work_folder_of_every_recipe(built: Tree
     path = "work/jobs/suspicious_positives.parquet"
     listed = pl.read_parquet(by_v1.out / path)
     assert listed.equals(pl.read_parquet(built.out / path))
-    assert listed.columns == ["query_id", "passage_id", "score", "deviations"]
+    assert listed.columns == ["query-id", "corpus-id", "score", "deviations"]
+    listed = inside("suspicious_positives", listed)
     assert 0 < listed["query_id"].n_unique() < 0.4 * ROWS
     assert (listed["deviations"] < 2).all()
     silent = by_v1.all_splits("jobs", Kind.HARD_NEGATIVES).join(listed, on="query_id", how="semi")

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from builders.rehearsal import Hub, Store, serve
-from builders.tables import Kind
+from builders.tables import Kind, published_path
 from tests.end_to_end.kit import Tree, build, run
 
 pytestmark = pytest.mark.upstream
@@ -84,7 +85,8 @@ def test_a_release_is_applied_loaded_and_verified(germandpr_alone: Tree, hub: Hu
         text=True,
         check=True,
     )
-    assert json.loads(loaded.stdout) == tree.table("germandpr", Kind.QRELS, "test").to_dicts()
+    published = tree.out / "mteb-de" / published_path("germandpr", Kind.QRELS, "test")
+    assert json.loads(loaded.stdout) == pl.read_parquet(published).to_dicts()
     commit = json.loads(
         release("verify", "verein/eins@v1.0.0", "--dist", str(tree.out / "mteb-de"), "--json").stdout
     )["commit"]

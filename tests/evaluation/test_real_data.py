@@ -62,6 +62,7 @@ def within(value: float, ends: tuple[float, float]) -> bool:
     return ends[0] <= value <= ends[1]
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_retrieval_on_xquad(encoder: OfflineE5, data: Path) -> None:
     """A third of the questions on the first 80 contexts: fewer contexts are easier than 240 (.9485)."""
@@ -75,6 +76,7 @@ def test_retrieval_on_xquad(encoder: OfflineE5, data: Path) -> None:
     assert ndcg(judged, queries, np.roll(passages, 1, axis=0)) < 0.5, "moved rows must be noticed"
 
 
+@pytest.mark.long
 @pytest.mark.data
 @pytest.mark.parametrize(("read", "ends"), [(news, NEWS), (books, BOOKS)], ids=["10kGNAD", "blurbs"])
 def test_clustering(
