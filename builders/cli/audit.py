@@ -8,13 +8,11 @@ from typing import Literal
 import click
 
 from builders import registry
+from builders.cli.options import AS_JSON, CONFIGS, DIST, committed_folder
 from builders.cli.output import emit, say, tell
 from builders.errors import UsageError
 from builders.spec import Retrieval
 
-_dist = click.option(
-    "--dist", type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help="A built tree."
-)
 _notes = click.option(
     "--notes",
     type=click.Path(path_type=Path, file_okay=False),
@@ -22,12 +20,7 @@ _notes = click.option(
     show_default=True,
     help="Folder of notes; the history of audits lies in its audits/.",
 )
-_locks = click.option(
-    "--locks",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed locks, decisions and citations.  [default: beside the configs]",
-)
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_locks = committed_folder("locks, decisions and citations")
 
 
 @click.group("audit")
@@ -63,14 +56,14 @@ def command() -> None:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Pairs confirmed by hand, as jsonl.  [default: audits/CONFIG.controls.jsonl in --notes]",
 )
-@_dist
+@DIST
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The page; the CSV lies beside it.  [default: DIST/work/CONFIG/audit/SAMPLE.html]",
 )
 @_notes
-@_json
+@AS_JSON
 def sample(
     config: str,
     negatives: int,
@@ -136,10 +129,10 @@ def sample(
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--auditor", default="", help="Whose verdicts a CSV holds: it needs this name.")
 @click.option("--replace", is_flag=True, help="Let rows of a CSV replace other verdicts of the auditor.")
-@_dist
+@DIST
 @_notes
 @_locks
-@_json
+@AS_JSON
 def import_(
     files: tuple[Path, ...],
     auditor: str,
@@ -186,10 +179,10 @@ def import_(
 
 
 @command.command()
-@click.argument("configs", nargs=-1, metavar="[CONFIG]...")
+@CONFIGS
 @_notes
 @_locks
-@_json
+@AS_JSON
 def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: bool) -> None:
     """Write what the audits say to notes/hard-negative-audit.md, and what the card cites beside the config.
 

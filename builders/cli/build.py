@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from builders import registry
+from builders.cli.options import AS_JSON, CONFIGS, OFFLINE, OUT, QUIET, WORKERS, committed_folder
 from builders.cli.output import Lines, complain, emit, say, tell
 from builders.errors import MtebDeError, Refused, UsageError
 
@@ -24,14 +25,8 @@ FOUND = 1
 
 
 @click.command("build")
-@click.argument("configs", nargs=-1, metavar="[CONFIG]...")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("dist"),
-    show_default=True,
-    help="Folder of releases.",
-)
+@CONFIGS
+@OUT
 @click.option(
     "--encoder",
     type=click.Choice(["e5", "offline"]),
@@ -44,9 +39,9 @@ FOUND = 1
     type=click.Choice(["v0", "v1"]),
     help="How hard negatives are mined.  [default: as the config says]",
 )
-@click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
+@OFFLINE
 @click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries, or documents, only.")
-@click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
+@WORKERS
 @click.option("--sample", is_flag=True, help="Build from the bundled sample instead of the upstreams.")
 @click.option("--check", is_flag=True, help="Rebuild, and compare with the committed lock.")
 @click.option(
@@ -55,13 +50,9 @@ FOUND = 1
     help="With --check: compare with these tables too, scores within 1e-3.",
 )
 @click.option("--update-lock", is_flag=True, help="Make this build the committed lock, with its splits.")
-@click.option(
-    "--locks",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed locks and splits.  [default: beside the configs]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the locks as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+@committed_folder("locks and splits")
+@AS_JSON
+@QUIET
 def command(
     configs: tuple[str, ...],
     out: Path,

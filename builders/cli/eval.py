@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from builders.cli.options import AS_JSON, CONFIGS, OFFLINE, QUIET, WORKERS, committed_folder, folder
 from builders.cli.output import Lines, emit, say, say_table
 from builders.errors import Refused, StorageError, UsageError
 
@@ -28,14 +29,8 @@ _WIDEST, _WIDEST_CELL = 200, 100
 
 
 @click.command("eval")
-@click.argument("configs", nargs=-1, metavar="[CONFIG]...")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("dist"),
-    show_default=True,
-    help="Folder that was built into.",
-)
+@CONFIGS
+@folder("--out", "Folder that was built into.")
 @click.option(
     "--encoder",
     "encoders",
@@ -59,8 +54,8 @@ _WIDEST, _WIDEST_CELL = 200, 100
     help="How vectors are clustered; may be given several times, all for the paper's 14.  "
     "[default: minibatch-kmeans]",
 )
-@click.option("--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache.")
-@click.option("--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]")
+@OFFLINE
+@WORKERS
 @click.option(
     "--hydrated",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -73,14 +68,10 @@ _WIDEST, _WIDEST_CELL = 200, 100
 )
 @click.option("--overwrite", is_flag=True, help="Write over a report that holds more, or that is not ours.")
 @click.option("--cite", is_flag=True, help="Have the card of the next plan cite these scores.")
-@click.option(
-    "--locks",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed locks and citations.  [default: beside the configs]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@committed_folder("locks and citations")
+@AS_JSON
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
-@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+@QUIET
 def command(
     configs: tuple[str, ...],
     out: Path,

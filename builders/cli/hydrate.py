@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from builders import registry
+from builders.cli.options import QUIET
 from builders.cli.output import Lines, emit, say
 from builders.errors import UsageError
 
@@ -48,7 +49,7 @@ from builders.errors import UsageError
     "--offline", is_flag=True, help="Fetch neither the list of ids nor published ids, but read the cache."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+@QUIET
 def command(
     config: str,
     origin: str,

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from builders import registry
+from builders.cli.options import QUIET
 from builders.cli.output import Lines, emit, say
 
 
@@ -22,7 +23,7 @@ from builders.cli.output import Lines, emit, say
     help="Folder of the text tables.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+@QUIET
 def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
     """Ask again for what was there or was missing, and take out what has been deleted since.
 

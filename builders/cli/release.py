@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from builders.cli.options import AS_JSON, OUT, committed_folder
 from builders.cli.output import Lines, emit, say, tell
 from builders.errors import Refused, UsageError
 from builders.printable import printable
@@ -22,21 +23,9 @@ if TYPE_CHECKING:
     from builders.release.plan import Plan
     from builders.release.publish import Applied
 
-_out = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("dist"),
-    show_default=True,
-    help="Folder of releases.",
-)
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
 _repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
-_locks = click.option(
-    "--locks",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of committed citations.  [default: beside the configs]",
-)
+_locks = committed_folder("citations")
 _yes = click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
 
 
@@ -61,8 +50,8 @@ def command() -> None:
 @click.option("--revision", metavar="TAG", help='A tag, or "main".  [default: the highest version]')
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where anything differs.")
 @_locks
-@_out
-@_json
+@OUT
+@AS_JSON
 def diff(
     release: str,
     repo: str,
@@ -147,8 +136,8 @@ def _table(table: TableChange) -> Iterator[str]:
 @click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of the release.  [default: today]")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
 @_locks
-@_out
-@_json
+@OUT
+@AS_JSON
 def plan(
     release: str,
     repo: str,
@@ -210,8 +199,8 @@ def plan(
 
 @command.command()
 @_release
-@_out
-@_json
+@OUT
+@AS_JSON
 def rehearse(release: str, out: Path, as_json: bool) -> None:
     """Push the plan to a Hub on loopback with the real clients, and read everything back by tag.
 
@@ -241,8 +230,8 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 @command.command()
 @_release
 @_yes
-@_out
-@_json
+@OUT
+@AS_JSON
 def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     """Publish a rehearsed plan: one commit and one tag.
 
@@ -286,7 +275,7 @@ def _published(applied: Applied, as_json: bool) -> None:
 @click.option(
     "--dist", type=click.Path(path_type=Path), help="Compare with this release folder, dist/RELEASE."
 )
-@_json
+@AS_JSON
 def verify(reference: str, dist: Path | None, as_json: bool) -> None:
     """Load every config and split of a release by its tag with fresh caches, and compare all values.
 
@@ -308,8 +297,8 @@ def verify(reference: str, dist: Path | None, as_json: bool) -> None:
 @command.command()
 @_release
 @_repo
-@_out
-@_json
+@OUT
+@AS_JSON
 def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     """Say what is published, whether plan and receipt still fit it, and what comes next.
 
@@ -344,7 +333,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 @click.option("--to", required=True, metavar="TAG", help="The version whose files come back, as vVERSION.")
 @click.option("--version", help="Of the restored files.  [default: the least that the change asks for]")
 @_yes
-@_json
+@AS_JSON
 def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) -> None:
     """Publish the files of an earlier version again: one forward commit and one new tag.
 

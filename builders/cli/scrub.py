@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from builders.cli.options import AS_JSON
 from builders.cli.output import emit, say, say_table, tell
 from builders.errors import FindingsError, UsageError
 from builders.printable import printable
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--no-header", is_flag=True, help="The first row of a CSV file holds values, not names.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there, FILE itself included.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@AS_JSON
 def command(
     file: Path,
     out: Path | None,

@@ -16,7 +16,7 @@ import pytest
 
 import builders
 from builders import registry
-from builders.cli.group import VERBS, cli
+from builders.cli.entry import VERBS, cli
 from tests.cli.kit import call
 
 HEAVY = (

@@ -1,0 +1,127 @@
+"""`mteb-de check`, `explain` and `list`: what was built."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from builders import registry
+from builders.cli.options import AS_JSON, DIST, OUT, committed_folder, folder
+from builders.cli.output import emit, say, say_table
+from builders.spec import HttpSource, HubSource, LocalFile, RecordedFile
+
+
+@click.command("check")
+@DIST
+@committed_folder("locks and splits")
+@AS_JSON
+def check(dist: Path, locks: Path | None, as_json: bool) -> None:
+    """Run every rule on a built tree.
+
+    Exit codes: 0 no error; 1 a rule found an error; 2 the tree cannot be read.
+    """
+    from builders.checks import check_tree
+    from builders.checks.finding import Severity
+    from builders.files import reading
+    from builders.lock.committed import FOLDER
+
+    with reading(dist):
+        findings = check_tree(dist, configs=locks or FOLDER)
+    if as_json:
+        emit({"findings": [asdict(finding) for finding in findings]})
+    for finding in [] if as_json else findings:
+        waived = f" (waived: {finding.waived})" if finding.waived else ""
+        say(f"{finding.severity:<6}{finding.config}: {finding.code}: {finding.message}{waived}")
+        for example in finding.examples:
+            say(f"        {example}")
+        if finding.hint and not finding.waived:
+            say(f"        → {finding.hint}")
+    errors = sum(finding.severity is Severity.ERROR and not finding.waived for finding in findings)
+    if not as_json:
+        say(f"{len(findings)} findings, {errors} of them errors")
+    if errors:
+        raise click.exceptions.Exit(1)
+
+
+@click.command("explain")
+@click.argument("id")
+@folder("--out", "A built tree.")
+@AS_JSON
+def explain(id: str, out: Path, as_json: bool) -> None:
+    """Say where a published id comes from, what became of an upstream id, or why a row was dropped.
+
+    \b
+    Examples:
+      mteb-de explain q-0f3a5b7c9d1e2f40
+      mteb-de explain 10000-0002051021-S
+
+    Exit codes: 0 found; 2 the id is nowhere, or nothing was built.
+    """
+    from builders.explain import explain as run
+    from builders.explain import lines
+
+    found = run(out, id)
+    if as_json:
+        emit({"id": id, "found": [asdict(row) for row in found]})
+        return
+    for row in found:
+        for line in lines(row):
+            say(line)
+
+
+@click.command("list")
+@OUT
+@AS_JSON
+def list_(out: Path, as_json: bool) -> None:
+    """Show the configs with licence, sources, rows and lock state.
+
+    Exit codes: 0 fine; 2 a lock cannot be read.
+    """
+    from builders.lock.committed import FOLDER, lock_path
+    from builders.lock.lock import read_lock, work_folder
+
+    rows: list[dict[str, Any]] = []
+    for name in registry.names():
+        spec = registry.load(name)
+        built = work_folder(out, name) / "lock.json"
+        rows.append({
+            "config": name,
+            "title": spec.title,
+            "release": spec.release,
+            "licence": spec.licence,
+            "sources": [_facts(source) for source in spec.sources],
+            "rows": sum(file.rows for file in read_lock(built).files) if built.exists() else None,
+            "locked": lock_path(FOLDER, name).exists(),
+        })
+    if as_json:
+        emit({"configs": rows})
+        return
+    say_table(
+        ("config", "release", "licence", "rows built", "committed lock", "sources"),
+        [
+            (
+                row["config"],
+                row["release"],
+                row["licence"],
+                "–" if row["rows"] is None else f"{row['rows']:,}",
+                "yes" if row["locked"] else "no",
+                ", ".join(map(_pin, row["sources"])),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _facts(source: HubSource | HttpSource | RecordedFile | LocalFile) -> dict[str, Any]:
+    """Return what a source says of itself, without the functions that read it."""
+    return {name: value for name, value in asdict(source).items() if not callable(value)}
+
+
+def _pin(source: dict[str, Any]) -> str:
+    """Return a source as people name it; the pin of a plain file stands in the committed lock."""
+    if "repo" in source:
+        return f"{source['repo']}@{source['revision'][:10]}"
+    return str(source.get("url") or source["name"])
