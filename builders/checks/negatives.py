@@ -110,19 +110,31 @@ def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     return negatives.join(texts, on="passage_id").join(relevant, on=["query_id", "text"], how="semi")
 
 
-def _margin(subject: Pairs) -> Iterator[Finding]:
-    """Refuse scores above the guard's minus the margin, beyond the rounding to float32."""
-    recipe = _recipe_of(subject)
-    guard = pl.col("positive_score").cast(pl.Float64)
+def _limits(subject: Pairs) -> Iterator[Finding]:
+    """Refuse scores above the guard's minus the margin, or below the floor, beyond the rounding to float32.
+
+    With a floor, refuse negatives of a query whose best positive is suspicious; which positive is the best is
+    only published where the highest-scoring one guards.
+    """
+    recipe, scale = _recipe_of(subject), subject.scale
     negatives = stacked(subject, Kind.HARD_NEGATIVES)
-    if recipe.margin_kind == "deviations":
-        if subject.scale is None:
-            return
-        negatives = negatives.join(subject.scale, on="query_id", how="left")
-    units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
-    negatives = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
-    above = negatives.filter(pl.col("score").cast(pl.Float64) > pl.col("limit") + _SCORE_ROUNDING)
-    yield from _MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
+    score, guard = pl.col("score").cast(pl.Float64), pl.col("positive_score").cast(pl.Float64)
+    if scale is not None:
+        negatives = negatives.join(scale, on="query_id", how="left")
+    if scale is not None or recipe.margin_kind != "deviations":
+        units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
+        limited = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
+        above = limited.filter(score > pl.col("limit") + _SCORE_ROUNDING)
+        yield from _MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
+    if scale is not None and recipe.floor is not None:
+        mean, deviation = pl.col("mean"), pl.col("deviation")
+        measured = negatives.with_columns(score, guard, floor=mean + recipe.floor * deviation)
+        below = measured.filter(score < pl.col("floor") - _SCORE_ROUNDING)
+        yield from _BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
+        if recipe.guard == "highest":
+            least = mean + recipe.suspicious_below * deviation
+            near = measured.filter(guard < least - _SCORE_ROUNDING)
+            yield from _SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
 
 
 def _scores(subject: Pairs) -> Iterator[Finding]:
@@ -220,30 +232,6 @@ def _known(subject: Pairs) -> Iterator[Finding]:
     yield from _SCALE_UNKNOWN.lines(names)
 
 
-def _floor(subject: Pairs) -> Iterator[Finding]:
-    """Refuse negatives below the floor, and those of queries whose best positive is suspicious.
-
-    Which positive is the best is only published where the highest-scoring one guards.
-    """
-    recipe = _recipe_of(subject)
-    if recipe.floor is None or subject.scale is None:
-        return
-    negatives = (
-        stacked(subject, Kind.HARD_NEGATIVES)
-        .join(subject.scale, on="query_id")
-        .with_columns(
-            pl.col("score", "positive_score").cast(pl.Float64),
-            floor=pl.col("mean") + recipe.floor * pl.col("deviation"),
-            least=pl.col("mean") + recipe.suspicious_below * pl.col("deviation"),
-        )
-    )
-    below = negatives.filter(pl.col("score") < pl.col("floor") - _SCORE_ROUNDING)
-    yield from _BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
-    if recipe.guard == "highest":
-        near = negatives.filter(pl.col("positive_score") < pl.col("least") - _SCORE_ROUNDING)
-        yield from _SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
-
-
 def _equivalence(subject: Pairs) -> Iterator[Finding]:
     """Refuse negatives that share a class with a positive of their query in any split."""
     if not _recipe_of(subject).equivalence or subject.classes is None:
@@ -264,6 +252,5 @@ def check(subject: Pairs) -> Iterator[Finding]:
 
 
 _RULES: tuple[Rule, ...] = (
-    *(_ends, _relevance, _margin, _scores, _ranking, _record, _mining_yield),
-    *(_known, _floor, _equivalence),
+    *(_ends, _relevance, _limits, _scores, _ranking, _record, _mining_yield, _known, _equivalence),
 )

@@ -89,19 +89,18 @@ def _queries(subject: Pairs) -> pl.DataFrame:
     return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
 
 
-def _empty(subject: Pairs) -> Iterator[Finding]:
-    """Demand text of every query and passage, and a key of every query; a title may be empty."""
-    texts = _texts(subject).filter(pl.col("field") == "text", pl.col("text").str.strip_chars() == "")
-    keyless = _queries(subject).filter(pl.col("key") == "", pl.col("text").str.strip_chars() != "")
+def _values(subject: Pairs) -> Iterator[Finding]:
+    """Demand texts and keys that are there, normalised, and without personal data; a title may be empty."""
+    texts, blank = _texts(subject), pl.col("text").str.strip_chars() == ""
+    keyless = _queries(subject).filter(pl.col("key") == "", ~blank)
     keyless = keyless.select(
         table=pl.lit("queries"), split="split", id="query_id", field=pl.lit("key"), text="text"
     )
-    yield from EMPTY.rows(pl.concat([texts, keyless]), _WHERE)
-
-
-def _form(subject: Pairs) -> Iterator[Finding]:
-    """Demand normalised texts, and note entities and very long ones."""
-    yield from malformed(_texts(subject))
+    empty = texts.filter(pl.col("field") == "text", blank)
+    yield from EMPTY.rows(pl.concat([empty, keyless]), _WHERE)
+    yield from malformed(texts)
+    titles = (pl.col("table") == "queries") & subject.spec.titles
+    yield from unscrubbed(texts, subject.spec.personal, titles)
 
 
 def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
@@ -111,9 +110,8 @@ def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
     yield from _NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
     yield from _ENTITY.rows(texts.filter(text.str.contains(_ENTITY_PATTERN)), _WHERE)
     measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > _LONG)
-    yield from _TOO_LONG.rows(
-        measured, line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
-    )
+    length = line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
+    yield from _TOO_LONG.rows(measured, length)
 
 
 def _duplicates(subject: Pairs) -> Iterator[Finding]:
@@ -130,19 +128,13 @@ def _duplicates(subject: Pairs) -> Iterator[Finding]:
     yield from _QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "query_id", "text"))
 
 
-def _personal(subject: Pairs) -> Iterator[Finding]:
-    """Demand that the scrubber finds nothing more. Examples name the place, never the value."""
-    titles = (pl.col("table") == "queries") & subject.spec.titles
-    yield from unscrubbed(_texts(subject), subject.spec.personal, titles)
-
-
 def unscrubbed(
     texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr | None = None
 ) -> Iterator[Finding]:
-    """Report what the scrubber would still replace, out of a frame of `_texts`.
+    """Report what the scrubber would still replace; examples name the place, never the value.
 
     Args:
-        texts: The texts.
+        texts: As `_texts` returns them.
         kinds: The personal data that is replaced.
         titles: The rows that are titles of jobs; None for none.
     """
@@ -177,4 +169,4 @@ def _merged(subject: Pairs) -> Iterator[Finding]:
     yield from _MERGED.rows(noted, example, message=f"{_MERGED.meaning}: {count}")
 
 
-RULES: tuple[Rule, ...] = (_empty, _form, _duplicates, _personal, _merged)
+RULES: tuple[Rule, ...] = (_values, _duplicates, _merged)

@@ -133,9 +133,9 @@ def licences(datasets: Sequence[Dataset]) -> Markdown:
 
 def splits(dataset: Dataset) -> Markdown:
     """Return the table of queries, relevant pairs and hard negatives by split."""
-    kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS, "Hard negatives": Kind.HARD_NEGATIVES}
-    if dataset.lock.mining is None:
-        del kinds["Hard negatives"]
+    kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS}
+    if dataset.lock.mining is not None:
+        kinds["Hard negatives"] = Kind.HARD_NEGATIVES
     rows = [(code(split), *(dataset.rows(kind, split) for kind in kinds.values())) for split in SPLITS]
     total = ("all", *(dataset.rows(kind) for kind in kinds.values()))
     return table(("Split", *kinds), [*rows, total])
@@ -213,15 +213,15 @@ def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
 
 
 def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
-    if marked := facts.get("personal_full_marked", 0):
-        found = facts["personal_full_found"]
-        first, first_found = facts["personal_first_marked"], facts["personal_first_found"]
-        plain, plain_found = facts["personal_plain_marked"], facts["personal_plain_found"]
+    def rate(kind: str, what: str) -> str:
+        found, marked = facts[f"personal_{kind}_found"], facts[f"personal_{kind}_marked"]
+        return f"{found:,} of {marked:,} {what} ({share(found, marked)})"
+
+    if facts.get("personal_full_marked"):
         yield Markdown(
             "On sentences with invented people of many origins, on which no rule was worked out, the "
-            f"scrubber finds {found:,} of {marked:,} full names behind a cue ({share(found, marked)}), "
-            f"{first_found:,} of {first:,} first names behind a cue ({share(first_found, first)}), and "
-            f"{plain_found:,} of {plain:,} full names without one ({share(plain_found, plain)})."
+            f"scrubber finds {rate('full', 'full names behind a cue')}, "
+            f"{rate('first', 'first names behind a cue')}, and {rate('plain', 'full names without one')}."
         )
 
 
@@ -408,9 +408,7 @@ def audit(dataset: Dataset) -> Markdown:
 
 def decisions(dataset: Dataset) -> Markdown:
     """Return what decisions of auditors changed; nothing where there are none."""
-    counts = dataset.lock.decisions
-    if not counts:
+    if not (counts := dataset.lock.decisions):
         return Markdown("")
-    return table(
-        ("Decisions of auditors", "Count"), [(label, counts.get(key, 0)) for key, label in _DECISIONS.items()]
-    )
+    rows = [(label, counts.get(key, 0)) for key, label in _DECISIONS.items()]
+    return table(("Decisions of auditors", "Count"), rows)

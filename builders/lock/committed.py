@@ -78,38 +78,32 @@ def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
     Raises:
         Refused: The build is not from the real upstreams with the pinned encoder, or was written over.
     """
-    reasons = stand_ins(lock)
-    if reasons:
-        raise Refused(
-            f"{lock.config}: this build must not become the committed lock:\n" + "\n".join(reasons),
-            hint="Build from the real upstreams with the pinned encoder, then pass --update-lock.",
-        )
+    if reasons := stand_ins(lock):
+        hint = "Build from the real upstreams with the pinned encoder, then pass --update-lock."
+        what = f"{lock.config}: this build must not become the committed lock:"
+        raise Refused("\n".join([what, *reasons]), hint=hint)
     work = work_folder(out, lock.config)
-    pairs = {
-        splits_path(folder, lock.config): work / "splits.tsv",
-        lock_path(folder, lock.config): work / "lock.json",
-    }
     with files.exclusive(out):
         if read_lock(work / "lock.json") != lock:
             hint = "Build again, with an --out of your own."
             raise Refused(f"{work}: another build has been there since", hint=hint)
-        pairs = {target: source for target, source in pairs.items() if source.exists()}
+        pairs = {lock_path(folder, lock.config): work / "lock.json"}
+        if (splits := work / "splits.tsv").exists():
+            pairs = {splits_path(folder, lock.config): splits, **pairs}
         for target, source in pairs.items():
             files.write_bytes(target, source.read_bytes())
     return tuple(pairs)
 
 
 def require_locks(locked: Mapping[str, Lock | None], folder: Path) -> None:
-    """Make sure, before anything is built, that there is something to compare with.
+    """Demand, before anything is built, a committed lock of every config.
 
     Raises:
-        UsageError: A config has no committed lock.
+        UsageError: A config has none.
     """
-    for config, lock in locked.items():
-        if lock is None:
-            path = lock_path(folder, config)
-            hint = "Build from the real upstreams with --update-lock first."
-            raise UsageError(f"{path}: no committed lock to compare with", hint=hint)
+    if missing := [config for config, lock in locked.items() if lock is None]:
+        hint = "Build from the real upstreams with --update-lock first."
+        raise UsageError(f"{lock_path(folder, missing[0])}: no committed lock to compare with", hint=hint)
 
 
 def require_equal(built: Lock, committed: Lock) -> tuple[str, ...]:
@@ -142,11 +136,9 @@ def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None
         if locked.files.get(path) != encoder.files.get(path)
     ]
     if lines:
-        raise SourceChanged(
-            f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}:\n"
-            + "\n".join(lines),
-            hint="A commit never changes: remove the model from the Hub client's cache, and run again.",
-        )
+        what = f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}"
+        hint = "A commit never changes: remove the model from the Hub client's cache, and run again."
+        raise SourceChanged("\n".join([f"{what}:", *lines]), hint=hint)
 
 
 def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:

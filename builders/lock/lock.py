@@ -81,11 +81,10 @@ class PublishedFile(Frozen):
 
     Attributes:
         config: Name on the Hub, "jobs-qrels".
-        size: Bytes of the file.
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
         content: Hash of the rows, independent of the parquet writer.
-        unscored: The same without the columns of floats: another machine gives the same rows, and scores that
-            differ in their last bits. Empty where there are none.
+        unscored: The same without columns of floats, whose last bits differ between machines; empty where
+            there are none.
     """
 
     config: str
@@ -129,10 +128,9 @@ class EncoderIdentity(Frozen):
 
 
 class PersonalReport(Frozen):
-    """Texts that were scrubbed, without nulls, and replacements by kind and by rule.
+    """Texts that were scrubbed, without nulls, those that changed, and replacements by kind and by rule.
 
     Attributes:
-        changed: Texts in which something was replaced.
         examples: By rule, the forms of the first replaced values: a letter is an x, a digit is a 0.
     """
 
@@ -278,11 +276,7 @@ class MiningReport(Frozen):
 
 
 class LockedMining(Frozen):
-    """Recipe, encoder and report of mining.
-
-    Attributes:
-        truncated: Different texts that were longer than the encoder takes, by role, "query" and "passage".
-    """
+    """Recipe, encoder and report of mining, and truncated texts by role, "query" and "passage"."""
 
     recipe: _Recipe
     encoder: EncoderIdentity
@@ -291,12 +285,7 @@ class LockedMining(Frozen):
 
 
 class SetFigures(Frozen):
-    """The numbers of documents and of labels in a clustering set.
-
-    Attributes:
-        level: "coarse", "fine", "within:" and a value, "topic".
-        repeated: By variant, the number of texts that stand in the set before.
-    """
+    """The level of a clustering set, and its documents, labels, and by variant repeated texts, counted."""
 
     level: str
     rows: int
