@@ -139,6 +139,8 @@ def reading(out: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # the call that `exclusive` locks with, too
         except BlockingIOError as error:
             raise _busy(out) from error
+        except OSError:
+            pass  # a file system that knows no locks
         yield
 
 

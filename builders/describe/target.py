@@ -37,13 +37,21 @@ def version_of(tag: str) -> Version | None:
     return Version(*map(int, match.groups())) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The Hub repository "OWNER/NAME", version "1.0.0" and date of a release, for card and Croissant.
+def parse_version(text: str) -> Version:
+    """Return the version of three numbers, "1.0.0".
 
     Raises:
-        UsageError: `repo` or `version` is malformed.
+        UsageError: The text is something else.
     """
+    version = version_of(f"v{text}")
+    if version is None:
+        raise UsageError(f"{text!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
+    return version
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The Hub repository "OWNER/NAME", version "1.0.0" and date of a release, for card and Croissant."""
 
     repo: str
     version: str
@@ -53,10 +61,7 @@ class Target:
     def __post_init__(self) -> None:
         """Check repository and version."""
         check_repo(self.repo)
-        if version_of(self.tag) is None:
-            raise UsageError(
-                f"{self.version!r} is not a version", hint='Write three numbers without a "v": 1.0.0.'
-            )
+        parse_version(self.version)
 
     @property
     def tag(self) -> str:

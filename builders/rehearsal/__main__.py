@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builders.errors import MtebDeError, UsageError
+from builders.printable import printable
 from builders.rehearsal.server import serve
 from builders.rehearsal.store import READ_TOKEN, WRITE_TOKEN, RepoType, Store
 
@@ -70,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             signal.sigwait(stops)
     except MtebDeError as error:
-        sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        lines = [f"error: {error.message}", *([f"hint: {error.hint}"] if error.hint else [])]
+        sys.stderr.writelines(f"{printable(line)}\n" for line in lines)
         return error.exit_code
     return 0
 

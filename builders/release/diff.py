@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders import describe
-from builders.describe.target import Target, Version, version_of
+from builders.describe.target import Target, Version, parse_version, version_of
 from builders.errors import Refused
 from builders.files import FileIds, ids_of, reading
 from builders.hub import check_repo, client
@@ -250,12 +250,11 @@ def least_after(published: Version | None, bump: Bump) -> Version:
 
 def check_version(target: Target, comparison: Comparison) -> None:
     """Refuse a version that is lower than the changes since the latest one ask for."""
-    version, least = version_of(target.tag), version_of(f"v{comparison.least}")
-    assert version is not None and least is not None
+    version, least = parse_version(target.version), parse_version(comparison.least)
     if version >= least:
         return
     message, hint = f"version {version} is below {least}, ", f"Choose --version {least} or higher"
-    if version_of(f"v{comparison.latest}") is None or least == FIRST:
+    if not comparison.latest or least == FIRST:
         raise Refused(f"{message}the first one", hint=f"{hint}.")
     found = comparison.difference
     raise Refused(

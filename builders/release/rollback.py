@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders.describe.target import Version, version_of
+from builders.describe.target import Version, parse_version
 from builders.errors import Refused, UsageError
 from builders.hub import check_repo, client
 from builders.release.diff import Bump, compare_trees, least_after
@@ -90,9 +90,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
 
 
 def _version(asked: str | None, least: Version, bump: Bump) -> Version:
-    version = least if asked is None else version_of(f"v{asked}")
-    if version is None:
-        raise UsageError(f"{asked!r} is not a version", hint='Write three numbers without a "v": 1.0.0.')
+    version = least if asked is None else parse_version(asked)
     if version < least:
         hint = f"Choose --version {least} or higher."
         raise Refused(f"version {version} is below {least}: going back is a {bump} change", hint=hint)
