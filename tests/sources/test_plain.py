@@ -11,7 +11,7 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceMissing, StorageError, UsageError
 from builders.sources import Fetched, fetch
 from builders.sources.cache import Cache
-from builders.sources.plain import FILES, download, fetch_pinned
+from builders.sources.plain import download, fetch_pinned
 from builders.spec import HttpSource
 from tests.sources.loopback import Answer, Loopback
 
@@ -197,7 +197,7 @@ def test_other_bytes_are_shown_with_both_hashes(
         assert words in error.value.message
     assert ("web page" in error.value.message) == body.startswith(b"<!")
     assert "--update-lock" in error.value.hint
-    assert not part(home).exists() and not (home / FILES).exists()
+    assert not part(home).exists() and not (home / "files").exists()
     server.files[PATH] = DATA
     assert get().read_bytes() == DATA
 
