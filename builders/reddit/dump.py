@@ -26,6 +26,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 80
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
+_OTHER = "Name a dump of submissions, such as RS_2023-01.zst; comments are in others."
 _WAIVE = f"{_LOOK} To read what is whole nevertheless, pass --bad-lines."
 _SHOWN = 5
 _TEXTS = ("title", "selftext", "subreddit")
@@ -61,27 +62,34 @@ def read_dumps(
 
     Raises:
         SourceMissing: There is no such file.
-        SourceError: It is no Zstandard file, is cut off, holds nothing, or more of its lines than `most_bad`
-            (one line aside) are no objects of JSON with an id and texts.
+        SourceError: It is no Zstandard file, is cut off, holds nothing or no title, or more of its lines than
+            `most_bad` (one line aside), or all, are no objects of JSON with an id and texts.
     """
     names = frozenset(wanted)
     for path in paths:
         lines = 0
+        titled = False
         bad = _Bad()
         for number, line in numbered(_lines(path)):
             lines += 1
             data = _parsed(line)
             if isinstance(data, str):
                 bad.add(number, data)
-            elif data["id"] in names:
+                continue
+            titled = titled or "title" in data
+            if data["id"] in names:
                 yield submission(data, origin="dump", checked=_day(data, checked))
         if not lines:
             raise SourceError(f"{path}: holds no submission", hint=_FETCH)
         if bad.count:
             told = f"{path}: {bad.count:,} of {lines:,} lines are no submissions: {bad}"
-            if bad.count == lines or bad.count > max(1, most_bad * lines):
+            if bad.count == lines:
+                raise SourceError(told, hint=_OTHER)
+            if bad.count > max(1, most_bad * lines):
                 raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
             say(f"{told}; passed over")
+        if not titled:
+            raise SourceError(f"{path}: none of its lines has a title, as submissions have", hint=_OTHER)
 
 
 @dataclass(slots=True)

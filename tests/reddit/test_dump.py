@@ -114,8 +114,17 @@ def test_a_dump_whose_fields_are_no_texts_is_refused_by_file_line_and_field(
 ) -> None:
     wrong = [umlauts(name) | {field: number} for number, name in enumerate(IDS[:50])]
     path = packed(tmp_path / "RS.zst", lines(wrong))
-    with pytest.raises(SourceError, match=rf"RS\.zst: 50 of 50 .*line 1 \(its {field} is no text\)"):
-        read(path, IDS)
+    with pytest.raises(
+        SourceError, match=rf"RS\.zst: 50 of 50 .*line 1 \(its {field} is no text\)"
+    ) as caught:
+        list(dump.read_dumps([path], IDS, checked=kit.TODAY, most_bad=1))
+    assert "--bad-lines" not in caught.value.hint  # nothing of it is whole
+
+
+def test_a_dump_of_comments_is_no_dump_in_which_submissions_are_missing(tmp_path: Path) -> None:
+    comments = [{"id": name, "body": "Fährt nicht.", "subreddit": "fahrplan"} for name in IDS[:50]]
+    with pytest.raises(SourceError, match=r"RC\.zst: none of its lines has a title"):
+        read(packed(tmp_path / "RC.zst", lines(comments)), IDS)
 
 
 def test_more_bad_lines_than_a_share_are_an_error_that_can_be_waived(tmp_path: Path) -> None:
