@@ -23,7 +23,7 @@ from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen, first_fault, work_folder
 from builders.personal import scrub
 from builders.spec import CONTACT
-from builders.text.digest import digest
+from builders.text.merge import digest
 from builders.text_files import numbered_lines
 
 NAME_LENGTH = 40

@@ -35,7 +35,7 @@ from builders.lock.lock import Frozen
 from builders.printable import counted
 from builders.spec import PAIR, Retrieval
 from builders.tables import Kind
-from builders.text.digest import DIGITS, digest
+from builders.text.merge import DIGITS, digest
 
 RANKS = {"1–5": 5, "6–20": 20}
 DEEPER = "21+"

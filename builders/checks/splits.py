@@ -11,7 +11,7 @@ import polars as pl
 from builders.checks.finding import Finding, error, gate, line, note
 from builders.checks.subject import Pairs, keyed, stacked
 from builders.tables import Kind
-from builders.text.digest import digest
+from builders.text.merge import digest
 
 _RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 _FAR_OFF = 0.05

@@ -12,7 +12,7 @@ from builders.evaluation.candidates import Candidate
 from builders.evaluation.pipelines import MTEB
 from builders.evaluation.results import Result, builder_of
 from builders.spec import ConfigSpec, Retrieval
-from builders.text.digest import digest
+from builders.text.merge import digest
 
 _RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) -->")
 

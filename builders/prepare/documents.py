@@ -11,7 +11,7 @@ from builders.lock.lock import Funnel, PersonalReport
 from builders.prepare.funnels import Space, in_space
 from builders.prepare.retrieval import scrubbed
 from builders.spec import Clustering, Documents
-from builders.text.digest import digest
+from builders.text.merge import digest
 from builders.text.normalise import normalise_frame
 
 MALFORMED = "malformed"

@@ -13,7 +13,7 @@ import polars as pl
 from builders.errors import StorageError, UsageError
 from builders.files import write_bytes
 from builders.tables import SPLITS
-from builders.text.digest import digest
+from builders.text.merge import digest
 
 _HEADER = "query-id\tgroup\tsplit"
 _COLUMNS = ("query_id", "group_hash", "split")

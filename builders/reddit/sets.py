@@ -16,7 +16,7 @@ from builders.prepare.sets import DrawnSet, draw, fill
 from builders.reddit.submission import SUBMISSION_ID
 from builders.spec import SEED, Ids, IdsFile
 from builders.tables import SCHEMAS, Kind
-from builders.text.digest import digest
+from builders.text.merge import digest
 from builders.text_files import text_lines
 
 _HEADER = "id"

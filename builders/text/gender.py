@@ -16,21 +16,11 @@ _SHORT = re.compile(
 )
 _SHORT_AFTER_BRACKET = re.compile(r"(?<=\))[/*:_]-?in(?:nen)?(?![^\W_])")
 # Stems whose masculine form is more than the stem: "Psycholog*in", "Ärzt*in".
-_STEMS = {
-    "log": "loge",
-    "gog": "goge",
-    "päd": "päde",
-    "beamt": "beamter",
-    "expert": "experte",
-    "kund": "kunde",
-    "kolleg": "kollege",
-    "gehilf": "gehilfe",
-    "bot": "bote",
-    "ärzt": "arzt",
-    "anwält": "anwalt",
-    "köch": "koch",
-    "bäuer": "bauer",
-}
+_STEMS = dict(
+    pair.split(":")
+    for pair in "log:loge gog:goge päd:päde beamt:beamter expert:experte kund:kunde kolleg:kollege "
+    "gehilf:gehilfe bot:bote ärzt:arzt anwält:anwalt köch:koch bäuer:bauer".split()
+)
 # What a word for a person ends in: "Fahrerin" is one, "Medizin", "Berlin" and "LinkedIn" are not.
 _PERSON = (
     r"(?:er|or|ist|[aeg]nt|and|eur|[aeo]t|gra(?:f|ph)|soph|nom|wirt|chef|koch|arzt|anwalt|bauer|peut|zeut|är|urg|coach|"
@@ -44,34 +34,23 @@ _OTHER_MASCULINE = {"frau": "mann", "euse": "eur", "ardess": "ard"}
 
 
 def without_paired_forms(title: str) -> str:
-    """Reduce paired gender forms to the masculine form.
+    """Reduce paired gender forms of a title, case-folded and white space folded, to the masculine form.
 
-    Args:
-        title: Case-folded, white space folded.
-
-    Returns:
-        The title with one form of each pair; white space around slashes, commas and brackets is made uniform.
+    White space around slashes, commas and brackets is made uniform.
     """
     shortened = _SHORT_AFTER_BRACKET.sub("", _SHORT.sub(_masculine_of_short, title))
     return _joined(_unpaired(_TOKEN.findall(shortened)))
 
 
 def with_slash(title: str) -> str:
-    """Write a capital I inside a word as a slash: "KochIn" becomes "Koch/in".
-
-    Args:
-        title: Not case-folded.
-    """
+    """Write a capital I inside a word as a slash: "KochIn" becomes "Koch/in"."""
     return _CAPITAL.sub(r"\1/in\2", title)
 
 
 def without_feminine_forms(title: str) -> str:
-    """Reduce every feminine form to the masculine one, with or without its partner beside it.
+    """Reduce every feminine form of a case-folded title to the masculine one, with or without its partner.
 
     Coarser than a title's meaning allows where the two differ; good enough to say what may be a twin.
-
-    Args:
-        title: Case-folded.
     """
     masculine = _FEMININE.sub(lambda match: _STEMS.get(match[1], match[1]), title)
     return _OTHER_FEMININE.sub(lambda match: _OTHER_MASCULINE[match[1]], masculine)

@@ -60,15 +60,9 @@ def tokens(html: str) -> Iterator[Tag | str]:
 
 
 def paragraphs(html: str, *, within: str) -> list[str]:
-    """Return the texts of all paragraphs inside the first ``div`` of a class.
+    """Return the raw texts of all ``p`` inside the first ``div`` of a class, entities as they stand.
 
-    Args:
-        html: Hostile HTML.
-        within: The class.
-
-    Returns:
-        Raw text of each ``p``, entities and white space as they stand. A paragraph ends where it is closed,
-        where another begins, or with the ``div``.
+    A paragraph ends where it is closed, where another begins, or with the ``div``.
     """
     found: list[list[str]] = []
     depth, inside = 0, False

@@ -1,16 +1,17 @@
-"""Merging duplicates: same text, same id."""
+"""Merging duplicates: same text, same id, made of its hash."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
 from builders.errors import FindingsError
-from builders.text.digest import digest
 
 Ids = Literal["upstream", "content"]
+DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,11 @@ class Merged:
 
     rows: pl.DataFrame
     ids: pl.DataFrame
+
+
+def digest(text: str) -> str:
+    """Return the first 16 hex digits of blake2b (default digest size) of a normalised text in UTF-8."""
+    return hashlib.blake2b(text.encode()).hexdigest()[:DIGITS]
 
 
 def content_id(prefix: str, text: str) -> str:

@@ -33,13 +33,8 @@ def normalise(text: str) -> str:
 
     Entities are unescaped exactly once (``&amp;lt;`` becomes ``&lt;``), controls, lone surrogates and
     invisible characters removed, the rest composed to NFC, every run of Unicode white space folded to one
-    space, and the ends stripped. Text without entities is left as it is by a second call.
-
-    Args:
-        text: Any text, a hostile one included; the time is linear in its length.
-
-    Returns:
-        The normalised text, possibly empty.
+    space, and the ends stripped. Text without entities is left as it is by a second call. The time is linear
+    in the length of the text, a hostile one included.
     """
     unescaped = ENTITY.sub(character, text)
     visible = JOINER.sub("", INVISIBLE.sub("", unescaped))
@@ -56,15 +51,8 @@ def character(entity: regex.Match[str]) -> str:
 def normalise_frame(frame: pl.DataFrame, *, keep: Collection[str]) -> pl.DataFrame:
     """Normalise every column of texts or of lists of texts.
 
-    Each distinct text is normalised once, so that repeated texts cost nothing.
-
-    Args:
-        frame: Any frame. Columns that are neither String nor List(String) are passed on.
-        keep: Names of columns to pass on as they are: ids and URIs.
-
-    Returns:
-        The frame with the same rows and columns. A text of which nothing is left is null, in a list too,
-        so that lists keep their length.
+    Each distinct text is normalised once. Columns of other types pass, and those named by `keep`: ids, URIs.
+    A text of which nothing is left becomes null, in a list too, so that lists keep their length.
     """
     columns = [
         _normalised(series) if _holds_text(series.dtype) and series.name not in keep else series

@@ -37,18 +37,11 @@ def known_places() -> frozenset[str]:
 
 
 def without_trailing_place(title: str) -> str:
-    """Cut a place from the end of a title.
+    """Cut a place, or a list of places, from the end of a case-folded title.
 
     After a preposition every known place counts; after a dash or comma and in brackets only names that are
     not ordinary words ("Koch - Essen" stays). What is not in the list of places stays: "Verkäufer in
-    Teilzeit", "Ingenieur in Elektrotechnik".
-
-    Args:
-        title: Case-folded, white space folded.
-
-    Returns:
-        The title without its last place or list of places, not tidied; the title itself where there is none
-        or nothing else.
+    Teilzeit". A title that is a place and nothing else stays as well; what remains is not tidied.
     """
     for lead in _LEAD.finditer(title):
         if len(title) - lead.end() <= _LONGEST and _are_places(title[lead.end() :]):

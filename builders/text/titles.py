@@ -111,11 +111,7 @@ def merge_key(text: str) -> str:
     numbers ("- Ref. 12345/A", "(ID 4711)"; such a number contains a digit), "KochIn" written as "koch/in". A
     key of a key is that key.
 
-    Args:
-        text: A title, normalised and scrubbed.
-
-    Returns:
-        The key; empty where nothing is left, or nothing but placeholders.
+    Empty where nothing is left of a normalised and scrubbed title, or nothing but placeholders.
     """
     key = _stable(_merge_step, with_slash(unicodedata.normalize("NFC", text)))
     return key if _tidy(re.sub(_PLACEHOLDER, " ", key)) else ""
@@ -128,12 +124,7 @@ def relevance_key(key: str) -> str:
     place, tails of legal forms ("& Co", "GmbH"), and with paired gender forms as one; "C", "C++" and "C#"
     differ. A key of a key is that key.
 
-    Args:
-        key: A merge key.
-
-    Returns:
-        The relevance key; the merge key itself where nothing else is left, so that such titles do not become
-        one group.
+    The merge key itself where nothing else is left, so that such titles do not become one group.
     """
     return _stable(_relevance_step, key) or key
 
@@ -145,11 +136,7 @@ def leak_key(key: str) -> str:
     in whatever form ("mwd", "m.w.d."), feminine forms, working hours and "ab sofort", with "ae" as "ä". Much
     that means something falls away ("C++" is "C"): it decides who is dealt together, and nothing else.
 
-    Args:
-        key: A relevance key.
-
-    Returns:
-        The leak key, never empty where the relevance key is not.
+    Never empty where the relevance key is not.
     """
     letters = unicodedata.normalize("NFKD", _stable(_leak_step, key) or key)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
@@ -157,12 +144,9 @@ def leak_key(key: str) -> str:
 
 
 def has_uncued(key: str) -> bool:
-    """Say whether a name, a plate or a number was replaced that no contact cue announces.
+    """Say whether a name, a plate or a number was replaced in a merge key that no contact cue announces.
 
     "ingenieur, tel. <phone>" has none; "projektleiter: <person>" has one, which may have been a trade.
-
-    Args:
-        key: A merge key.
     """
     return _UNCUED.search(_ANNOUNCED.sub(" ", key)) is not None
 

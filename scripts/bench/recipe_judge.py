@@ -17,7 +17,7 @@ from builders.files import write_bytes
 from builders.mining import mine
 from builders.spec import RECIPES
 from builders.tables import published
-from builders.text.digest import digest
+from builders.text.merge import digest
 from scripts.bench.recipe_world import SEED, load
 
 VERDICTS = Path(__file__).parent / "results" / "recipe_verdicts.jsonl"

@@ -19,8 +19,7 @@ from builders.mining.scores import score_moments, score_pairs
 from builders.prepare.retrieval import Prepared, prepare
 from builders.sources import fetch
 from builders.spec import PAIR, Recipe
-from builders.text.digest import digest
-from builders.text.merge import encoded_text
+from builders.text.merge import digest, encoded_text
 
 Float32s = NDArray[np.float32]
 SEED = 42

@@ -16,7 +16,7 @@ from builders.lock.beside import json_line
 from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
 from builders.spec import Recipe, Retrieval
 from builders.tables import SPLITS, Kind, Table, encode, rowless
-from builders.text.digest import digest
+from builders.text.merge import digest
 from tests.mining.samples import nothing_mined
 
 HOSTILE = (

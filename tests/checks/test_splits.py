@@ -14,7 +14,7 @@ from builders.checks.splits import _rough
 from builders.checks.subject import Pairs
 from builders.prepare.splits import assign
 from builders.tables import SPLITS
-from builders.text.digest import digest
+from builders.text.merge import digest
 from tests.checks.kit import (
     Change,
     Plant,

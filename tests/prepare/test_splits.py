@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders.errors import StorageError, UsageError
 from builders.prepare.splits import assign, read_splits, remembered, write_splits
-from builders.text.digest import digest
+from builders.text.merge import digest
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
