@@ -173,15 +173,12 @@ def plan(
         emit({"plan": made.model_dump(mode="json")})
         return
     lines = Lines()
-    changes = {
-        change: [f for f in made.files if f.change == change] for change in ("added", "changed", "unchanged")
-    }
     lines.title(f"{made.release} {made.version} → {made.repo}, tag {made.tag}")
     lines.step("parent", made.parent or "none: the repository will be created, or the token may not see it")
     if made.base:
         lines.step(made.bump, f"since {made.base}", *shortened(made.reasons, REASONS))
-    for change, files in changes.items():
-        if files:
+    for change in ("added", "changed", "unchanged"):
+        if files := [file for file in made.files if file.change == change]:
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
     if made.delete:
         lines.step("deleted", *made.delete)

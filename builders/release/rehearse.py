@@ -29,37 +29,29 @@ _CLIENTS = ("datasets", "huggingface-hub", "pyarrow")
 
 
 def rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
-    """Push a plan to a Hub on loopback with the real clients, read everything back, and leave a receipt.
-
-    Returns:
-        The plan that was rehearsed, and its receipt.
+    """Push a plan to a Hub on loopback with the real clients, read everything back, and write a receipt.
 
     Raises:
         Drift: Something reads back otherwise than it was built.
     """
-    read_plan(out, release)  # a folder without one is not made
-    with files.exclusive(out):
-        return _rehearse(out, release)
-
-
-def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
     from builders.rehearsal import serve
 
-    files.remove(receipt_path(out, release))
-    plan = read_plan(out, release)
-    dist = out / release
-    check_bytes(plan, dist)
-    request = {"do": "push", "out": str(out), "release": release, "plan": plan.seal}
-    with serve(_as_planned(plan)) as hub, tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
-        child.ask(request, hub.environment(Path(home) / "push"))
-        before = len(hub.log)
-        try:
-            environment = hub.environment(Path(home) / "read")
-            verified = verify(plan.repo, plan.tag, dist=dist, environment=environment)
-        except Drift as error:
-            hint = "Nothing was published. Build and plan again; if it stays, please report it."
-            raise Drift(error.message, hint=hint) from error
-        _check_wire(plan, verified.commit, hub.log[before:])
+    read_plan(out, release)  # a folder without one is not made
+    with files.exclusive(out), tempfile.TemporaryDirectory(prefix="mteb-de-rehearsal-") as home:
+        files.remove(receipt_path(out, release))
+        plan, dist = read_plan(out, release), out / release
+        check_bytes(plan, dist)
+        with serve(_as_planned(plan)) as hub:
+            request = {"do": "push", "out": str(out), "release": release, "plan": plan.seal}
+            child.ask(request, hub.environment(Path(home) / "push"))
+            before = len(hub.log)
+            try:
+                environment = hub.environment(Path(home) / "read")
+                verified = verify(plan.repo, plan.tag, dist=dist, environment=environment)
+            except Drift as error:
+                hint = "Nothing was published. Build and plan again; if it stays, please report it."
+                raise Drift(error.message, hint=hint) from error
+            _check_wire(plan, verified.commit, hub.log[before:])
         receipt = Receipt(
             plan=plan.seal,
             repo=plan.repo,
@@ -70,7 +62,7 @@ def _rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
             tools={name: importlib.metadata.version(name) for name in _CLIENTS},
             citations=plan.citations,
         )
-    receipt.write(receipt_path(out, release))
+        receipt.write(receipt_path(out, release))
     return plan, receipt
 
 
