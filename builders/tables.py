@@ -42,8 +42,6 @@ CLUSTERING: dict[str, Kind] = {"s2s": Kind.CLUSTERING_S2S, "p2p": Kind.CLUSTERIN
 """The tables of a clustering dataset by variant: titles alone, and titles with texts."""
 _CLUSTERED = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 """All tables whose rows are clustering sets: with texts, or with the ids of texts that nobody may publish."""
-RETRIEVAL = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, Kind.HARD_NEGATIVES)
-"""The tables of a retrieval dataset."""
 
 
 def _column(name: str, dtype: pa.DataType) -> pa.Field[pa.DataType]:

@@ -9,8 +9,8 @@ import polars as pl
 
 from builders.checks.finding import Finding, error, gate
 from builders.checks.subject import AnySubject, Rule
-from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import CLUSTERING, RETRIEVAL, SCHEMAS, Kind, published, splits_of
+from builders.spec import ConfigSpec, Ids, Retrieval
+from builders.tables import CLUSTERING, SCHEMAS, Kind, published, splits_of
 
 _PIPELINE = "The build writes this itself: report it as a bug, or build again if the file was edited."
 
@@ -43,13 +43,10 @@ _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 
 def _kinds(spec: ConfigSpec) -> tuple[Kind, ...]:
-    match spec:
-        case Clustering():
-            return tuple(CLUSTERING.values())
-        case Ids():
-            return (Kind.CLUSTERING_IDS,)
-        case Retrieval(mining=mining):
-            return tuple(kind for kind in RETRIEVAL if kind is not Kind.HARD_NEGATIVES or mining)
+    if isinstance(spec, Retrieval):
+        mined = (Kind.HARD_NEGATIVES,) if spec.mining else ()
+        return (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *mined)
+    return (Kind.CLUSTERING_IDS,) if isinstance(spec, Ids) else tuple(CLUSTERING.values())
 
 
 def _tables(subject: AnySubject) -> Iterator[tuple[Kind, str, pl.DataFrame]]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from builders.describe.card import citation
 from builders.describe.dataset import Config, Dataset
-from builders.describe.figures import source_url, starved, yield_of
+from builders.describe.figures import source_url, starved
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import Target
 from builders.hub import HUB
@@ -90,9 +90,9 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
     sentences = [f"{release.title}."]
     for dataset in datasets:
         sentences.append(f"{dataset.spec.title.rstrip('.')} ({dataset.name}).")
-        found = yield_of(dataset)
-        if found and starved(dataset):
-            few = f"{found.some} of {found.queries} queries ({share(found.some, found.queries)})"
+        if (mining := dataset.lock.mining) and starved(dataset):
+            some, total = mining.report.yield_.any, mining.report.queries
+            few = f"{some} of {total} queries ({share(some, total)})"
             sentences.append(f"Hard negatives are scarce: {few} have one.")
     return one_line(" ".join(sentences))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -59,39 +58,10 @@ _FACTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Yield:
-    """Queries by how many hard negatives they got: by number, at least one, all that the recipe keeps."""
-
-    by_count: dict[int, int]
-    queries: int
-    some: int
-    full: int
-    keep: int
-    negatives: int
-
-
-def yield_of(dataset: Dataset) -> _Yield | None:
-    """Return the yield of mining, or None where nothing was mined."""
-    mining = dataset.lock.mining
-    if mining is None:
-        return None
-    counts = {int(count): int(queries) for count, queries in mining.report.by_count.items()}
-    keep = int(mining.recipe["keep"])
-    return _Yield(
-        by_count=counts,
-        queries=sum(counts.values()),
-        some=sum(queries for count, queries in counts.items() if count),
-        full=counts.get(keep, 0),
-        keep=keep,
-        negatives=sum(count * queries for count, queries in counts.items()),
-    )
-
-
 def starved(dataset: Dataset) -> bool:
     """Return whether mining left fewer than half of the queries with a hard negative."""
-    found = yield_of(dataset)
-    return found is not None and found.some < LEAST_YIELD * found.queries
+    mining = dataset.lock.mining
+    return mining is not None and mining.report.yield_.any < LEAST_YIELD * mining.report.queries
 
 
 def stand_ins(datasets: Sequence[Dataset]) -> list[str]:
@@ -227,9 +197,9 @@ def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
 
 def negatives_by_query(dataset: Dataset) -> Markdown:
     """Return the table of how many queries got 0, 1, … hard negatives."""
-    found = yield_of(dataset)
-    assert found is not None
-    rows = [(count, number, share(number, found.queries)) for count, number in sorted(found.by_count.items())]
+    report = _report(dataset)
+    counts = sorted((int(number), queries) for number, queries in report.by_count.items())
+    rows = [(number, queries, share(queries, report.queries)) for number, queries in counts]
     return table(("Hard negatives", "Queries", "Share"), rows)
 
 

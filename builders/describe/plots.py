@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from builders.describe.dataset import Dataset
-from builders.describe.figures import yield_of
 from builders.describe.markdown import Markdown, escape
 from builders.lock.beside import CitedScore
 from builders.plots import charts
@@ -52,15 +51,16 @@ def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
 
 
 def _mining(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
-    mined = {dataset.name: found for dataset in datasets if (found := yield_of(dataset))}
+    mined = {dataset.name: mining for dataset in datasets if (mining := dataset.lock.mining)}
     if not mined:
         return
-    parts = range(max(max(one.by_count, default=0) for one in mined.values()) + 1)
-    rows = {name: [one.by_count.get(number, 0) for number in parts] for name, one in mined.items()}
+    reports = {name: mining.report for name, mining in mined.items()}
+    parts = range(max(int(number) for one in reports.values() for number in one.by_count or ("0",)) + 1)
+    rows = {name: [one.by_count.get(str(number), 0) for number in parts] for name, one in reports.items()}
     words = [
-        f"{name}: {share(one.some, one.queries)} of {one.queries:,} queries have at least one, "
-        f"{share(one.full, one.queries)} have all {one.keep}"
-        for name, one in mined.items()
+        f"{name}: {share(one.yield_.any, one.queries)} of {one.queries:,} queries have at least one, "
+        f"{share(one.yield_.full, one.queries)} have all {mined[name].recipe['keep']}"
+        for name, one in reports.items()
     ]
     yield _CardPlot(
         "hard-negatives",

@@ -20,6 +20,7 @@ from builders.lock.lock import (
     LockedFinding,
     LockedMining,
     LockedSource,
+    MiningReport,
     SourceFile,
 )
 from builders.mining import mine
@@ -222,3 +223,10 @@ def unseparated(card: str) -> list[str]:
         in_code ^= fence
         before = "" if fence else line
     return found
+
+
+def starved(report: MiningReport, full: int) -> MiningReport:
+    """Give a report two of 300 queries with hard negatives, so many of them with all five."""
+    by_count = {"0": 298, "1": 2 - full, "5": full}
+    found = report.yield_.model_copy(update={"any": 2, "full": full})
+    return report.model_copy(update={"queries": 300, "yield_": found, "by_count": by_count})

@@ -121,9 +121,7 @@ def test_a_config_without_rows_is_left_out(built: kit.Built) -> None:
 def test_a_low_yield_is_said_before_anything_else(built: kit.Built) -> None:
     def starve(lock: Lock) -> Lock:
         assert lock.mining is not None
-        report = lock.mining.report.model_copy(
-            update={"by_count": {"0": 298, "1": 1, "2": 0, "3": 0, "4": 0, "5": 1}}
-        )
+        report = kit.starved(lock.mining.report, full=1)
         return lock.model_copy(update={"mining": lock.mining.model_copy(update={"report": report})})
 
     paragraphs = [part for part in body(changed(built, starve)).split("\n\n") if part.strip()]

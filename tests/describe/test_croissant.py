@@ -210,7 +210,7 @@ def test_responsible_ai_and_provenance_survive_the_client(built: kit.Built) -> N
 def test_a_low_yield_stands_in_the_description(built: kit.Built) -> None:
     first, second = built.locks
     assert second.mining is not None
-    report = second.mining.report.model_copy(update={"by_count": {"0": 298, "5": 2}})
+    report = kit.starved(second.mining.report, full=2)
     starved = second.model_copy(update={"mining": second.mining.model_copy(update={"report": report})})
 
     files = render(kit.RELEASE, [first, starved], kit.TARGET, specs=built.specs)
