@@ -290,6 +290,23 @@ class Audit:
     auditors: int = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores that others published of a config's rows, and how far scores of one model may lie apart.
+
+    Attributes:
+        tasks: Name of the published task by table, "clustering-s2s"; by "" for retrieval.
+        tolerance: Largest difference. In clustering by mteb's k-means it is that of the mean V-measure
+            between sets of the same sizes with other rows, clustered with another seed: 3 · √2 times its
+            standard deviation, measured by `scripts/bench/tolerance.py` on invented points.
+        rows: Questions and passages that were searched; None in clustering.
+    """
+
+    tasks: Mapping[str, str]
+    tolerance: float
+    rows: tuple[int, int] | None = None
+
+
 def identity(text: str) -> str:
     """Return the text itself: the merge and relevance key of configs whose texts are already canonical."""
     return text
@@ -363,6 +380,7 @@ class Retrieval:
     relate: Callable[[pl.DataFrame], Relations] = observed
     titles: bool = False
     mining: Mining | None = None
+    scored: Scored | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
     audit: Audit = field(default_factory=Audit)
@@ -475,6 +493,7 @@ class Clustering:
     personal: tuple[PersonalKind, ...]
     order: tuple[str, ...] = ("upstream_id",)
     published: PublishedSets | None = None
+    scored: Scored | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -520,6 +539,7 @@ class Ids:
     clean: Callable[[str], str]
     personal: tuple[PersonalKind, ...]
     archives: Mapping[str, str] = field(default_factory=dict)
+    scored: Scored | None = None
     waivers: tuple[Waiver, ...] = ()
     notes: tuple[str, ...] = ()
 

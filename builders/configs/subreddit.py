@@ -7,7 +7,7 @@ from functools import partial
 from builders.reddit.dated_ledger import is_stand_in
 from builders.reddit.sets import read_ids as read_file
 from builders.reddit.texts import clean
-from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile
+from builders.spec import ALL_KINDS, Files, Grouped, HttpSource, Ids, IdsFile, LocalFile, Scored
 
 LIST = "submission_ids.txt"
 LEDGER = "subreddit.ledger.tsv"
@@ -48,6 +48,10 @@ CONFIG = Ids(
     clean=clean,
     personal=ALL_KINDS,
     archives=_ARCHIVES,
+    scored=Scored(
+        {"clustering-s2s": "RedditClusteringS2S(de)", "clustering-p2p": "RedditClusteringP2P(de)"},
+        tolerance=0.041,
+    ),
     notes=(
         "Submissions vanish, so sets that were fetched on different days differ. Below 90 percent of a set, "
         "scores are not comparable.",

@@ -17,30 +17,11 @@ from builders.errors import StorageError
 from builders.evaluation.pipelines import MTEB
 from builders.evaluation.results import Result, RetrievalResult, builder_of
 from builders.lock.lock import Frozen
+from builders.spec import Scored
 
 Verdict = Literal["agrees", "differs", "not comparable"]
 Metric = Literal["ndcg_at_10", "mrr_at_10", "v_measure"]
 
-TASKS = {
-    "germandpr": "GermanDPR",
-    "blurbs-clustering-s2s": "BlurbsClusteringS2S",
-    "blurbs-clustering-p2p": "BlurbsClusteringP2P",
-    "tenkgnad-clustering-s2s": "TenKGnadClusteringS2S",
-    "tenkgnad-clustering-p2p": "TenKGnadClusteringP2P",
-    "subreddit-clustering-s2s": "RedditClusteringS2S(de)",
-    "subreddit-clustering-p2p": "RedditClusteringP2P(de)",
-}
-"""Names under which others scored the rows of a config."""
-GERMANDPR_ROWS = (1_025, 2_876)
-"""Questions and passages of mteb's GermanDPR, by mteb's own statistics of it."""
-RETRIEVAL_TOLERANCE = 0.005
-"""Nothing published tells how far two runs of one model lie apart: none was scored twice. An exact search
-has no seed; what is left is rounding (1e-5), the arithmetic of another batch, version or precision, and texts
-that normalising and scrubbing changed. It lets 5 of 1,025 questions be lost, or 14 fall from rank 1 to 2."""
-REDRAW_TOLERANCE = {"Blurbs": 0.022, "Reddit": 0.041, "TenKGnad": 0.066}
-"""By how much the mean V-measure of a config may differ between sets of the same sizes with other rows, that
-are clustered with another seed: 3 · √2 times its standard deviation, by the beginning of a task's name. The
-published sets were drawn without a seed. Measured by `scripts/bench/tolerance.py` on invented points."""
 _STEP = 0.001
 _OTHER_ROWS = "other rows of the same sizes"
 _OTHER_SUBREDDITS = "sets of other subreddits, as many"
@@ -124,25 +105,23 @@ def prompted_alike() -> frozenset[str]:
     return frozenset(row["model"].lower() for row in rows)
 
 
-def tolerance(task: str, pipeline: str, published: Iterable[Published]) -> float | None:
-    """Return how far two runs of one model on one task may lie apart.
+def tolerance(scored: Scored, pipeline: str, published: Iterable[Published]) -> float | None:
+    """Return how far two runs of one model on one config may lie apart; None where it was not measured.
 
-    For clustering by mteb's k-means it is `REDRAW_TOLERANCE`, since our rows are not theirs; or, where wider,
+    For clustering by mteb's k-means it is that of other rows, since our rows are not theirs; or, where wider,
     the largest difference, over both variants of a dataset, between the paper's run (mteb 1.0, no
     seed) and that of mteb's results repository (seeded, 1.18) of the same model, rounded up to three digits.
-    For the other pipelines and datasets it was not measured: None.
     """
-    if task == "GermanDPR":
-        return RETRIEVAL_TOLERANCE
-    dataset = task.partition("Clustering")[0]
-    if pipeline != MTEB or dataset not in REDRAW_TOLERANCE:
+    if scored.rows:
+        return scored.tolerance
+    if pipeline != MTEB:
         return None
     runs: dict[tuple[str, str], list[float]] = {}
     for one in published:
-        if one.pipeline == MTEB and one.task.startswith(dataset):
+        if one.pipeline == MTEB and one.task in scored.tasks.values():
             runs.setdefault((one.task, one.model), []).append(one.value)
     widest = max((max(values) - min(values) for values in runs.values() if len(values) > 1), default=0.0)
-    return max(REDRAW_TOLERANCE[dataset], math.ceil(round(widest / _STEP, 6)) * _STEP)
+    return max(scored.tolerance, math.ceil(round(widest / _STEP, 6)) * _STEP)
 
 
 def compare(
@@ -182,11 +161,12 @@ def summary_line(compared: Sequence[Compared]) -> str:
 def _lines(
     result: Result, configs: Mapping[str, Built], published: tuple[Published, ...]
 ) -> Iterator[Compared]:
-    task, model = TASKS.get(result.config, ""), _plain(result.encoder.model)
-    if not task or "/" not in model:  # nobody scored these rows; a folder may be called like a model
+    scored, model = configs[builder_of(result)].spec.scored, _plain(result.encoder.model)
+    if scored is None or "/" not in model:  # nobody scored these rows; a folder may be called like a model
         return
+    task = scored.tasks.get(result.config.partition("-")[2])
     pipeline = "" if isinstance(result, RetrievalResult) else result.pipeline
-    allowed = tolerance(task, pipeline, published)
+    allowed = tolerance(scored, pipeline, published)
     for one in published:
         if (one.task, one.model.lower(), one.pipeline) != (task, model, pipeline):
             continue
@@ -234,11 +214,10 @@ def _obstacle(result: Result, one: Published, built: Built) -> str:
         return ""
     if result.split != "all":
         return "theirs is of all questions: pass --split all"
-    if (result.queries, result.passages) != GERMANDPR_ROWS:
-        return (
-            f"{result.queries:,} questions and {result.passages:,} passages, theirs {GERMANDPR_ROWS[0]:,} "
-            f"and {GERMANDPR_ROWS[1]:,}"
-        )
+    rows = built.spec.scored.rows if built.spec.scored else None
+    if rows and (result.queries, result.passages) != rows:
+        ours = f"{result.queries:,} questions and {result.passages:,} passages"
+        return f"{ours}, theirs {rows[0]:,} and {rows[1]:,}"
     if built.lock and one.dataset_revision not in {source.resolved for source in built.lock.sources}:
         return "another revision of the dataset"
     return ""

@@ -5,8 +5,7 @@
 Published sets were drawn without a seed, so ours hold other rows, of the same sizes. Points are invented:
 around a centre for each genre and one for each topic in it, at distances that give V-measures from those of
 weak models to those of strong ones. At each, sets of the real sizes are drawn and clustered again and again.
-`builders.evaluation.published.REDRAW_TOLERANCE` holds three standard deviations of the difference of two
-draws.
+The `scored.tolerance` of a config is three standard deviations of the difference of two draws.
 """
 
 from __future__ import annotations

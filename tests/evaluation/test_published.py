@@ -13,10 +13,6 @@ from builders.built import Built
 from builders.encoders.sentence import prompts_of
 from builders.evaluation.pipelines import PIPELINES
 from builders.evaluation.published import (
-    GERMANDPR_ROWS,
-    REDRAW_TOLERANCE,
-    RETRIEVAL_TOLERANCE,
-    TASKS,
     Published,
     compare,
     prompted_alike,
@@ -34,6 +30,7 @@ from builders.evaluation.results import (
 )
 from builders.lock.committed import whole_upstream
 from builders.lock.lock import Lock, LockedSource, SourceFile
+from builders.registry import load, names
 from tests.checks.kit import SPEC
 
 DATA = "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
@@ -42,6 +39,13 @@ INSTRUCTED = ("codefuse-ai/F2LLM-v2-80M", "35baae5091e26211dbe628f1723448c146faf
 E5 = ("intfloat/multilingual-e5-small", "fd1525a9fd15316a2d503bf26ab031a61d056e98")
 PAPERS = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 FACTS = published_scores()
+SCORED = {name: scored for name in names() if (scored := load(name).scored)}
+TASKS = {
+    f"{name}-{table}".removesuffix("-"): task
+    for name, scored in SCORED.items()
+    for table, task in scored.tasks.items()
+}
+CONFIG_OF = {task: SCORED[config.partition("-")[0]] for config, task in TASKS.items()}
 
 
 def built(config: str, *, kind: str = "hub", limit: int | None = None, not_comparable: str = "") -> Built:
@@ -67,7 +71,9 @@ def built(config: str, *, kind: str = "hub", limit: int | None = None, not_compa
         files=(),
     )
     whole = whole_upstream(lock.sources, lock.parameters)
-    return Built(SPEC, Path(), None, lock, {}, {}, not whole, not_comparable)
+    return Built(
+        load(config) if config in names() else SPEC, Path(), None, lock, {}, {}, not whole, not_comparable
+    )
 
 
 def asked(model: str, revision: str) -> EncoderFacts:
@@ -79,7 +85,7 @@ def asked(model: str, revision: str) -> EncoderFacts:
 def searched(
     value: float, *, model: str = MODEL, revision: str = REVISION, split: str = "all"
 ) -> RetrievalResult:
-    queries, passages = GERMANDPR_ROWS
+    queries, passages = SCORED["germandpr"].rows or (0, 0)
     return RetrievalResult(
         config="germandpr",
         split=split,
@@ -143,27 +149,27 @@ def test_the_tolerance_of_clustering_covers_other_rows_and_every_published_gap()
         if one.pipeline == "minibatch-kmeans":
             runs[one.task, one.model].append(one.value)
     for (task, _), values in runs.items():
-        allowed = tolerance(task, "minibatch-kmeans", FACTS)
+        allowed = tolerance(CONFIG_OF[task], "minibatch-kmeans", FACTS)
         assert allowed is not None
-        assert allowed >= REDRAW_TOLERANCE[task.partition("Clustering")[0]]
+        assert allowed >= CONFIG_OF[task].tolerance
         assert allowed >= max(values) - min(values)
     assert {len(values) for values in runs.values()} == {1, 2}
-    assert tolerance("BlurbsClusteringS2S", "umap+hdbscan", FACTS) is None
+    assert tolerance(SCORED["blurbs"], "umap+hdbscan", FACTS) is None
 
 
 def test_a_gap_between_two_runs_that_is_wider_than_two_draws_is_the_tolerance() -> None:
     fact = FACTS[0].model_copy(update={"task": "BlurbsClusteringS2S", "pipeline": "minibatch-kmeans"})
-    wide = math.floor(1000 * REDRAW_TOLERANCE["Blurbs"]) / 1000 + 0.0101
+    wide = math.floor(1000 * SCORED["blurbs"].tolerance) / 1000 + 0.0101
     apart = (fact.model_copy(update={"value": 0.2}), fact.model_copy(update={"value": 0.2 + wide}))
-    assert tolerance("BlurbsClusteringP2P", "minibatch-kmeans", apart) == pytest.approx(wide + 0.0009)
+    assert tolerance(SCORED["blurbs"], "minibatch-kmeans", apart) == pytest.approx(wide + 0.0009)
     near = (apart[0], apart[0].model_copy(update={"value": 0.2001}))
-    assert tolerance("BlurbsClusteringP2P", "minibatch-kmeans", near) == REDRAW_TOLERANCE["Blurbs"]
+    assert tolerance(SCORED["blurbs"], "minibatch-kmeans", near) == SCORED["blurbs"].tolerance
 
 
 def test_no_search_was_published_twice_so_its_tolerance_comes_from_elsewhere() -> None:
     twice = [(one.model, one.metric) for one in FACTS if one.task == "GermanDPR"]
     assert len(twice) == len(set(twice))
-    assert tolerance("GermanDPR", "", FACTS) == RETRIEVAL_TOLERANCE
+    assert tolerance(SCORED["germandpr"], "", FACTS) == 0.005
 
 
 @pytest.mark.parametrize(
@@ -232,7 +238,10 @@ def test_clustering_is_compared_per_pipeline() -> None:
 @pytest.mark.parametrize("config", ["blurbs-clustering-s2s", "tenkgnad-clustering-p2p"])
 def test_sets_of_other_rows_agree_within_two_draws_and_differ_beyond(config: str, sign: int) -> None:
     task = TASKS[config]
-    theirs, allowed = value_of(task, E5[0], "v_measure"), tolerance(task, "minibatch-kmeans", FACTS)
+    theirs, allowed = (
+        value_of(task, E5[0], "v_measure"),
+        tolerance(CONFIG_OF[task], "minibatch-kmeans", FACTS),
+    )
     assert allowed is not None
     for shift, verdict in ((0.99 * allowed, "agrees"), (1.01 * allowed, "differs")):
         result = clustered(theirs + sign * shift, config=config, encoder=asked(*E5))
@@ -273,7 +282,7 @@ def test_hydrated_sets_are_compared_with_the_papers(config: str) -> None:
     theirs = value_of(TASKS[config], PAPERS, "v_measure")
     held = replace(built("subreddit"), lock=None)
     (line,) = compare([clustered(theirs, config=config)], {"subreddit": held})
-    assert (line.verdict, line.tolerance) == ("agrees", REDRAW_TOLERANCE["Reddit"])
+    assert (line.verdict, line.tolerance) == ("agrees", SCORED["subreddit"].tolerance)
     assert line.why.startswith("sets of other subreddits, as many")
 
 
@@ -334,14 +343,13 @@ def test_an_added_clustering_dataset_has_nothing_beside_it(pipeline: str) -> Non
     for facts in (asked(*E5), asked("verein/eigenes", "c" * 40)):
         result = clustered(0.5, config="news-clustering-s2s", pipeline=pipeline, encoder=facts)
         assert compare([result], {"news": built("news")}) == []
-        assert tolerance("NewsClusteringS2S", pipeline, FACTS) is None
 
 
 def test_the_notes_tell_the_tolerances_of_the_code() -> None:
     note = (Path(__file__).parents[2] / "notes/decisions.md").read_text(encoding="utf-8")
     told = {name: float(value) for value, name in re.findall(r"\b(0\.[0-9]+) for ([A-Z]\w+)", note)}
-    tasks = {task.partition("Clustering")[0]: task for task in TASKS.values()}
-    assert told == {name: tolerance(task, "minibatch-kmeans", FACTS) for name, task in tasks.items()}
+    configs = {task.partition("Clustering")[0]: scored for task, scored in CONFIG_OF.items()}
+    assert told == {name: tolerance(one, "minibatch-kmeans", FACTS) for name, one in configs.items()}
 
 
 def test_a_fact_needs_a_metric_that_we_have() -> None:
