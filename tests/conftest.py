@@ -74,4 +74,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         place = item.path.relative_to(_TESTS) if item.path.is_relative_to(_TESTS) else item.path
         group = place.parts[0] if place.parts[0] in _BUILT_TOGETHER else str(place)
+        if "bench" in getattr(item, "fixturenames", ()):  # it shares nothing with what else is built there
+            group = "bench"
         item.add_marker(pytest.mark.xdist_group(group))
