@@ -15,7 +15,7 @@ from builders.cli.output import Lines, say, say_table
 @click.option("--out", type=click.Path(path_type=Path), help="Keep what is built in this folder.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the summary only.")
 def command(out: Path | None, quiet: bool) -> None:
-    """Build the bundled sample offline, rehearse its releases on loopback, and say what came of it.
+    """Build the bundled sample offline, rehearse its releases on loopback, and print what was counted.
 
     Exit codes: 0 all of it worked; 1 a check or a comparison failed; 2 could not run.
     """
@@ -28,15 +28,8 @@ def command(out: Path | None, quiet: bool) -> None:
     for lock in walked.locks:
         for funnel in lock.funnels:
             dropped = ", ".join(f"{count:,} {reason}" for reason, count in funnel.dropped.items())
-            rows.append((
-                lock.config,
-                funnel.table,
-                f"{funnel.read:,}",
-                dropped or "–",
-                f"{funnel.merged:,}",
-                f"{funnel.undecided:,}",
-                f"{funnel.out:,}",
-            ))
+            rest = (f"{count:,}" for count in (funnel.merged, funnel.undecided, funnel.out))
+            rows.append((lock.config, funnel.table, f"{funnel.read:,}", dropped or "–", *rest))
     say_table(("config", "table", "read", "dropped", "merged", "undecided", "left"), rows)
     for lock in walked.locks:
         if lock.mining is not None:

@@ -19,9 +19,9 @@ from builders.cli import streams
 from builders.cli.output import complain
 from builders.errors import MtebDeError
 
-INTERRUPTED = 130
-TERMINATED = 143
-COULD_NOT_RUN = 2
+_INTERRUPTED = 130
+_TERMINATED = 143
+_COULD_NOT_RUN = 2
 
 VERBS = {
     "audit": ("builders.cli.audit", "Find out how many hard negatives are wrong."),
@@ -38,7 +38,7 @@ VERBS = {
 }
 
 
-class LazyGroup(click.Group):
+class _LazyGroup(click.Group):
     """A group that knows the names and summaries of its commands, and imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="mteb-de")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
@@ -93,11 +93,11 @@ def cli(debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
     streams.install()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that what is half-written is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what is half-written is removed
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second Ctrl-C, while the first was told
-        code = INTERRUPTED
+        code = _INTERRUPTED
     sys.exit(code)
 
 
@@ -121,18 +121,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        return COULD_NOT_RUN
+        return _COULD_NOT_RUN
     except click.ClickException as error:
         complain(error.format_message(), _usage_hint(error))
-        return COULD_NOT_RUN
+        return _COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted; nothing is half-written: run the same command again")
-        return INTERRUPTED
+        return _INTERRUPTED
     except Exception as error:
         if debug:
             traceback.print_exc()
         complain(*_unforeseen(error))
-        return COULD_NOT_RUN
+        return _COULD_NOT_RUN
     return result if isinstance(result, int) else 0
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+_Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-AS_JSON: Option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-CONFIGS: Option = click.argument("configs", nargs=-1, metavar="[CONFIG]...")
-OFFLINE: Option = click.option(
+AS_JSON: _Option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+CONFIGS: _Option = click.argument("configs", nargs=-1, metavar="[CONFIG]...")
+OFFLINE: _Option = click.option(
     "--offline", is_flag=True, help="Never touch the network; fail on what is not in the cache."
 )
-QUIET: Option = click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
-WORKERS: Option = click.option(
+QUIET: _Option = click.option("-q", "--quiet", is_flag=True, help="Print results and errors only.")
+WORKERS: _Option = click.option(
     "--workers", type=click.IntRange(min=1), help="Encoding processes.  [default: one per core]"
 )
 
 
-def folder(name: str, what: str) -> Option:
+def folder(name: str, what: str) -> _Option:
     """Return the option for a folder of releases, `dist` by default; `what` is its help."""
     return click.option(
         name, type=click.Path(path_type=Path), default=Path("dist"), show_default=True, help=what
@@ -32,7 +32,7 @@ DIST = folder("--dist", "A built tree.")
 OUT = folder("--out", "Folder of releases.")
 
 
-def committed_folder(what: str) -> Option:
+def committed_folder(what: str) -> _Option:
     """Return the option for the folder of what is committed; `what` it holds of that."""
     return click.option(
         "--locks",

@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from builders.errors import StorageError
-from builders.files import unwritable
+from builders.files import unwritable, writing
 from builders.printable import printable
 
 _SECONDS_BETWEEN_LINES = 20.0
@@ -67,11 +67,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 class Lines:
-    """Progress of a long verb: lines of two columns, and a bar for what takes long.
-
-    Args:
-        quiet: Print nothing.
-    """
+    """Progress of a long verb: lines of two columns, and a bar for what takes long."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
@@ -81,16 +77,10 @@ class Lines:
 
     @contextmanager
     def logged(self, path: Path) -> Iterator[None]:
-        """Append every line to a file too, with the time of day; a fault's message comes last.
-
-        Raises:
-            StorageError: The file cannot be written.
-        """
-        try:
+        """Append every line to a file too, with the time of day; a fault's message comes last."""
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             log = path.open("ab", buffering=0)
-        except OSError as error:
-            raise unwritable(path, error) from error
         with log:
             self._log = log
             try:
@@ -110,7 +100,7 @@ class Lines:
         self._console.print(Text(text, style="bold"))
 
     def step(self, name: str, *lines: str) -> None:
-        """Print what came of a step; its name stands before the first line."""
+        """Print the results of a step; its name stands before the first line."""
         self._end_bar()
         for number, line in enumerate(map(_shown, lines)):
             label = f"{name if number == 0 else '':<{_LABEL_WIDTH}}"
@@ -139,12 +129,8 @@ class Lines:
         if self._bar is not None and self._bar[2] != name:
             self._end_bar()
         if self._bar is None:
-            columns = (
-                TextColumn("  {task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-            )
+            label = TextColumn("  {task.description}")
+            columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             bar = Progress(*columns, console=self._console, transient=True)
             bar.start()
             self._bar = (bar, bar.add_task(f"{name:<{_LABEL_WIDTH}}", total=total), name)

@@ -52,6 +52,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name if path.suffix == ".json" else str(path): path.read_bytes() for path in paths}
 
 
+@pytest.mark.long
 def test_an_offline_build_with_e5_never_asks_the_network(hub: Hub, tmp_path: Path) -> None:
     cold = build_jobs(hub, tmp_path, "--offline")
     assert (cold.returncode, hub.log) == (2, [])

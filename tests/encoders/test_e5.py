@@ -238,7 +238,7 @@ def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
     assert all("not cached" in message for _, message, _ in faults)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", pytest.param("config.json", marks=pytest.mark.long)])
 def test_a_damaged_file_of_a_cached_model_is_noticed(hub: FaultyHub, tmp_path: Path, name: str) -> None:
     write_model(tiny_weights(), tmp_path / "model")
     commit = hub.store.add_folder("model", f"test/damaged-{name[0]}", tmp_path / "model")

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import builders
 from builders.files import sha256
 from scripts.bench import evaluation
@@ -49,6 +51,7 @@ def test_sets_have_the_real_proportions(tmp_path: Path) -> None:
     assert 9 < subjects[0].rows / len(subjects[0].texts) < 11
 
 
+@pytest.mark.long
 def test_a_small_world_is_measured_and_agrees_with_mteb() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _MEASURE],
