@@ -36,7 +36,6 @@ class Built:
     """A config as it lies on disk; a table is read each time that it is asked for.
 
     Attributes:
-        spec: The config.
         folder: Holds the tables in the published layout: a release under the folder that was built into, or
             hydrated texts.
         work: Holds the lock and what the build keeps beside it; None for hydrated texts.

@@ -14,14 +14,11 @@ class Options:
     """How to build. What changes a published byte is `encoder`, `recipe`, `limit`, splits and sources alone.
 
     Attributes:
-        out: The folder of releases and work.
         encoder: "e5" is the pinned model, "offline" the small one that needs no download.
         recipe: Name of the recipe that mines; None for the config's.
-        offline: Never touch the network.
         sources: Folders or base URLs that stand in for the upstreams.
         limit: Build from this many queries, documents or ids only.
         workers: Encoding processes; None for one per core.
-        home: Folder of the caches; None for the default.
         committed: Folder of the committed locks and splits.
         against_lock: Whether sources must be those of the committed lock; false only to replace it.
     """

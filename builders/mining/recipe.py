@@ -116,11 +116,7 @@ def exclusions(
 
 
 def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
-    """Choose each query's guarding positive.
-
-    Args:
-        positives: ``query_id``, ``passage_id``, ``score`` float64: every positive once.
-        recipe: Its `guard` chooses.
+    """Choose each query's guarding positive from every positive and its ``score`` float64.
 
     Returns:
         ``query_id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score``
@@ -166,12 +162,8 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
 
     Args:
         ranking: ``query_id``, ``passage_id``, ``rank`` (1-based, among all passages), ``score`` float64.
-        excluded: From `exclusions`.
+        excluded: From `exclusions`; its ``reason`` is null for candidates.
         guarded: From `guards`, with ``mean`` and ``deviation`` where the recipe needs them.
-
-    Returns:
-        The ranking with ``reason`` (null for candidates) and what is known of the query, sorted by query and
-        rank.
     """
     return (
         ranking

@@ -67,10 +67,9 @@ class Window:
     """What lies between floor and ceiling.
 
     Attributes:
-        found: The first passages of each query that are not masked, not above its ceiling, and not below its
-            floor.
+        found: The first passages of each query that are not masked, and within its floor and ceiling.
         above: int64 (q,): passages that are not masked, above the ceiling, and not below the floor.
-        within: int64 (q,): passages that are not masked, and neither above the ceiling nor below the floor.
+        within: int64 (q,): passages that are not masked, and within floor and ceiling.
         masked_scores: float64 (m,): the scores of the masked pairs; minus infinity for those below the floor.
     """
 
@@ -91,22 +90,16 @@ def exact_topk(
 ) -> TopK:
     """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
 
-    Ties are broken by index. Blocks, tiles, threads and the BLAS kernel change the time only. Method:
-    `exact_window` without floor and ceiling. Memory beside input and output: at worst about 40 bytes per cell
-    of (tile × block), 170 MB as it is set. `passages` may be a memory map: it is read in order, once for its
-    lengths, once per tile, and once more for a tile with queries that are scanned again.
-
-    Args:
-        queries: float32 (q, d), finite.
-        passages: float32 (n, d), finite, sorted by id, so that the order of indices is that of ids.
-        k: At least 1; or integers (q,), one per query. Never more than n are returned.
-        block: Passages per product.
-        tile: Queries per product.
-        progress: Called with products done and products in all.
+    Arguments and method are those of `exact_window`, without floor and ceiling. Memory beside input and
+    output: at worst about 40 bytes per cell of (tile × block), 170 MB. `passages` may be a memory
+    map: it is read in order, once for its lengths, once per tile, and once more for a tile with queries that
+    are scanned again.
     """
-    wanted = np.minimum(_per_query(k, len(queries)), len(passages))
     edge = np.full(len(queries), np.inf)
-    return _scanned(queries, passages, -edge, edge, _NO_PAIR, wanted, block, tile, progress).found
+    window = exact_window(
+        queries, passages, -edge, edge, _NO_PAIR, k, block=block, tile=tile, progress=progress
+    )
+    return window.found
 
 
 def exact_window(
@@ -115,7 +108,7 @@ def exact_window(
     floor: Float64s,
     ceiling: Float64s,
     masked: Masked,
-    k: int,
+    k: int | NDArray[Any],
     *,
     block: int = 2048,
     tile: int = 2048,
@@ -135,27 +128,12 @@ def exact_window(
         floor: float64 (q,), minus infinity for none.
         ceiling: float64 (q,); below the floor, nothing is found.
         masked: Pairs that are counted apart and never found.
-        k: How many, at least 1.
+        k: At least 1; or integers (q,), one per query. Never more than n are returned.
         block: Passages per product.
         tile: Queries per product.
         progress: Called with products done and products in all.
     """
-    wanted = _per_query(k, len(queries))
-    _require_positive(k=k)
-    return _scanned(queries, passages, floor, ceiling, masked, wanted, block, tile, progress)
-
-
-def _scanned(
-    queries: Float32s,
-    passages: Float32s,
-    floor: Float64s,
-    ceiling: Float64s,
-    masked: Masked,
-    wanted: Int64s,
-    block: int,
-    tile: int,
-    progress: Progress | None,
-) -> Window:
+    wanted = np.minimum(_per_query(k, len(queries)), len(passages))
     query_lengths, longest = _measured(queries, passages)
     _require_positive(block=block, tile=tile)
     error = float32_error(queries.shape[1], query_lengths, longest)

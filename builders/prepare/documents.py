@@ -14,7 +14,6 @@ from builders.spec import Clustering, Documents
 from builders.text.merge import digest
 from builders.text.normalise import normalise_frame
 
-MALFORMED = "malformed"
 _WAIVER = "row-malformed"
 """The code of the finding whose waiver lets a build pass over places that cannot be read."""
 _SHOWN = 5
@@ -28,7 +27,6 @@ class PreparedDocuments:
         documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of
             labels; ordered as the spec says.
         dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.funnels.Space`.
-        funnel: The way of the rows.
         personal: What was replaced, by table.
     """
 
@@ -57,7 +55,7 @@ def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
     kept = judged.filter(pl.col("reason").is_null()).drop("reason")
     dropped = pl.concat([
         in_space(_as_dropped(judged.drop_nulls("reason"), "upstream_id", pl.col("reason")), Space.UPSTREAM),
-        in_space(_as_dropped(read.malformed, "id", pl.lit(MALFORMED)), Space.PLACE),
+        in_space(_as_dropped(read.malformed, "id", pl.lit("malformed")), Space.PLACE),
     ])
     reasons = dropped.group_by("reason").len().sort("reason")
     funnel = Funnel(

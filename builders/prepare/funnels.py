@@ -62,12 +62,11 @@ PAIR_SEPARATOR = " → "
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Rows that are not published, each ``table``, ``id``, ``reason``.
+    """What is not published, each ``table``, ``id``, ``reason``.
 
     Attributes:
         rows: Upstream rows without text.
         queries: Published ids of queries without a positive.
-        pairs: What `pair_losses` found.
     """
 
     rows: pl.DataFrame
@@ -86,11 +85,7 @@ class Kept:
 
 
 def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
-    """Find the upstream pairs that lost an end.
-
-    Args:
-        records: Upstream rows.
-        dropped: ``table``, ``id``, ``reason`` of upstream rows; the table "rows" stands for both others.
+    """Find the upstream pairs that lost an end to `dropped`, where the table "rows" stands for both others.
 
     Returns:
         ``table`` "pairs", ``id`` "query → passage" in upstream ids, ``reason``: "dangling" where an end is no

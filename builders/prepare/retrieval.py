@@ -15,7 +15,7 @@ from builders.prepare.decisions import Decision, Resolved, apply, effects, resol
 from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import PAIR, PersonalKind, Records, Relations, Retrieval
-from builders.text.merge import content_id, merge_passages, merge_queries
+from builders.text.merge import digest, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 
 _REASONS = {"table": pl.String, "id": pl.String, "reason": pl.String}
@@ -28,11 +28,9 @@ class Prepared:
     Attributes:
         queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key); sorted by id.
         corpus: ``passage_id``, ``title``, ``text``; sorted by id.
-        relations: Published ids; see `Relations`.
         dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
             see `builders.prepare.funnels.Space`.
         provenance: ``table``, ``id``, ``upstream_id``: which upstream rows became which published row.
-        funnels: The way of the rows, table by table.
         personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.
         scrub_merges: Queries that scrubbing made of titles of different occupations; see `scrub_merges`.
@@ -60,13 +58,7 @@ class _Usable:
 
 
 def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = ()) -> Prepared:
-    """Turn upstream rows into what is published, and account for every row on the way.
-
-    Args:
-        spec: The config.
-        records: Upstream rows.
-        decisions: What audits decided about published pairs.
-    """
+    """Turn upstream rows into what is published, and account for every row on the way."""
     _require_unique(spec, "queries", records.queries)
     _require_unique(spec, "passages", records.passages)
     usable = _usable(spec, records)
@@ -118,13 +110,10 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
 def limit(records: Records, rows: int, *, whole: bool) -> Records:
     """Keep `rows` queries, chosen by hash of their upstream id and so whatever the order, with their pairs.
 
-    Args:
-        records: Upstream rows.
-        rows: How many queries.
-        whole: True where an upstream row is query and passage: the other rows' passages go too. Elsewhere all
-            passages stay, as distractors.
+    Where a `whole` upstream row is query and passage, the other rows' passages go too. Elsewhere all passages
+    stay, as distractors.
     """
-    order = each(records.queries["upstream_id"], lambda upstream_id: content_id("", upstream_id))
+    order = each(records.queries["upstream_id"], digest)
     chosen = records.queries.sort(order).head(rows)
     pairs = records.pairs.join(chosen, left_on="query", right_on="upstream_id", how="semi")
     passages = records.passages

@@ -53,7 +53,7 @@ def _set_size(documents: int, smallest: float, sizes: random.Random) -> int:
 
 
 def draw(documents: pl.DataFrame, rules: Sequence[SetRule], *, seed: int) -> list[DrawnSet]:
-    """Draw the sets of all rules, in their order.
+    """Draw the sets of all rules, in their order; equal arguments give equal sets, on any machine.
 
     Args:
         documents: The columns that the rules name, without nulls. Their order decides which rows are drawn:
@@ -61,11 +61,6 @@ def draw(documents: pl.DataFrame, rules: Sequence[SetRule], *, seed: int) -> lis
         rules: How sets are drawn.
         seed: Of both generators.
 
-    Returns:
-        The sets. Equal documents, rules and seed give equal sets, on any machine.
-
-    Raises:
-        FindingsError: There are too few documents.
     """
     sizes, rows = random.Random(seed), random.Random(f"{seed}:rows")
     return [drawn for rule in rules for drawn in _sets(documents, rule, sizes, rows)]
@@ -105,12 +100,7 @@ def _groups(
 
 
 def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.DataFrame:
-    """Return the table of one variant: the drawn sets with their texts.
-
-    Args:
-        documents: As they were drawn from, with the column `text`.
-        drawn: The sets.
-        text: Name of the column of sentences.
+    """Return the table of one variant: the drawn sets with the column `text` of their documents.
 
     Returns:
         ``sentences`` list of str, ``labels`` list of str, ``level`` str: one row per set, in their order.
@@ -127,12 +117,7 @@ def fill(documents: pl.DataFrame, drawn: Sequence[DrawnSet], text: str) -> pl.Da
 
 
 def provenance(documents: pl.DataFrame, drawn: Sequence[DrawnSet], key: str) -> pl.DataFrame:
-    """Return which document stands in which row of which set.
-
-    Args:
-        documents: As they were drawn from, with the column `key`.
-        drawn: The sets.
-        key: Name of the column of upstream ids.
+    """Return which document, by the column `key` of upstream ids, stands in which row of which set.
 
     Returns:
         ``table``, ``id`` (the set's number from 1), ``upstream_id``, ``row`` (from 1).
