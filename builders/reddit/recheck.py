@@ -59,15 +59,15 @@ def recheck(spec: Ids, options: HydrateOptions, progress: Progress) -> RecheckRe
     if not ledger.path.exists():
         raise nothing
     held = exclusive(options.out) if options.out.is_dir() else contextlib.nullcontext()
-    with held, ledger.exclusive():
+    asking = api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line))
+    with asking as reddit, held, ledger.exclusive():
         ledger.keep_apart(stand_in=options.reddit is not None)
         ids = list(ledger.latest())
         if not ids:
             raise nothing
         found, failure = None, None
         try:
-            with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
-                found = ask_again(ids, ledger, reddit, progress=ticking(progress), today=options.today)
+            found = ask_again(ids, ledger, reddit, progress=ticking(progress), today=options.today)
         except BaseException as error:
             failure = error  # an interrupt too: what was found gone until then must go from the texts
         entries = ledger.latest()

@@ -251,14 +251,17 @@ def test_all_may_be_deleted(world: World) -> None:
     assert_gone(world, list(posts()))
 
 
-def test_without_credentials_what_is_known_to_be_gone_still_goes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_credentials_nothing_is_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     hydrate(CONFIG, world.options(), QUIET)
     world.server.delete(GONE)
-    found = recheck(CONFIG, world.options(out=world.dist / "nirgends"), QUIET)
-    assert found.gone == {"deleted": 50} and world.files_with(posts()[GONE[0]]["title"])
-    monkeypatch.delenv("praw_client_id")
-    with pytest.raises(UsageError):
-        recheck(CONFIG, world.options(), QUIET)
+    recheck(
+        CONFIG, world.options(out=world.dist / "nirgends"), QUIET
+    )  # the ledger knows it, the texts not yet
+    before = {path: path.read_bytes() for path in world.out.parent.rglob("*") if path.is_file()}
+    with monkeypatch.context() as without:
+        without.delenv("praw_client_id")
+        with pytest.raises(UsageError, match="client_id is missing"):
+            recheck(CONFIG, world.options(), QUIET)
+    assert before == {path: path.read_bytes() for path in world.out.parent.rglob("*") if path.is_file()}
+    recheck(CONFIG, world.options(), QUIET)
     assert_gone(world, GONE)
