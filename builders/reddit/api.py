@@ -31,10 +31,10 @@ MOST_IDS = 100
 """As many ids as Reddit answers in one request."""
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 900.0
-"""Seconds; who is told to wait longer is told when to come back."""
+"""Seconds; a longer one ends the run, with the time at which to come back."""
 _LONGEST_IN_ALL = 3600.0
 _LONG_PAUSE = 10.0
-"""From so many seconds on, a pause is told."""
+"""Seconds from which on a pause is reported."""
 _RATE_LIMIT = ("x-ratelimit-remaining", "x-ratelimit-used", "x-ratelimit-reset")
 _LONGEST_HEADER = 30 * 86_400.0
 _UNTOLD_PAUSE = 60.0
@@ -53,19 +53,15 @@ class ComeBackLater(RemoteError):
     """Reddit asks to wait for longer than a run waits; another request now would be against its word."""
 
 
-def _silent(line: str) -> None:
-    """Tell nobody."""
-
-
 class RedditClient:
     """A connection to Reddit; use it as a context manager, or close it.
 
     Args:
         reddit: PRAW's client.
         session: Its connections.
-        pace: What its last answer told.
+        pace: How long its last answer asks to wait.
         sleep: Waits the given seconds before a request is repeated.
-        say: Told of each pause that takes long.
+        say: Gets a line for each long pause.
     """
 
     def __init__(
@@ -75,7 +71,7 @@ class RedditClient:
         pace: _Pace,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        say: Callable[[str], None] = _silent,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._reddit = reddit
         self._session = session
@@ -84,7 +80,7 @@ class RedditClient:
         self._say = say
 
     def __enter__(self) -> Self:
-        """Return the client."""
+        """Return this client."""
         return self
 
     def __exit__(
@@ -129,7 +125,7 @@ class RedditClient:
         raise RemoteError(f"Reddit: gave up after {_ATTEMPTS} attempts ({reason})", hint=_RESUME)
 
     def _mind(self, reason: str, pause: float, waited: float) -> None:
-        """Tell of a long pause, or end the run where it would be too long."""
+        """Report a long pause, or end the run where it would be too long."""
         if pause < _LONG_PAUSE:
             return
         then = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=pause + 1)
@@ -172,7 +168,7 @@ def connect(
     url: str | None = None,
     timeout: float | None = None,
     sleep: Callable[[float], None] = time.sleep,
-    say: Callable[[str], None] = _silent,
+    say: Callable[[str], None] = lambda _: None,
 ) -> RedditClient:
     """Return a client; nothing is asked yet.
 
@@ -180,7 +176,7 @@ def connect(
         url: What stands in for both of Reddit's addresses; https, or http on this machine.
         timeout: Seconds without an answer that count as a failure; None for PRAWCORE_TIMEOUT, or 16.
         sleep: Waits the given seconds before a request is repeated.
-        say: Told of each pause of 10 seconds and more.
+        say: Gets a line for each pause of 10 seconds and more.
 
     Raises:
         UsageError: PRAW has no credentials, one holds a character that cannot be sent, its settings cannot be

@@ -1,6 +1,6 @@
 """The dated ledger: which submissions there were on a day, under which label, and not a word of them.
 
-It is the pinned source of labels and sets, since ids alone carry no label. Each line tells where its answer
+It is the pinned source of labels and sets, since ids alone carry no label. Each line names where its answer
 comes from, so that a ledger which did not come from Reddit, or from archives of it, can never be published.
 """
 
@@ -71,12 +71,7 @@ def statuses(
 
 
 def write_statuses(path: Path, frame: pl.DataFrame) -> None:
-    """Write the dated ledger, atomically; equal rows are equal bytes.
-
-    Raises:
-        SourceSchema: A value has a wrong form, so that it could not be read again; nothing is written.
-        StorageError: `path` cannot be written.
-    """
+    """Write the dated ledger atomically; refuse what could not be read again. Equal rows are equal bytes."""
     _refuse_wrong(path, frame.select(COLUMNS).sort("id").with_row_index("number", offset=2))
     text = (
         frame.select(COLUMNS).sort("id").write_csv(separator="\t", quote_style="never", line_terminator="\n")
@@ -128,9 +123,6 @@ def is_stand_in(path: Path, archives: Collection[str] = ()) -> bool:
     Args:
         path: The dated ledger.
         archives: As in `statuses`.
-
-    Raises:
-        As `read_statuses`.
     """
     told = read_statuses(path)
     unknown = ~pl.col("archive").str.split("@").list.last().is_in(list(archives))

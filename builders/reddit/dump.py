@@ -32,16 +32,12 @@ _SHOWN = 5
 _TEXTS = ("title", "selftext", "subreddit")
 
 
-def _silent(message: str) -> None:
-    """Tell nobody."""
-
-
 def read_dumps(
     paths: Sequence[Path],
     wanted: Collection[str],
     *,
     checked: datetime.date,
-    say: Callable[[str], None] = _silent,
+    say: Callable[[str], None] = lambda _: None,
     most_bad: float = MOST_BAD,
 ) -> Iterator[Submission]:
     """Read the wanted submissions out of dumps, in their order.
@@ -54,7 +50,7 @@ def read_dumps(
         paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
         wanted: Ids without the prefix "t3_".
         checked: The day of reading, which the answers get where a dump does not tell when it was made.
-        say: Told of the lines of a dump that were passed over: how many, and which.
+        say: Gets a line on what was passed over of a dump: how many lines, and which.
         most_bad: Share of the lines that may be passed over.
 
     Yields:

@@ -24,7 +24,7 @@ from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, encod
 
 NAME = "hydrated.json"
 TAKEDOWN = "takedown.txt"
-LOCK = ".lock"
+_LOCK = ".lock"
 _README = "README.md"
 _KINDS = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 _OWNER_ONLY = 0o700
@@ -52,10 +52,10 @@ class SetShare(Frozen):
     """What is left of a set.
 
     Attributes:
-        number: Of the published set, from 1.
+        number: Number of the published set, from 1.
         published: How many ids it has.
         there: How many of them have a text now.
-        share: The one by the other.
+        share: `there` by `published`.
         comparable: Whether that is enough to compare scores.
         left_out: Whether the text tables lack it: fewer than two labels are left.
         gone: How many ids have no text, by reason.
@@ -76,7 +76,7 @@ class Filled:
 
     Attributes:
         tables: By variant, ``sentences``, ``labels``, ``level``: one row per set that is not left out.
-        shares: Of every published set.
+        shares: One of every published set.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -87,9 +87,7 @@ class Hydrated(Frozen):
     """What a folder of hydrated texts holds.
 
     Attributes:
-        schema_version: Of this document.
-        config: The builder's name.
-        origin: Where the sets come from: a repository, tag and commit, "a release folder", or "the upstream's
+        origin: Source of the sets: a repository, tag and commit, "a release folder", or "the upstream's
             list".
         date: The day on which the texts were written.
         compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
@@ -207,7 +205,7 @@ def refuse_foreign(out: Path, config: str) -> None:
     """
     if any((out / name).exists() for name in (NAME, TAKEDOWN, *_tables(config))):
         return
-    foreign = {*_names(out) - {LOCK, config}, *_names(out / config) - set(_KINDS)}
+    foreign = {*_names(out) - {_LOCK, config}, *_names(out / config) - set(_KINDS)}
     if foreign:
         raise UsageError(
             f"{out} holds {min(foreign)!r}, and no hydrated texts: it is not a folder for them",
@@ -233,11 +231,7 @@ def make_ready(out: Path, config: str) -> None:
 
 
 def remove_texts(out: Path, config: str) -> bool:
-    """Remove text tables, and what a killed run has left of them; say whether there were any.
-
-    Raises:
-        StorageError: One cannot be removed.
-    """
+    """Remove text tables, and what a killed run has left of them; say whether there were any."""
     tables = [out / published_path(config, kind, _SPLIT) for kind in CLUSTERING.values()]
     found = [table for table in tables if table.exists()]
     for table in tables:
@@ -257,9 +251,6 @@ def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: F
         record: What the tables hold.
         published: ``submission_ids``, ``labels``: the published sets, kept beside the texts for `recheck`.
         filled: The text tables.
-
-    Raises:
-        StorageError: Something cannot be written.
     """
     files.remove(out / NAME)
     make_ready(out, record.config)
@@ -287,11 +278,7 @@ def read_record(out: Path) -> Hydrated | None:
 
 
 def sets_in(folder: Path, config: str) -> pl.DataFrame | None:
-    """Return the published sets of ids that a folder holds, or None.
-
-    Raises:
-        StorageError: The table is damaged.
-    """
+    """Return the published sets of ids that a folder holds, or None."""
     path = folder / published_path(config, Kind.CLUSTERING_IDS, _SPLIT)
     return checked_sets(path) if path.is_file() else None
 
@@ -325,11 +312,7 @@ def read_takedown(out: Path) -> set[str]:
 
 
 def write_takedown(out: Path, ids: Iterable[str]) -> None:
-    """Write the published ids whose submissions are gone, one a line.
-
-    Raises:
-        StorageError: It cannot be written.
-    """
+    """Write the published ids whose submissions are gone, one a line."""
     files.write_bytes(out / TAKEDOWN, "".join(f"{one}\n" for one in ids).encode())
 
 

@@ -28,7 +28,7 @@ from builders.reddit.folder import (
     write_takedown,
 )
 from builders.reddit.ledger import Ledger, counted, dated_ledger, private_ledger, rewrite_dated
-from builders.reddit.published import read_published
+from builders.reddit.published import Sets, read_published
 from builders.reddit.sets import draw_ids, id_table, prepare_ids
 from builders.reddit.submission import Status, Submission
 from builders.reddit.texts import texts_of
@@ -67,47 +67,19 @@ class HydrateOptions:
     reddit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sets:
-    """The sets of ids that texts are put into.
-
-    Attributes:
-        ids: ``submission_ids``, ``labels``: lists of str, one row per set.
-        origin: Where they come from, as `Hydrated` tells it.
-        compared: Whether they were there before this run.
-    """
-
-    ids: pl.DataFrame
-    origin: str
-    compared: bool = True
-
-    def named(self) -> list[str]:
-        """Return every id once, in order."""
-        return sorted(set(self.ids["submission_ids"].explode().to_list()))
-
-
 def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
     """Complete the ledger, and write the text tables of a config on this machine.
 
     From the upstream's list, the dated ledger is written for builds. Sets that the folder holds already stay,
     so that what is lost is measured against them; where it holds none, they are drawn as the build draws
     them, from what is there.
-
-    Raises:
-        UsageError: The folder is a release's or holds other files, the published ids cannot be read, the
-            ledger is of another Reddit, or there are no credentials.
-        SourceError: The list of ids, a dump or the ledger cannot be read.
-        RemoteError: The Hub or Reddit refused, failed, or was not reachable; what was answered is kept.
-        Busy: Another run holds the folder or the ledger.
-        StorageError: Something cannot be written.
     """
     refuse_release(options.out)
     refuse_foreign(options.out, spec.name)
     with exclusive(options.out):
         make_ready(options.out, spec.name)
         if options.origin:
-            published = read_published(spec, options.origin, offline=options.offline)
-            sets = Sets(published.sets, published.origin)
+            sets = read_published(spec, options.origin, offline=options.offline)
             entries = complete(spec, sets.named(), options, progress)
         else:
             held = None if options.new_sets else held_sets(spec, options.out)
@@ -130,9 +102,6 @@ def complete(
     Only ids without an answer are asked of Reddit; where there are none, no request is made. What no dump
     held is asked of Reddit by a later run without dumps. Dumps are read for all ids: what one shows to be
     gone leaves both ledgers, whatever is known of it.
-
-    Raises:
-        As `hydrate`.
     """
     from builders.reddit.dump import MOST_BAD
     from builders.reddit.lookup import read_from_dumps, unanswered
@@ -190,11 +159,7 @@ def held_sets(spec: Ids, out: Path) -> Sets | None:
 def fill(
     spec: Ids, sets: Sets, entries: Mapping[str, Submission], options: HydrateOptions, progress: Progress
 ) -> Hydrated:
-    """Write the text tables of sets, and what they hold.
-
-    Raises:
-        StorageError: Something cannot be written.
-    """
+    """Write the text tables of sets, and what they hold."""
     named = set(sets.named())
     members = [entry for name, entry in entries.items() if name in named]
     texts = texts_of(spec, members)
@@ -225,9 +190,6 @@ def list_takedown(
 
     An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
     longer holds it are hydrated.
-
-    Raises:
-        StorageError: The list cannot be read or written.
     """
     named = set(sets.named())
     before = read_takedown(out)
@@ -244,7 +206,7 @@ def list_takedown(
 
 
 def ticking(progress: Progress) -> Callable[[int, int], None]:
-    """Return what tells how many of how many ids are done."""
+    """Return a receiver of the numbers of ids that are done, and of all."""
     return lambda done, total: progress.tick("reddit", done, total)
 
 

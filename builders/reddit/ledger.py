@@ -80,12 +80,7 @@ class Ledger:
             self._lock.release()
 
     def latest(self) -> dict[str, Submission]:
-        """Return the last answer for each id, in the order in which ids were first answered.
-
-        Raises:
-            SourceSchema: The file is damaged, or a row is not an answer.
-            StorageError: The file cannot be read.
-        """
+        """Return the last answer for each id, in the order in which ids were first answered."""
         if not self.path.exists():
             return {}
         with self._open() as database:
@@ -93,12 +88,7 @@ class Ledger:
             return {row[0]: self._entry(number, row) for number, row in enumerate(rows, 1)}
 
     def append(self, entries: Collection[Submission]) -> None:
-        """Note answers in place of earlier ones; they are on the disk when this returns.
-
-        Raises:
-            Busy: Another run holds the ledger.
-            StorageError: It cannot be written.
-        """
+        """Note answers in place of earlier ones; they are on the disk when this returns."""
         if entries:
             with self.exclusive(), self._open() as database:
                 database.executemany(

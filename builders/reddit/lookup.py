@@ -75,9 +75,6 @@ def ask(
 
     Returns:
         How many of the ids have which status.
-
-    Raises:
-        RemoteError: Ids are left without an answer, as ERROR or unasked; what was answered is kept.
     """
     wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():
@@ -116,9 +113,6 @@ def ask_again(
         client: The connection.
         today: The day of the answers, UTC.
         progress: Gets the numbers of ids that have an answer, and of all.
-
-    Raises:
-        RemoteError: Some could not be checked; they stay as they were.
     """
     wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():
@@ -158,9 +152,6 @@ def read_from_dumps(
 
     Returns:
         How many of the ids have which status.
-
-    Raises:
-        SourceError: A dump cannot be read; the ledger is as it was.
     """
     wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():

@@ -24,23 +24,25 @@ _LOOK = "Look whether it is a release of this command."
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """Published sets of ids.
+class Sets:
+    """The sets of ids that texts are put into.
 
     Attributes:
-        sets: ``submission_ids``, ``labels``: lists of str, one row per set.
-        origin: "a release folder", or a repository with its tag and commit.
+        ids: ``submission_ids``, ``labels``: lists of str, one row per set.
+        origin: Source of the sets, as in `Hydrated`.
+        compared: Whether the sets were there before this run.
     """
 
-    sets: pl.DataFrame
+    ids: pl.DataFrame
     origin: str
+    compared: bool = True
 
-    def ids(self) -> list[str]:
+    def named(self) -> list[str]:
         """Return every id once, in order."""
-        return sorted(set(self.sets["submission_ids"].explode().to_list()))
+        return sorted(set(self.ids["submission_ids"].explode().to_list()))
 
 
-def read_published(spec: Ids, place: str, *, offline: bool = False) -> Published:
+def read_published(spec: Ids, place: str, *, offline: bool = False) -> Sets:
     """Return the published sets of a config.
 
     Args:
@@ -59,7 +61,7 @@ def read_published(spec: Ids, place: str, *, offline: bool = False) -> Published
         found = _in_folder(spec, folder)
     else:
         found = _from_hub(spec, place, offline=offline)
-    problem = next(_problems(found.sets), None)
+    problem = next(_problems(found.ids), None)
     if problem is not None:
         raise UsageError(f"{place[:_SHOWN]}: {problem}", hint=_LOOK)
     return found
@@ -72,16 +74,16 @@ def _is_folder(place: Path) -> bool:
         return False
 
 
-def _in_folder(spec: Ids, folder: Path) -> Published:
+def _in_folder(spec: Ids, folder: Path) -> Sets:
     for place in (folder, folder / spec.release):
         found = sets_in(place, spec.name)
         if found is not None:
-            return Published(found, "a release folder")
+            return Sets(found, "a release folder")
     path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
     raise SourceMissing(f"{folder}: no {path} there", hint="Name the folder of a release.")
 
 
-def _from_hub(spec: Ids, place: str, *, offline: bool) -> Published:
+def _from_hub(spec: Ids, place: str, *, offline: bool) -> Sets:
     repo, _, tag = place.partition("@")
     named = repo.count("/") == 1 and all(repo.split("/"))
     if not (named and _TAG.fullmatch(tag)):
@@ -95,11 +97,11 @@ def _from_hub(spec: Ids, place: str, *, offline: bool) -> Published:
     path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
     with tempfile.TemporaryDirectory(prefix="mteb-de-ids-") as folder:
         sets = checked_sets(hub.download(api, repo, path, commit, Path(folder), advice=_ADVICE))
-    return Published(sets, f"{repo}@{tag} ({commit})")
+    return Sets(sets, f"{repo}@{tag} ({commit})")
 
 
 def _problems(sets: pl.DataFrame) -> Iterator[str]:
-    """Say what is wrong with sets: what they hold becomes columns of other tables, and is asked of Reddit."""
+    """Yield what is wrong with sets, which become columns of other tables, and ids to ask Reddit for."""
     if sets.is_empty() or any(sets.null_count().row(0)):
         yield "there is no set, or one is null"
         return

@@ -95,9 +95,6 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
         spec: The config.
         read: The ids of the upstream.
         ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin``, ``archive`` str.
-
-    Raises:
-        SourceMissing: An id has no answer in the ledger.
     """
     listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
     columns = ["id", "status", "subreddit", "checked", "origin", "archive"]
@@ -123,11 +120,7 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
 
 
 def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
-    """Draw the sets of a config of ids.
-
-    Raises:
-        FindingsError: There is no submission to draw.
-    """
+    """Draw the sets of a config of ids."""
     return draw(prepared.submissions, spec.sets, seed=SEED)
 
 

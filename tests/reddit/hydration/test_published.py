@@ -37,8 +37,8 @@ def write(folder: Path, frame: pl.DataFrame) -> Path:
 def test_a_release_folder_or_the_folder_of_releases_is_read(tmp_path: Path, below: str) -> None:
     write(tmp_path / below, sets("abcde", "12345"))
     found = read_published(CONFIG, str(tmp_path))
-    assert found.sets.equals(sets("abcde", "12345")) and found.origin == "a release folder"
-    assert found.ids() == ["12345", "abcde"]
+    assert found.ids.equals(sets("abcde", "12345")) and found.origin == "a release folder"
+    assert found.named() == ["12345", "abcde"]
 
 
 @pytest.mark.parametrize(
