@@ -40,14 +40,10 @@ class Reference:
 def open_reference(
     name: str, releases: Collection[str], out: Path, downloads: Path, *, api: HfApi | None = None
 ) -> Reference:
-    """Find the tables to compare with, before anything is built.
+    """Find the tables to compare with, before anything of these releases is built into `out`, another folder.
 
-    Args:
-        name: A folder that was built into, or that holds one release; else "OWNER/NAME@TAG".
-        releases: Releases of the configs that will be built.
-        out: The folder that will be built into, which must be another.
-        downloads: Folder for what is read of a published release.
-        api: Client of the Hub.
+    The name is that of a folder that was built into or holds one release, else "OWNER/NAME@TAG", whose files
+    are read to `downloads`.
 
     Raises:
         UsageError: The name is neither, or not of these releases.

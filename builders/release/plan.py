@@ -43,7 +43,7 @@ _ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Follows no link, and waits for no pipe."""
 
 
-class PlannedFile(Frozen):
+class _PlannedFile(Frozen):
     """A file that the tag will hold.
 
     Attributes:
@@ -105,7 +105,7 @@ class Plan(_Sealed):
     base: str
     bump: Bump
     reasons: tuple[str, ...]
-    files: tuple[PlannedFile, ...]
+    files: tuple[_PlannedFile, ...]
     delete: tuple[str, ...]
     gates: tuple[str, ...]
     stand_ins: tuple[str, ...]
@@ -287,12 +287,12 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
     check_visibility(target.repo, target.private, remote)
 
 
-def _planned(path: str, file: FileIds, remote: Remote) -> PlannedFile:
+def _planned(path: str, file: FileIds, remote: Remote) -> _PlannedFile:
     there = remote.files.get(path)
     change: Literal["added", "changed", "unchanged"] = "added"
     if there is not None:
         change = "unchanged" if same_bytes(there, file) else "changed"
-    return PlannedFile(
+    return _PlannedFile(
         path=path,
         size=file.size,
         sha256=file.sha256,
