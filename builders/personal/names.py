@@ -272,14 +272,9 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 def _at(
     scan: Scan, gap: re.Match[str] | None, need: _Need, *, titled: _Need = _Need.LISTED, alone: bool = True
 ) -> Iterator[Range]:
-    """Yield the name behind a gap.
+    """Yield the name behind a gap, where it shows what is needed; `titled` is the least in titles of jobs.
 
-    Args:
-        scan: The text.
-        gap: What stands between cue and name; None for no name.
-        need: What the name must show.
-        titled: What it must show at least in titles of jobs.
-        alone: Whether a single word may be a surname; else it is a first name or foreign.
+    A single word that may not stand `alone` is a first name or foreign.
     """
     name = _name_at(scan, gap.end(), max(need, titled) if scan.titles else need) if gap else None
     if name and (alone or _is_more_than_a_surname(scan.text[slice(*name)])):

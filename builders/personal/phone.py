@@ -63,13 +63,10 @@ _END_MARKS = " \u00a0\u2009\u202f\u00ad\u200b)]/.·-–—‐‑−"
 
 
 def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
-    """Return start and end of each number of a run.
+    """Return start and end of each number of a run of groups of digits.
 
     Dates before a number are left out. A run that is too long for one number is cut where the next begins.
-
-    Args:
-        run: Groups of digits with marks between, the first of a kind that begins a phone number.
-        complete: Whether the run ends where a number may end; else its last group belongs to what follows.
+    The last group of a run that is not `complete` belongs to what follows.
     """
     dated = run[1:2] in _DATE_MARKS or run[2:3] in _DATE_MARKS
     if dated and _only_dates(run):

@@ -155,9 +155,7 @@ def renamed(before: Sequence[str], after: Sequence[str]) -> list[str]:
 def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of an open CSV file with their numbers; values may be of any length, and rows empty.
 
-    Args:
-        file: Bytes that are no UTF-8 are halves of characters in it ("surrogateescape").
-        task: Separator and quotes.
+    Bytes that are no UTF-8 stand in the file as halves of characters ("surrogateescape").
 
     Raises:
         UsageError: A row is no CSV, or not UTF-8.

@@ -143,10 +143,7 @@ def is_surname(word: str) -> bool:
 def is_no_name(word: str, *, behind_first: bool = False) -> bool:
     """Say whether a capitalised word is a noun or an adjective; listed names are names.
 
-    Args:
-        word: The word; capitals count as well.
-        behind_first: A listed first name or a person's title stands before it, so that only the surest nouns
-            count.
+    Behind a listed first name or a person's title only the surest nouns count.
     """
     if word in SURNAMES or word in FIRST_NAMES:
         return False
@@ -162,18 +159,11 @@ def is_no_name(word: str, *, behind_first: bool = False) -> bool:
 
 
 def person_in(run: str, *, sure: bool = False) -> tuple[str, list[str]]:
-    """Cut a run that `NAME` matched after its last word that can belong to a name.
+    """Cut a run that `NAME` matched behind its last word that can belong to a name; return name and words.
 
     After a listed first name one word more is read, after two of them another; an unknown first word may be a
     first name or a surname, so one word more is read as well; so are words beside letters that no German noun
-    has.
-
-    Args:
-        run: What `NAME` matched.
-        sure: A person is announced, so that only the surest nouns are no names.
-
-    Returns:
-        The name, empty where the first word is none already, and its words.
+    has. Where a person is announced (`sure`), only the surest nouns are no names.
     """
     kept: list[str] = []
     end = 0
@@ -212,11 +202,7 @@ _TOWN_ENDS = re.compile(
 
 
 def counted(after: str) -> bool:
-    """Say whether a number counts what follows it: a unit, or a noun in the plural that is no place or name.
-
-    Args:
-        after: What stands right behind the number, 48 characters or more where there are.
-    """
+    """Say whether a number counts what follows it: a unit, or a plural noun that is no place or name."""
     return UNIT.match(after) is not None or counted_noun(after)
 
 
