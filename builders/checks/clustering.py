@@ -78,7 +78,7 @@ def shape_faults(sets: pl.DataFrame, items: str, place: str, *where: str) -> Ite
     """Find the sets that have more items than labels or fewer, none of either, or a null.
 
     Args:
-        sets: One row per set: a list of items, ``labels``, and the columns of `where`.
+        sets: One row per set: the lists `items` and ``labels``, and the columns of `where`.
         items: The column of items.
         place: A template that names a set by the columns of `where`.
         *where: Those columns.
@@ -186,7 +186,7 @@ def recounted(subject: Subject[Clustering | Ids]) -> Iterator[Finding]:
 
 
 def _malformed(subject: Sets) -> Iterator[Finding]:
-    """Count what could not be read; the build went on only because a waiver says so."""
+    """Count places that could not be read; only a waiver lets the build go on."""
     yield from _MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
 
 
@@ -291,7 +291,7 @@ def _repeated(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _texts(subject: Sets) -> pl.DataFrame:
-    """Every distinct text as a row of its own: ``table``, ``split``, ``id``, ``field``, ``text``.
+    """Return each distinct text as a row: ``table``, ``split``, ``id``, ``field``, ``text``.
 
     Of p2p the part after the title is taken: as title and text were scrubbed, each by itself.
     """

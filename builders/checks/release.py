@@ -58,7 +58,7 @@ def check_release(
     Args:
         out: The folder that was built into.
         release: "mteb-de".
-        rendered: Whether card and Croissant are looked at too; a plan is about to render them anew.
+        rendered: Whether card and Croissant are compared too; a plan is about to render them anew.
         sha256: Hashes a file.
 
     Raises:

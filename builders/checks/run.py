@@ -51,8 +51,8 @@ def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> lis
 
     Args:
         subject: The config.
-        unmined: The findings before it was mined, without waivers, so that nothing is looked at twice; None
-            where all is to be looked at.
+        unmined: The findings before it was mined, without waivers, so that no rule runs twice; None where
+            every rule is to run.
 
     Returns:
         Findings, errors first, then by code; each code at most once.
@@ -70,15 +70,12 @@ def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> lis
 def check_tree(
     out: Path, *, load: Callable[[str], ConfigSpec] = registry.load, configs: Path = FOLDER
 ) -> list[Finding]:
-    """Apply every rule to every config and release that was built under a folder.
+    """Apply every rule to every config and release that was built under `out`.
 
     Args:
         out: The folder that was built into.
         load: Returns a config by its name.
         configs: Holds ``NAME.splits.tsv``, the committed assignments.
-
-    Returns:
-        Findings, sorted by severity, code and config.
     """
     findings: list[Finding] = []
     built = read_all(out, load)

@@ -222,7 +222,7 @@ def spread(dataset: Dataset) -> Markdown:
         "Hard negative above its query's mean by": report.distance_from_mean.cosine,
     }
     rows = [
-        (name, *(_decimal(quantiles.get(column)) for column in _QUANTILES))
+        (name, *(NOTHING if (value := quantiles.get(q)) is None else f"{value:.4f}" for q in _QUANTILES))
         for name, quantiles in measures.items()
     ]
     return table(("Cosine", *_QUANTILES.values()), rows)
@@ -288,10 +288,6 @@ def _licence_link(hub_id: str) -> Markdown:
     if hub_id not in LICENCES:
         return code(hub_id) or Markdown(NOTHING)
     return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)
-
-
-def _decimal(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.4f}"
 
 
 def sets(dataset: Dataset) -> Markdown:
