@@ -51,12 +51,10 @@ DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
 
 
 class NoVerdict(StrEnum):
-    """An event on a pair that is no verdict."""
+    """An event on a pair that takes the verdict back, or notes something and leaves the verdict as it was."""
 
     WITHDRAWN = "withdrawn"
-    """An earlier verdict was taken back; none holds from then on."""
     NOTED = "noted"
-    """A note was written; an earlier verdict still holds."""
 
 
 def _event(value: object) -> Verdict | NoVerdict:
@@ -148,13 +146,13 @@ class Head(Frozen):
     """The origin of a sample.
 
     Attributes:
-        sample: Id of the sample: a hash of everything else.
-        build: `Lock.rows_id` of what was sampled.
+        sample: Id of the sample, a hash of everything else.
+        build: `Lock.rows_id` of the build.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
         opinion: Name of the judge that ranked the suspects; empty for a random sample.
-        recipe: The recipe that mined; empty where nothing was mined.
+        recipe: Name of the recipe that mined; empty where nothing was mined.
         stand_in: Whether the build was made from stand-ins.
-        asked: Number of hard negatives asked for.
+        asked: Number of hard negatives that were asked for.
     """
 
     schema_version: Literal[1] = 1

@@ -74,23 +74,20 @@ def draw(
     page: Path | None = None,
     home: Path | None = None,
 ) -> Drawn:
-    """Draw a sample and write it.
+    """Draw a sample of a config and write it.
 
     Args:
         spec: The config.
         negatives: Number of hard negatives.
         positives: Number of labelled positives.
         dist: The folder that was built into; the record of the sample is kept in its ``work``.
-        notes: The folder of notes: earlier audits and controls.
+        notes: The folder of earlier audits and controls.
         seed: Seed of the draw and the order.
-        suspects: Whether to take the likeliest false negatives, instead of a random sample.
-        second: The judge that ranks them; None for "lexical".
-        controls: File of pairs confirmed by hand; None for the one among the notes, if there is one.
-        page: Path of the page; the CSV lies beside it. None for the folder of the record.
+        suspects: Whether the likeliest false negatives are taken, instead of a random sample.
+        second: The judge that ranks suspects; None for "lexical".
+        controls: File of pairs confirmed by hand; None for the one among the notes.
+        page: Path of the page, beside which the CSV lies; None for the folder of the record.
         home: Folder of the vector cache; None for the default.
-
-    Raises:
-        UsageError: There is nothing to judge, or options contradict each other.
     """
     pairs = read_pairs(dist, spec)
     if suspects:

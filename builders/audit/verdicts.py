@@ -18,7 +18,6 @@ from builders.audit.history import (
     Judgement,
     NoVerdict,
     PairKind,
-    Sample,
     Verdict,
     auditor_name,
     find_sample,
@@ -46,17 +45,14 @@ class Imported(Frozen):
     """The result of an import, for one sample; without `items` it is what ``--json`` prints.
 
     Attributes:
-        sample: Id of the sample.
         items: Number of items of the sample.
         read: Number of lines in the files.
-        new: Number of lines that the history did not have.
-        withdrawn: Number of new lines that take a verdict back.
+        new: Number of lines that the history did not have, `withdrawn` of which take a verdict back.
         judged: Number of items with a verdict that holds.
         auditors: Names of all whose verdicts hold, sorted.
         history: The file of the verdicts.
         decisions: Number of decisions of the config now.
         decisions_path: The file of the decisions; None where they were not written.
-        remarks: Lines for the user.
     """
 
     config: str
@@ -93,7 +89,7 @@ def import_verdicts(
         dist: The folder that was audited.
         notes: The folder of notes; the history lies under its ``audits``.
         locks: Folder of committed locks and decisions; None for the one beside the configs.
-        auditor: Name of the auditor of a CSV.
+        auditor: Name of the auditor of CSVs.
         replace: Whether rows of a CSV replace other verdicts of the auditor that hold.
         specs: Configs by name; None for those of the registry that were built under `dist`.
     """
@@ -103,29 +99,20 @@ def import_verdicts(
     for name in specs:
         read_decisions(decisions_path(locks or FOLDER, name))  # a fault there shows before a file is written
     folders = {name: (sample_folder(dist, name), history_folder(notes, name)) for name in specs}
-    lines: defaultdict[str, list[_Line]] = defaultdict(list)
-    samples: dict[str, Sample] = {}
-    items: dict[str, Mapping[str, Item]] = {}
+    lines: defaultdict[tuple[str, str], list[_Line]] = defaultdict(list)
     for path in paths:
         for line in _read(path, folders, auditor):
-            one = line.judgement
             _require_build(line, builds)
-            if one.sample not in samples:
-                sample = samples[one.sample] = find_sample(one.sample, folders[one.config])
-                items[one.sample] = {item.item: item for item in sample.items}
-            _require_item(line, items[one.sample])
-            lines[one.sample].append(line)
+            lines[line.judgement.sample, line.judgement.config].append(line)
     merged = []
-    for name, read in sorted(lines.items()):
-        path = verdicts_path(notes, samples[name])
+    for (name, config), read in sorted(lines.items()):
+        sample = find_sample(name, folders[config])
+        items = {item.item: item for item in sample.items}
+        for line in read:
+            _require_item(line, items)
+        path = verdicts_path(notes, sample)
         before = [one for _, one in read_judgements(path)] if path.exists() else []
-        merged.append((
-            samples[name],
-            len(read),
-            path,
-            before,
-            _new(before, _scrubbed(read), replace=replace),
-        ))
+        merged.append((sample, len(read), path, before, _new(before, _scrubbed(read), replace=replace)))
     for sample, _, path, before, new in merged:
         write_sample(path.parent, sample)
         write_judgements(path, [*before, *new])
@@ -203,24 +190,21 @@ def _require_build(line: _Line, builds: Mapping[str, str]) -> None:
 def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
     one = line.judgement
     item = items.get(one.item)
-    if item is None:
-        fault = f"item {one.item} is not in the sample {one.sample}"
-    elif (item.query_id, item.passage_id) != (one.query_id, one.passage_id):
+    if item is not None and (item.query_id, item.passage_id) == (one.query_id, one.passage_id):
+        return
+    fault = f"item {one.item} is not in the sample {one.sample}"
+    if item is not None:
         ids = printable(f"{one.query_id[:60]}, {one.passage_id[:60]}")
         fault = f"item {one.item} is the pair {item.query_id}, {item.passage_id}, and the line says {ids}"
-    else:
-        return
-    hint = "The file was edited: download it again from the page."
-    raise UsageError(f"{line.where}: {fault}", hint=hint)
+    raise UsageError(f"{line.where}: {fault}", hint="The file was edited: download it again from the page.")
 
 
 def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
     """Replace contact data in notes: they are going to be committed."""
-    notes = scrub(
-        pl.Series([line.judgement.note for line in lines], dtype=pl.String), CONTACT
-    ).texts.to_list()
+    given = pl.Series([line.judgement.note for line in lines], dtype=pl.String)
+    notes = (" ".join(note.split()) for note in scrub(given, CONTACT).texts)
     return [
-        line._replace(judgement=line.judgement.model_copy(update={"note": " ".join(note.split())}))
+        line._replace(judgement=line.judgement.model_copy(update={"note": note}))
         for line, note in zip(lines, notes, strict=True)
     ]
 
@@ -343,8 +327,8 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     """
     kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
     holding = [entry for _, judgements in audits for entry in standing(judgements)]
-    votes: defaultdict[tuple[str, str], dict[PairKind, _Votes]]
-    votes = defaultdict(lambda: {"negative": {}, "positive": {}, "control": {}})
+    votes: defaultdict[tuple[str, str], defaultdict[PairKind, _Votes]]
+    votes = defaultdict(lambda: defaultdict(dict))
     for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
         kind = kinds.get((one.sample, one.item), "control")
         votes[one.query_id, one.passage_id][kind][one.who] = one.at, verdict, one.sample

@@ -112,11 +112,10 @@ def command(
     """
     from builders.cli.texts import hydrated_texts
     from builders.evaluation.candidates import candidate, default_names, require_citable
-    from builders.evaluation.coverage import coverage, planned, require_wider
     from builders.evaluation.jobs import EvalOptions, evaluate, failed
     from builders.evaluation.pipelines import PIPELINES
     from builders.evaluation.published import compare
-    from builders.evaluation.report import report_paths
+    from builders.evaluation.report import coverage, planned, report_paths, require_wider
     from builders.evaluation.sanity import check
     from builders.lock.lock import all_locks
 

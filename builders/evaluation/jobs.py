@@ -73,8 +73,8 @@ class EvalOptions:
 
     Attributes:
         out: The folder that was built into.
-        split: Split of the queries: one of `SPLITS`, or "all" for their union.
-        pipelines: Names in `pipelines.PIPELINES`, by which vectors are clustered.
+        split: One of `SPLITS`, or "all" for their union.
+        pipelines: Names in `pipelines.PIPELINES`.
         seed: Seed of bootstraps, of rules and of clustering.
         resamples: Number of means that a bootstrap draws.
         vectors: Folder of the cached vectors; None for the default.
@@ -91,7 +91,7 @@ class EvalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class _Failure:
     """An error, and the name of the encoder that was not scored; empty where a config is at fault."""
 
     encoder: str
@@ -114,7 +114,7 @@ class Evaluation:
     baselines: tuple[Result, ...]
     chances: Mapping[str, Mapping[str, float]]
     configs: Mapping[str, Built]
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[_Failure, ...] = ()
 
 
 def evaluate(
@@ -124,13 +124,6 @@ def evaluate(
 
     A result is kept at ``OUT/work/CONFIG/eval`` as soon as it is computed, clusters set by set: a run that
     was killed goes on, and a second one computes nothing. BM25 ranks and is left out of clustering.
-
-    Raises:
-        StorageError: A config was not built, its tables are not those that were built, or something cannot
-            be read or written.
-        UsageError: There is no such split or pipeline, or a library is missing.
-        EncoderError: No encoder could be scored; as other errors that are the reason for it.
-        Refused: Another build wrote over a config meanwhile.
     """
     pipelines = tuple(pipeline.name for pipeline in choose(options.pipelines))
     require_split(options.split)
@@ -186,7 +179,7 @@ def _read(options: EvalOptions, spec: ConfigSpec) -> Built:
     return found
 
 
-def failed(failures: Sequence[Failure]) -> MtebDeError:
+def failed(failures: Sequence[_Failure]) -> MtebDeError:
     """Return one error that names all failures: itself where there is one."""
     if len(failures) == 1:
         return failures[0].error
@@ -229,7 +222,7 @@ class _Results:
     """Results as they come; an error ends the attempt that it belongs to, and is noted once."""
 
     progress: Progress
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[_Failure] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
     @contextlib.contextmanager
@@ -239,7 +232,7 @@ class _Results:
                 yield
         except _FAILURES as error:
             if all(error.message != known.error.message for known in self.failures):
-                self.failures.append(Failure(candidate.name if candidate else "", error))
+                self.failures.append(_Failure(candidate.name if candidate else "", error))
                 self.progress.step("failed", error.message)
 
 

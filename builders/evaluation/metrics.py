@@ -79,11 +79,7 @@ def score(
 
 
 def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
-    """Measure every query of a run.
-
-    Args:
-        judged: The queries that are measured; the run may hold others.
-        run: ``query_id``, ``passage_id``, ``score`` float32, in any order.
+    """Measure every query of a run, in whose rows, ``query_id``, ``passage_id``, ``score``, others may stand.
 
     Returns:
         ``query_id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,
@@ -109,17 +105,11 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
 
 
 def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level: float = 0.95) -> Float64s:
-    """Return percentile bootstrap intervals of the means of columns, as float64 (columns, 2).
+    """Return percentile bootstrap intervals of the means of columns (rows, columns), as float64 (columns, 2).
 
     Whole rows are drawn with replacement, so the columns share their resamples. Method: Efron and Tibshirani,
     An Introduction to the Bootstrap (1993), chapter 13. The mean of few or heavily skewed values is covered
     less often than `level` says. scipy's draws the same, but refuses a single row.
-
-    Args:
-        values: Scores as float64 (queries, metrics), at least one row.
-        seed: Seed of the drawing.
-        resamples: Number of means that are drawn, at least 1.
-        level: Coverage, between 0 and 1.
     """
     rng = np.random.default_rng(seed)
     rows = len(values)
@@ -168,7 +158,8 @@ def chance(judged: Judged) -> dict[str, float]:
         ("recall_at_100", "share", np.ones(100)),
     ):
         mean, variance = _sum_of_ranks(weights, "query_id", weight, curve, passages)
-        together = weights.group_by("passage_id").agg(pl.col(weight).sum()).with_columns(query=0)
+        by_passage = weights.group_by("passage_id", maintain_order=True)  # equal sums to the last digit
+        together = by_passage.agg(pl.col(weight).sum()).with_columns(query=0)
         _, shared = _sum_of_ranks(together, "query", weight, curve, passages)
         expected |= _named(name, mean, variance, queries)
         expected[f"{name}_shared_error"] = float(np.sqrt(shared.sum())) / queries
@@ -291,7 +282,9 @@ def _sum_of_ranks(
     weights: pl.DataFrame, key: str, weight: str, curve: Float64s, passages: int
 ) -> tuple[Float64s, Float64s]:
     """Return mean and variance, per key, of weights times discounts; passages without a weight have 0."""
-    sums = weights.group_by(key).agg(total=pl.col(weight).sum(), squares=(pl.col(weight) ** 2).sum())
+    sums = weights.group_by(key, maintain_order=True).agg(
+        total=pl.col(weight).sum(), squares=(pl.col(weight) ** 2).sum()
+    )
     total, squares = sums.get_column("total").to_numpy(), sums.get_column("squares").to_numpy()
     curve = curve[:passages]
     mean = total * curve.sum() / passages

@@ -10,10 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Literal
 
-from pydantic import ValidationError
-
 from builders.built import Built
-from builders.errors import StorageError
 from builders.evaluation.pipelines import MTEB
 from builders.evaluation.results import Result, RetrievalResult, builder_of
 from builders.lock.lock import Frozen
@@ -80,14 +77,7 @@ class Compared(Frozen):
 @functools.cache
 def published_scores() -> tuple[Published, ...]:
     """Return the published scores that the package holds."""
-    file = resources.files("builders.evaluation") / "facts" / "published.csv"
-    rows = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-    try:
-        return tuple(Published.model_validate(row) for row in rows)
-    except ValidationError as error:
-        raise StorageError(
-            f"{file}: row {rows.line_num} is no score", hint="Install mteb-de again."
-        ) from error
+    return tuple(map(Published.model_validate, _facts("published.csv")))
 
 
 @functools.cache
@@ -98,11 +88,12 @@ def prompted_alike() -> frozenset[str]:
     prompts of the model's own settings ("own") or with E5's prefixes ("e5"), and searches by cosine. Left out
     is what it instructs, prompts otherwise, cuts elsewhere, runs in another precision, or does not list.
     """
-    file = resources.files("builders.evaluation") / "facts" / "prompted.csv"
-    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
-    if not rows or any(row.get("prompts") not in {"own", "e5"} for row in rows):
-        raise StorageError(f"{file}: not a list of models with own or e5", hint="Install mteb-de again.")
-    return frozenset(row["model"].lower() for row in rows)
+    return frozenset(row["model"].lower() for row in _facts("prompted.csv"))
+
+
+def _facts(name: str) -> Iterator[dict[str, str]]:
+    file = resources.files("builders.evaluation") / "facts" / name
+    yield from csv.DictReader(file.read_text(encoding="utf-8").splitlines())
 
 
 def tolerance(scored: Scored, pipeline: str, published: Iterable[Published]) -> float | None:
@@ -133,10 +124,7 @@ def compare(
     no revision of its model (the paper's table does not), ours counts all the same if it was asked for by the
     model's name at a commit, and `why` says so: otherwise the paper's table would be no check at all, and
     where such a model was scored again at a told revision, the scores lie within the tolerance.
-
-    Returns:
-        A line per result and published score. Where the model or the procedure is not the same, both are
-        shown all the same, and `why` gives the reason.
+    Where the model or the procedure is not the same, both scores stand there, and `why` gives the reason.
     """
     known = published_scores() if published is None else published
     return [line for result in results for line in _lines(result, configs, known)]

@@ -119,8 +119,8 @@ def search(
 
     Args:
         judged: The queries and passages.
-        queries: float32 (q, d) of length 1, in the order of `Judged.query_texts`.
-        passages: float32 (n, d) of length 1, in the order of `Judged.passage_texts`.
+        queries: Vectors of length 1 as float32 (q, d), in the order of `Judged.query_texts`.
+        passages: Vectors of length 1 as float32 (n, d), in the order of `Judged.passage_texts`.
         k: Largest number of passages per query.
         progress: Listener to the number of queries that are done, and of all.
     """

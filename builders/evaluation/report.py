@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,17 +20,22 @@ import polars as pl
 from builders import files
 from builders.checks.finding import Finding
 from builders.describe import markdown as md
+from builders.errors import StorageError, UsageError
 from builders.evaluation import views
-from builders.evaluation.coverage import record
+from builders.evaluation.candidates import Candidate
+from builders.evaluation.pipelines import MTEB
 from builders.evaluation.published import Compared
-from builders.evaluation.results import Result
+from builders.evaluation.results import Result, builder_of
 from builders.evaluation.statistics import ConfigStatistics
 from builders.evaluation.views import Block
 from builders.printable import NOTHING
+from builders.spec import ConfigSpec, Retrieval
+from builders.text.merge import digest
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) -->")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]{0,30}(?: %)?(?: to [0-9][0-9.,]{0,30})?|[<>] [0-9.]{1,8} %")
 
 
@@ -71,7 +77,7 @@ def html(content: ReportContent) -> str:
     from markupsafe import Markup
 
     style = _asset("report.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     template = _environment(autoescape=True).get_template("report.html.j2")
     page = template.render(
         blocks=_blocks(content),
@@ -79,7 +85,7 @@ def html(content: ReportContent) -> str:
         numeric=_numeric,
         image=_image,
         style=Markup(style),
-        style_hash=Markup(f"sha256-{digest}"),
+        style_hash=Markup(f"sha256-{hashed}"),
     )
     return page.lstrip("\n")
 
@@ -153,3 +159,63 @@ def _environment(*, autoescape: bool, finalize: Callable[[object], str] | None =
 
 def _asset(name: str) -> str:
     return (resources.files("builders.evaluation") / name).read_text(encoding="utf-8")
+
+
+def coverage(results: Iterable[Result]) -> set[str]:
+    """Return a key for every result: its config, and a hash of its encoder with its split or pipeline."""
+    return {
+        _key(builder_of(one), one.encoder.name, one.split if one.kind == "retrieval" else one.pipeline)
+        for one in results
+    }
+
+
+def planned(
+    specs: Sequence[ConfigSpec], candidates: Sequence[Candidate], *, split: str, pipelines: Sequence[str]
+) -> set[str]:
+    """Return the keys of all results that an evaluation may have, see `coverage`."""
+    return {
+        _key(spec.name, one.name, way)
+        for spec, one in itertools.product(specs, candidates)
+        # Random vectors are clustered by mteb's pipeline, whatever is asked for.
+        for way in ((split,) if isinstance(spec, Retrieval) else (*pipelines, MTEB))
+    }
+
+
+def record(results: Iterable[Result]) -> str:
+    """Return the comment by which a report in Markdown says what it holds."""
+    return f"<!-- holds{''.join(f' {key}' for key in sorted(coverage(results)))} -->\n"
+
+
+def require_wider(report: Sequence[Path], keys: set[str]) -> None:
+    """Make sure that nothing is lost where a report, which need not exist, is written over.
+
+    Args:
+        report: The files of the report, Markdown first.
+        keys: Keys of the results that the new report has or may have.
+
+    Raises:
+        UsageError: The report holds other results too, or no record of its results.
+        StorageError: The report cannot be read.
+    """
+    if not any(path.exists() for path in report):
+        return
+    hint = "Name another folder with --report, evaluate all of it again, or pass --overwrite."
+    try:
+        text = report[0].read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        text = ""
+    except OSError as error:
+        raise StorageError(f"{report[0]}: cannot be read ({error.strerror or error})") from error
+    held = _RECORD.search(text)
+    if held is None:
+        raise UsageError(f"{report[0]}: a file is there that does not say what it holds", hint=hint)
+    lost = set(held[1].split()) - keys
+    if lost:
+        configs = ", ".join(sorted({key.partition(":")[0] for key in lost}))
+        raise UsageError(
+            f"{report[0]} holds {len(lost):,} results that this evaluation lacks, of {configs}", hint=hint
+        )
+
+
+def _key(config: str, encoder: str, way: str) -> str:
+    return f"{config}:{digest(way + ' ' + encoder)}"

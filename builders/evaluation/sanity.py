@@ -27,46 +27,46 @@ _MAX_CHANCE = 0.5
 """Where chance alone may reach as much, no score tells an encoder from a random one."""
 _ROUNDED = 1e-5
 
-RANDOM = error(
+_RANDOM = error(
     "eval-random-off-chance",
     "scores of a random encoder away from chance",
     "The metric or the rows are at fault: compare with mteb on the same vectors.",
 )
-CONSTANT = error(
+_CONSTANT = error(
     "eval-constant-above-chance",
     "scores of a constant encoder above chance",
     "Ids, or the order of rows, tell what is relevant: look at how ids are made.",
 )
-ORACLE = error(
+_ORACLE = error(
     "eval-oracle-below-one",
     "scores of an oracle below 1",
     "Positives are missing from the corpus: run mteb-de check.",
 )
-LEXICAL = note(
+_LEXICAL = note(
     "eval-words-suffice",
     "splits that BM25 solves",
     "Words alone find the positives: the split does not tell encoders apart.",
 )
-NOTHING = note(
+_NOTHING = note(
     "eval-nothing-solves",
     "tables on which nothing scores above chance",
     "The labels may be wrong, or the texts say nothing of them: read some pairs.",
 )
-ENCODER = note(
+_ENCODER = note(
     "eval-encoder-at-chance",
     "encoders at chance where another is not",
     "Its weights or its prompts may be wrong: try it on another config.",
 )
-FEW = note(
+_FEW = note(
     "eval-too-small-to-tell",
     "tables too small to tell an encoder from chance",
     "Nothing to do for a sample; else evaluate another split, or build from more.",
 )
 
-Chances = Mapping[str, Mapping[str, float]]
+_Chances = Mapping[str, Mapping[str, float]]
 
 
-def check(results: Sequence[Result], baselines: Sequence[Result], chances: Chances) -> list[Finding]:
+def check(results: Sequence[Result], baselines: Sequence[Result], chances: _Chances) -> list[Finding]:
     """Apply every rule to the results of encoders and to those of the baselines.
 
     Chance of a search is its expectation over all orders; of clusters it is an adjusted mutual information
@@ -81,14 +81,14 @@ def check(results: Sequence[Result], baselines: Sequence[Result], chances: Chanc
         by_rule.setdefault(one.encoder.name, []).append(one)
     lexical = by_rule.get(BM25, [])
     found = {
-        RANDOM: _off_chance(by_rule.get("random", ()), chances),
-        CONSTANT: _constant_above(by_rule.get("constant", ()), chances),
-        ORACLE: (
+        _RANDOM: _off_chance(by_rule.get("random", ()), chances),
+        _CONSTANT: _constant_above(by_rule.get("constant", ()), chances),
+        _ORACLE: (
             f"{place_of(one)}: {_main(one):.6f}"
             for one in by_rule.get("oracle", ())
             if _main(one) < 1 - _ROUNDED
         ),
-        LEXICAL: (f"{place_of(one)}: nDCG@10 {_main(one):.5f}" for one in lexical if _main(one) >= _SOLVED),
+        _LEXICAL: (f"{place_of(one)}: nDCG@10 {_main(one):.5f}" for one in lexical if _main(one) >= _SOLVED),
         **_encoders([*results, *lexical], chances),
     }
     examples = {code: list(dict.fromkeys(lines)) for code, lines in found.items()}
@@ -104,7 +104,7 @@ def _main(result: Result) -> float:
     return statistics.fmean(one.ami for one in result.sets)
 
 
-def _chance(result: Result, chances: Chances) -> tuple[float, float] | None:
+def _chance(result: Result, chances: _Chances) -> tuple[float, float] | None:
     """Return what chance scores and its standard error; None where it is not known."""
     if isinstance(result, RetrievalResult):
         known = chances.get(place_of(result))
@@ -124,16 +124,15 @@ def _reach(chance: tuple[float, float]) -> float:
     return chance[0] + max(_AT_CHANCE, _ERRORS_WIDE * chance[1])
 
 
-def _off_chance(results: Iterable[Result], chances: Chances) -> Iterator[str]:
+def _off_chance(results: Iterable[Result], chances: _Chances) -> Iterator[str]:
     for one in results:
         chance = _chance(one, chances)
-        if chance is None or _reach(chance) > _MAX_CHANCE:
-            continue
-        if abs(_main(one) - chance[0]) > _ERRORS_WIDE * chance[1] + _ROUNDED:
-            yield _beside(one, chance[0])
+        if chance is not None and _reach(chance) <= _MAX_CHANCE:
+            if abs(_main(one) - chance[0]) > _ERRORS_WIDE * chance[1] + _ROUNDED:
+                yield _beside(one, chance[0])
 
 
-def _constant_above(results: Iterable[Result], chances: Chances) -> Iterator[str]:
+def _constant_above(results: Iterable[Result], chances: _Chances) -> Iterator[str]:
     """Search breaks ties by id, so that chance is what is left."""
     for one in results:
         if known := chances.get(place_of(one)):
@@ -142,25 +141,25 @@ def _constant_above(results: Iterable[Result], chances: Chances) -> Iterator[str
                 yield _beside(one, known["ndcg_at_10"])
 
 
-def _encoders(results: Iterable[Result], chances: Chances) -> dict[Code, list[str]]:
+def _encoders(results: Iterable[Result], chances: _Chances) -> dict[Code, list[str]]:
     """Find tables that no encoder can do, tables too small, and encoders at chance where another is not."""
     places: dict[str, list[tuple[Result, tuple[float, float]]]] = {}
     for one in results:
         chance = _chance(one, chances)
         if one.encoder.kind != "rule" and chance is not None:
             places.setdefault(place_of(one), []).append((one, chance))
-    found: dict[Code, list[str]] = {NOTHING: [], ENCODER: [], FEW: []}
+    found: dict[Code, list[str]] = {_NOTHING: [], _ENCODER: [], _FEW: []}
     for place, asked in places.items():
         told = [(one, chance) for one, chance in asked if _reach(chance) <= _MAX_CHANCE]
         low = [(one, chance) for one, chance in told if _main(one) <= _reach(chance)]
         if not told:
             ceiling = min(*(_reach(chance) for _, chance in asked), 1.0)
-            found[FEW].append(f"{place}: chance alone may reach {ceiling:.2f}")
+            found[_FEW].append(f"{place}: chance alone may reach {ceiling:.2f}")
         elif len(low) == len(told):
             best = max(_main(one) for one, _ in told)
-            found[NOTHING].append(f"{place}: at most {best:.5f}, chance {low[0][1][0]:.5f}")
+            found[_NOTHING].append(f"{place}: at most {best:.5f}, chance {low[0][1][0]:.5f}")
         else:
-            found[ENCODER] += [_beside(one, chance[0]) for one, chance in low]
+            found[_ENCODER] += [_beside(one, chance[0]) for one, chance in low]
     return found
 
 

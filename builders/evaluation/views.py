@@ -230,7 +230,7 @@ def clustering_scores(results: Sequence[Result], compared: Sequence[Compared]) -
             ]
         frame = clustering(group).drop("Config")
         yield Block(
-            frame if frame.width > 5 else frame[:, :4],  # one level says what the mean says
+            frame if frame.width > 5 else frame[:, :4],  # a single level has the mean of all sets
             config,
             f"{len(group[0].sets):,} sets.",
             *_dot_plot(dots, f"V-measure on {config}", "V-measure"),
@@ -290,16 +290,12 @@ def query_lengths(results: Sequence[Result]) -> Iterator[Block]:
         mine = [result for result in group if result.lengths]
         named = _named(mine)
         by_band: dict[tuple[int, int, int], dict[str, float]] = {}
+        points: dict[str, list[tuple[float, float]]] = {}
         for result in mine:
-            for band in result.lengths:
-                scores = by_band.setdefault((band.low, band.high, band.queries), {})
-                scores[named[result.encoder]] = band.ndcg_at_10
-        points = {
-            named[result.encoder]: [
-                (sqrt(max(1, b.low) * max(1, b.high)), b.ndcg_at_10) for b in result.lengths
-            ]
-            for result in mine
-        }
+            name = named[result.encoder]
+            points[name] = [(sqrt(max(1, b.low) * max(1, b.high)), b.ndcg_at_10) for b in result.lengths]
+            for b in result.lengths:
+                by_band.setdefault((b.low, b.high, b.queries), {})[name] = b.ndcg_at_10
         rows = [
             (f"{low:,} to {high:,}", queries, *(scores.get(name) for name in points))
             for (low, high, queries), scores in sorted(by_band.items())

@@ -100,17 +100,11 @@ def score_pipelines(
         vectors: Vectors of `texts` as float32 of shape (texts, dimensions), used as they are.
         encoder: The facts of what made the vectors.
         config: Name of the table: "blurbs-clustering-s2s".
-        pipelines: Names in `pipelines.PIPELINES`.
+        pipelines: Names in `pipelines.PIPELINES`; a result is yielded for each, by reduction.
         seed: Seed of all that draws; 42 is mteb's.
         scored: Scores of the first sets by pipeline, which are not computed again.
         keep: Function that is called with a pipeline and all its scores so far, set by set.
         progress: Listener that is called after every set.
-
-    Yields:
-        A result per pipeline; pipelines that share a reduction stand together.
-
-    Raises:
-        EncoderError: The vectors are not usable.
     """
     chosen = ways.choose(pipelines)
     found = _number(sets, texts, vectors, config)

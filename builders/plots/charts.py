@@ -36,14 +36,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Points by series over one axis.
-
-    Attributes:
-        across: Label of the axis.
-        points: ``(x, y)`` by series.
-        log: Whether the axis is logarithmic.
-        curve: ``(x, y)`` of a dashed line for comparison.
-    """
+    """Points ``(x, y)`` by series over one axis labelled `across`; `curve` is dashed, for comparison."""
 
     across: str
     points: Mapping[str, Sequence[tuple[float, float]]]
@@ -76,13 +69,9 @@ def dots(values: Sequence[Dot], *, across: str) -> Figure:
 def stacked(
     rows: Mapping[str, Sequence[float]], parts: Sequence[str], *, across: str, ramp: bool = True
 ) -> Figure:
-    """Draw each row as a bar of shares that add up to all.
+    """Draw each row, an amount a part, as a bar of shares that add up to all.
 
-    Args:
-        rows: One amount a part, by row.
-        parts: Names of the parts.
-        across: What the shares are of.
-        ramp: Whether the parts go from nothing to much; else each has a colour of its own.
+    With `ramp` the parts go from nothing to much, else each has a colour of its own.
     """
     colours = (NONE, *RAMP) if ramp else (SERIES[0], SERIES[4], SERIES[1])
     figure, (axes,) = _figure(len(rows) * (_ROW + 4))
@@ -101,13 +90,9 @@ def stacked(
 
 
 def scatter(panels: Sequence[Panel], *, up: str, top: float | None = 1.0, lines: bool = False) -> Figure:
-    """Draw points by series, one panel below the other.
+    """Draw points by series, one panel below the other; `lines` joins the points of a series.
 
-    Args:
-        panels: Panels with the same series.
-        up: Label of the height.
-        top: High end of the height's axis, which starts at 0; None for one that fits.
-        lines: Whether the points of a series are joined.
+    The axis of the height, labelled `up`, goes from 0 to `top`, or as far as fits where that is None.
     """
     figure, grid = _figure(_PANEL, len(panels))
     for axes, panel in zip(grid, panels, strict=True):
@@ -147,13 +132,8 @@ def histograms(
     """Draw shares by band over a logarithmic axis, one panel below the other.
 
     A band's height is the share that a step would have if the band's were spread evenly over it: equal areas
-    are equal shares, however uneven the bands.
-
-    Args:
-        panels: Edges of the bands, all above zero, and the share of each band, by the panel's title.
-        step: Ratio of the ends of a step, above 1.
-        across: What the values are.
-        up: Label of the height.
+    are equal shares, however uneven the bands. Panels are edges of bands, all above zero, and their shares by
+    title; `step` is the ratio of the ends of a step, above 1.
     """
     figure, grid = _figure(_PANEL, len(panels))
     for axes, (title, (edges, shares)) in zip(grid, panels.items(), strict=True):
