@@ -133,6 +133,7 @@ class Ledger:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, _OWNER_ONLY))
                 fsync_folder(self.path.parent)
+            self.path.chmod(_OWNER_ONLY)  # also one that came from a backup; a journal takes its mode
             with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
                 # What is replaced is overwritten, and no journal or temporary file keeps a copy of it.
                 database.executescript(

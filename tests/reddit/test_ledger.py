@@ -36,6 +36,14 @@ def test_the_last_answer_counts(tmp_path: Path) -> None:
     assert ledger.path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_ledger_that_others_may_read_is_closed_to_them_when_it_is_opened(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.append([A])
+    ledger.path.chmod(0o644)  # as one that was copied back from a backup
+    assert list(ledger.latest()) == [A.id]
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+
+
 @given(
     st.lists(
         st.tuples(
