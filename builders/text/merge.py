@@ -32,11 +32,6 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode()).hexdigest()[:DIGITS]
 
 
-def content_id(prefix: str, text: str) -> str:
-    """Return the id of a text: `prefix` and 16 hex digits of blake2b, ``q-0123456789abcdef``."""
-    return prefix + digest(text)
-
-
 def encoded_text(passages: pl.DataFrame) -> pl.Series:
     """Return what an encoder sees of passages: ``title + " " + text``, stripped.
 
@@ -100,7 +95,7 @@ def _merged(
         keys = rows.group_by("key").agg(pl.col("upstream_id").min().alias(name))
     else:
         distinct = rows.get_column("key").unique()
-        hashed = [content_id(prefix, key) for key in distinct.to_list()]
+        hashed = [prefix + digest(key) for key in distinct.to_list()]
         keys = pl.DataFrame({"key": distinct, name: pl.Series(hashed, dtype=pl.String)})
     _refuse_collisions(keys, name)
     columns = [*shown.drop("key").columns, *(["key"] if keep_key else [])]
