@@ -249,7 +249,7 @@ def write_sample(folder: Path, sample: Sample) -> Path:
     return path
 
 
-def read_sample(path: Path) -> Sample:
+def _read_sample(path: Path) -> Sample:
     """Read a sample.
 
     Raises:
@@ -275,7 +275,7 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
     """Find a sample by its id in one of several folders."""
     for folder in folders:
         if (path := folder / f"{sample}{_SAMPLE}").exists():
-            return read_sample(path)
+            return _read_sample(path)
     where = " nor in ".join(map(str, folders))
     raise UsageError(
         f"the sample {sample!r} is neither in {where}",
@@ -288,7 +288,7 @@ def read_history(folder: Path) -> list[Audit]:
     audits = []
     for path in sorted(folder.glob(f"*{_SAMPLE}")):
         judged = read_judgements(path.with_name(path.name.replace(_SAMPLE, _VERDICTS)))
-        audits.append((read_sample(path), [one for _, one in judged]))
+        audits.append((_read_sample(path), [one for _, one in judged]))
     never = datetime.min.replace(tzinfo=UTC)
     return sorted(audits, key=lambda a: (min((one.at for one in a[1]), default=never), a[0].head.sample))
 

@@ -51,7 +51,7 @@ _ESCAPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class _Drawn:
     """A sample that was written, remarks for the user, and where page and CSV lie."""
 
     sample: Sample
@@ -73,7 +73,7 @@ def draw(
     controls: Path | None = None,
     page: Path | None = None,
     home: Path | None = None,
-) -> Drawn:
+) -> _Drawn:
     """Draw a sample of a config and write it.
 
     Args:
@@ -115,7 +115,7 @@ def draw(
     write_sample(folder, sample)
     files.write_bytes(table, to_csv(sample, pairs))
     files.write_bytes(html, rendered)
-    return Drawn(sample, tuple(remarks), html, table)
+    return _Drawn(sample, tuple(remarks), html, table)
 
 
 def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:

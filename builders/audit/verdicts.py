@@ -41,7 +41,7 @@ from builders.printable import counted, listed, printable
 from builders.spec import CONTACT, Retrieval
 
 
-class Imported(Frozen):
+class _Imported(Frozen):
     """The result of an import, for one sample; without `items` it is what ``--json`` prints.
 
     Attributes:
@@ -78,7 +78,7 @@ def import_verdicts(
     auditor: str = "",
     replace: bool = False,
     specs: Mapping[str, Retrieval] | None = None,
-) -> list[Imported]:
+) -> list[_Imported]:
     """Add the verdicts of files to the history, all of them or none, and bring the decisions up to date.
 
     Decisions of a build from stand-ins are written only where a folder is named: they must not get beside the
@@ -122,7 +122,7 @@ def import_verdicts(
         holding = [one for one, _ in standing([*before, *new])]
         decisions, written, remarks = _decide(specs[config], built[config].stand_ins, notes, locks)
         imported.append(
-            Imported(
+            _Imported(
                 config=config,
                 sample=sample.head.sample,
                 items=len(sample.items),

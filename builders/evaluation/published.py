@@ -81,7 +81,7 @@ def published_scores() -> tuple[Published, ...]:
 
 
 @functools.cache
-def prompted_alike() -> frozenset[str]:
+def _prompted_alike() -> frozenset[str]:
     """Return the published models, in lower case, to which mteb gives the texts that we give them.
 
     The file has each model that mteb 2.26 loads by its plain wrapper of sentence-transformers, with the
@@ -196,7 +196,7 @@ def _obstacle(result: Result, one: Published, built: Built) -> str:
         return "near the model, and not the model itself"
     if one.model_revision and one.model_revision != encoder.revision:
         return "another revision of the model"
-    if one.model.lower() not in prompted_alike():
+    if one.model.lower() not in _prompted_alike():
         return "mteb may prompt or load this model otherwise"
     if not isinstance(result, RetrievalResult):
         return ""

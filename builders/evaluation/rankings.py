@@ -89,7 +89,7 @@ def read_judged(built: Built, split: str) -> Judged:
         split=split,
         queries=queries.join(qrels, on="query_id", how="semi").sort("query_id"),
         corpus=_stacked(built, Kind.CORPUS, ("corpus",), ["passage_id"]),
-        qrels=qrels.join(queries, on="query_id", how="semi").sort("query_id", "passage_id"),
+        qrels=qrels.join(queries, on="query_id", how="semi").sort(PAIR),
         classes=built.beside("classes", {"passage_id": pl.String, "class": pl.String}),
     )
 

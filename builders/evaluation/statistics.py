@@ -42,7 +42,7 @@ class Lengths(Frozen):
     bands: tuple[tuple[int, int, int], ...]
 
 
-class Overlap(Frozen):
+class _Overlap(Frozen):
     """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
 
     Attributes:
@@ -85,7 +85,7 @@ class ConfigStatistics(Frozen):
         splits: Number of queries by split.
         positives: Number of queries by their number of positives.
         mined: Number of queries by their number of hard negatives.
-        overlap: Overlap of words; None without pairs to compare.
+        overlap: _Overlap of words; None without pairs to compare.
         sets: Balance of the sets, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
     """
@@ -96,7 +96,7 @@ class ConfigStatistics(Frozen):
     positives: dict[str, int] = Field(default_factory=dict)
     mined: dict[str, int] = Field(default_factory=dict)
     lengths: tuple[Lengths, ...] = ()
-    overlap: Overlap | None = None
+    overlap: _Overlap | None = None
     sets: tuple[_SetBalance, ...] = ()
     stand_in: bool = False
 
@@ -176,7 +176,7 @@ def lengths(what: str, texts: pl.Series) -> Lengths | None:
 
 def overlap(
     queries: pl.DataFrame, passages: pl.DataFrame, qrels: pl.DataFrame, *, seed: int = SEED
-) -> Overlap | None:
+) -> _Overlap | None:
     """Return how many of a query's words its positive has, and a random other passage. Pure.
 
     A word is a run of letters and digits in lower case. Each query is compared with one of its positives and
@@ -202,7 +202,7 @@ def overlap(
     near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))
     if near.is_empty():
         return None
-    return Overlap(
+    return _Overlap(
         queries=len(near),
         of=of,
         positive=_mean(near),

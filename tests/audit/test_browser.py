@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from builders.audit.history import Verdict
-from builders.audit.page import Drawn, draw
+from builders.audit.page import _Drawn, draw
 from builders.audit.report import REPORT, write_report
 from builders.audit.verdicts import import_verdicts
 from tests.audit.browser import Watched, launched
@@ -37,12 +37,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def written(place: Path) -> Drawn:
+def written(place: Path) -> _Drawn:
     return draw(jobs(), 300, 60, dist=place / "dist", notes=place / "notes")
 
 
 @pytest.fixture
-def watched(browser: Browser, written: Drawn) -> Iterator[Watched]:
+def watched(browser: Browser, written: _Drawn) -> Iterator[Watched]:
     watched = Watched(browser)
     watched.open(written.page)
     watched.begin("  Anna   Groß ")
@@ -71,7 +71,7 @@ def events(file: Path) -> list[tuple[str, str, str]]:
     return [(line["item"], line["verdict"], line["note"]) for line in lines]
 
 
-def place_of(written: Drawn, text: str) -> int:
+def place_of(written: _Drawn, text: str) -> int:
     """Which item's passage it is."""
     data = written.page.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0]
     items = json.loads(data)["items"]
@@ -79,7 +79,7 @@ def place_of(written: Drawn, text: str) -> int:
 
 
 def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
-    place: Path, written: Drawn, watched: Watched, tmp_path: Path
+    place: Path, written: _Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     for number in range(10):
@@ -107,7 +107,7 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     assert "Anna Groß" in (notes / REPORT).read_text(encoding="utf-8")
 
 
-def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Drawn) -> None:
+def test_the_name_comes_before_the_first_verdict(browser: Browser, written: _Drawn) -> None:
     watched = Watched(browser)
     page = watched.open(written.page)
     watched.press("Enter")
@@ -134,7 +134,7 @@ def test_the_name_comes_before_the_first_verdict(browser: Browser, written: Draw
 
 
 def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
-    place: Path, written: Drawn, watched: Watched, tmp_path: Path
+    place: Path, written: _Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     watched.press("1", "2", "3")
@@ -171,7 +171,7 @@ def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
 
 
 def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
-    written: Drawn, watched: Watched, tmp_path: Path
+    written: _Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     watched.press("1")
@@ -199,7 +199,7 @@ def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
 
 
 def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
-    place: Path, written: Drawn, watched: Watched, tmp_path: Path
+    place: Path, written: _Drawn, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page
     notes, locks = tmp_path / "notes", tmp_path / "locks"
@@ -236,7 +236,7 @@ def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
 
 
 def test_what_was_recorded_by_a_clock_ahead_is_downloaded_with_the_present_time(
-    browser: Browser, written: Drawn, place: Path, tmp_path: Path
+    browser: Browser, written: _Drawn, place: Path, tmp_path: Path
 ) -> None:
     watched = Watched(browser)
     watched.page.clock.install(time="2126-01-05T08:00:00Z")
@@ -266,7 +266,7 @@ def test_scores_are_hidden_until_the_pair_is_judged(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_passages_are_shown_as_text(written: Drawn, watched: Watched, text: str) -> None:
+def test_hostile_passages_are_shown_as_text(written: _Drawn, watched: Watched, text: str) -> None:
     page = watched.page
     number = place_of(written, text)
     watched.press("l")
@@ -317,7 +317,7 @@ def test_list_help_and_highlight_by_keyboard(watched: Watched) -> None:
     assert page.evaluate("document.activeElement.id") == "query"
 
 
-def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Drawn) -> None:
+def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: _Drawn) -> None:
     watched = Watched(browser)
     watched.page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); };")
     watched.open(written.page)
@@ -343,7 +343,7 @@ def test_a_browser_that_keeps_nothing_is_told(browser: Browser, written: Drawn) 
         '{"place": -3, "verdicts": {"ITEM": {"verdict": "vielleicht", "note": "", "at": "gestern"}}}',
     ],
 )
-def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: Drawn, kept: str) -> None:
+def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: _Drawn, kept: str) -> None:
     watched = Watched(browser)
     key = f"mteb-de-audit:{written.sample.head.sample}:anna groß"
     watched.page.add_init_script(f"localStorage.setItem({json.dumps(key)}, {json.dumps(kept)})")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders.audit.history import NoVerdict, Verdict, read_sample, sample_folder
+from builders.audit.history import NoVerdict, Verdict, _read_sample, sample_folder
 from tests.audit.kit import build, judgement, verdict_file
 from tests.cli.kit import call
 
@@ -26,7 +26,7 @@ def test_sample_import_and_report(place: Path, capsys: pytest.CaptureFixture[str
     assert "no more pairs are confirmed by hand" in said.err
     (record,) = sample_folder(place / "dist", "jobs").glob("*.sample.jsonl")
     assert {path.suffix for path in record.parent.iterdir()} == {".html", ".csv", ".jsonl"}
-    sample = read_sample(record)
+    sample = _read_sample(record)
     for auditor in ("Anna", "Ben"):
         lines = [judgement(sample, item, Verdict.ALSO_RELEVANT, auditor) for item in sample.items[:8]]
         path = verdict_file(place / f"{auditor}.jsonl", lines)
@@ -85,7 +85,7 @@ def test_faults_end_with_a_message(
 def test_verdicts_of_another_build_are_a_shut_gate(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, "audit", "sample", "jobs", "--n", "20")
     (record,) = sample_folder(place / "dist", "jobs").glob("*.sample.jsonl")
-    sample = read_sample(record)
+    sample = _read_sample(record)
     path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], Verdict.UNSURE)])
     build(place / "dist", queries=50)
     said = call(capsys, "audit", "import", str(path))

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.page import Drawn, draw
+from builders.audit.page import _Drawn, draw
 from builders.errors import UsageError
 from builders.tables import Kind, rowless
 from tests.audit import browser
@@ -40,7 +40,7 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+def written(tmp_path_factory: pytest.TempPathFactory) -> _Drawn:
     place = tmp_path_factory.mktemp("place")
     return draw(jobs(), 300, 60, dist=build(place / "dist", hostile=True), notes=place / "notes")
 
@@ -51,14 +51,14 @@ def outline(page: Path) -> Outline:
     return outline
 
 
-def test_the_page_is_whole_and_small(written: Drawn) -> None:
+def test_the_page_is_whole_and_small(written: _Drawn) -> None:
     text = written.page.read_text(encoding="utf-8")
     assert len(text.encode()) < 10_000_000
     assert not re.search(r"(?:src|href)\s*=", text.split('id="data"')[0])
     assert text.rstrip().endswith("</html>")
 
 
-def test_scripts_and_styles_are_those_of_the_policy(written: Drawn) -> None:
+def test_scripts_and_styles_are_those_of_the_policy(written: _Drawn) -> None:
     found = outline(written.page)
     policy = next(a["content"] for tag, a in found.tags if tag == "meta" and a.get("http-equiv")) or ""
     data, script = found.contents["script"]
@@ -73,7 +73,7 @@ def test_scripts_and_styles_are_those_of_the_policy(written: Drawn) -> None:
     assert len(json.loads(data)["items"]) == len(written.sample.items)
 
 
-def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(written: Drawn) -> None:
+def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(written: _Drawn) -> None:
     items = json.loads(outline(written.page).contents["script"][0])["items"]
     texts = {item["text"] for item in items}
     assert set(HOSTILE[:-1]) <= texts
@@ -81,7 +81,7 @@ def test_every_hostile_text_arrives_whole_and_the_longest_cut_with_a_count(writt
     assert longest == (20_000, 80_000)
 
 
-def test_the_page_does_not_tell_controls_or_positives_apart_before(written: Drawn) -> None:
+def test_the_page_does_not_tell_controls_or_positives_apart_before(written: _Drawn) -> None:
     items = json.loads(outline(written.page).contents["script"][0])["items"]
     assert {frozenset(item) for item in items} == {
         frozenset({"item", "query-id", "corpus-id", "query", "title", "text", "cut", "told"})
@@ -90,7 +90,7 @@ def test_the_page_does_not_tell_controls_or_positives_apart_before(written: Draw
     assert {"negative", "positive"} <= set(kinds)
 
 
-def test_the_same_sample_is_the_same_bytes(written: Drawn, tmp_path: Path) -> None:
+def test_the_same_sample_is_the_same_bytes(written: _Drawn, tmp_path: Path) -> None:
     again = draw(jobs(), 300, 60, dist=build(tmp_path / "dist", hostile=True), notes=tmp_path / "notes")
     assert again.page.read_bytes() == written.page.read_bytes()
     assert again.csv.read_bytes() == written.csv.read_bytes()

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from builders.audit import history
 from builders.audit.history import Verdict
-from builders.audit.page import Drawn, draw
+from builders.audit.page import _Drawn, draw
 from builders.audit.sheet import COLUMNS, _neutral
-from builders.audit.verdicts import Imported, import_verdicts
+from builders.audit.verdicts import _Imported, import_verdicts
 from builders.errors import Refused, UsageError
 from builders.tables import Kind, rowless
 from tests.audit.kit import build, jobs, judgement, verdict_file, write
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def written(place: Path) -> Drawn:
+def written(place: Path) -> _Drawn:
     return draw(jobs(), 300, 60, dist=place / "dist", notes=place / "notes")
 
 
@@ -55,7 +55,7 @@ def save(path: Path, filled: list[dict[str, str]], delimiter: str = ",") -> None
     path.write_text(out.getvalue(), encoding="utf-8", newline="")
 
 
-def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written: Drawn) -> None:
+def test_the_csv_holds_the_items_of_the_page_in_order_and_tells_no_score(written: _Drawn) -> None:
     assert [row["item"] for row in rows(written.csv)] == [item.item for item in written.sample.items]
     assert not {"kind", "score", "rank", "gap", "expected"} & rows(written.csv)[0].keys()
 
@@ -78,7 +78,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
-    place: Path, written: Drawn, delimiter: str
+    place: Path, written: _Drawn, delimiter: str
 ) -> None:
     fill(written.csv, ["not relevant", "", "Also Relevant", "unsure", "broken_text"], delimiter)
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
         (lambda text: text.splitlines()[0] + "\r\n", "no row"),
     ],
 )
-def test_a_spoilt_csv_is_named(place: Path, written: Drawn, spoil: object, message: str) -> None:
+def test_a_spoilt_csv_is_named(place: Path, written: _Drawn, spoil: object, message: str) -> None:
     assert callable(spoil)
     fill(written.csv, ["not relevant"])
     written.csv.write_text(spoil(written.csv.read_text(encoding="utf-8")), encoding="utf-8")
@@ -112,19 +112,19 @@ def test_a_spoilt_csv_is_named(place: Path, written: Drawn, spoil: object, messa
     assert not (place / "notes").exists()
 
 
-def test_a_csv_needs_an_auditor(place: Path, written: Drawn) -> None:
+def test_a_csv_needs_an_auditor(place: Path, written: _Drawn) -> None:
     with pytest.raises(UsageError, match="does not say who judged"):
         import_verdicts([written.csv], dist=place / "dist", notes=place / "notes")
 
 
 @pytest.mark.parametrize("auditor", ["anna@beispiel.de", " ", "\u202e"])
-def test_the_auditor_of_a_csv_has_a_name(place: Path, written: Drawn, auditor: str) -> None:
+def test_the_auditor_of_a_csv_has_a_name(place: Path, written: _Drawn, auditor: str) -> None:
     fill(written.csv, ["not relevant"])
     with pytest.raises(UsageError, match="--auditor: an auditor's name"):
         taken(place, written.csv, auditor=auditor)
 
 
-def test_a_csv_saved_at_a_time_to_come_is_refused(place: Path, written: Drawn) -> None:
+def test_a_csv_saved_at_a_time_to_come_is_refused(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant"])
     ahead = written.csv.stat().st_mtime + 3600
     os.utime(written.csv, (ahead, ahead))
@@ -132,7 +132,7 @@ def test_a_csv_saved_at_a_time_to_come_is_refused(place: Path, written: Drawn) -
         taken(place, written.csv)
 
 
-def taken(place: Path, *paths: Path, auditor: str = "Anna", replace: bool = False) -> Imported:
+def taken(place: Path, *paths: Path, auditor: str = "Anna", replace: bool = False) -> _Imported:
     """Import CSVs of one sample."""
     (found,) = import_verdicts(
         paths,
@@ -158,7 +158,7 @@ def resave(path: Path, change: Callable[[str, str], str]) -> None:
     save(path, [{name: change(name, cell) for name, cell in row.items()} for row in rows(path)])
 
 
-def test_a_spreadsheet_rewrites_no_id(place: Path, written: Drawn) -> None:
+def test_a_spreadsheet_rewrites_no_id(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant"] * len(written.sample.items))
     before = rows(written.csv)
     resave(written.csv, lambda _, cell: as_a_spreadsheet_saves(cell))
@@ -189,7 +189,7 @@ def test_upstream_ids_survive_a_spreadsheet(tmp_path: Path, upstream: str) -> No
         assert taken(tmp_path, drawn.csv).judged == 20
 
 
-def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, written: Drawn) -> None:
+def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
     resave(written.csv, lambda name, cell: "3.44148965913409E+15" if name == "item" else cell)
     assert taken(place, written.csv).judged == 3
@@ -210,7 +210,7 @@ def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, writte
     ],
 )
 def test_ids_that_cannot_be_told_are_refused_with_their_line(
-    place: Path, written: Drawn, changes: dict[str, str], message: str
+    place: Path, written: _Drawn, changes: dict[str, str], message: str
 ) -> None:
     fill(written.csv, ["not relevant"])
     resave(written.csv, lambda name, cell: changes.get(name, cell))
@@ -219,7 +219,7 @@ def test_ids_that_cannot_be_told_are_refused_with_their_line(
     assert not (place / "notes").exists()
 
 
-def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path, written: Drawn) -> None:
+def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
     assert taken(place, written.csv).new == 3
     path = history.verdicts_path(place / "notes", written.sample)
@@ -245,7 +245,7 @@ def test_a_copy_of_a_csv_adds_nothing_and_a_changed_row_is_one_event(place: Path
         assert (found.new, found.judged) == (new, judged)
 
 
-def test_an_old_copy_of_a_csv_brings_nothing_back_unless_it_is_meant(place: Path, written: Drawn) -> None:
+def test_an_old_copy_of_a_csv_brings_nothing_back_unless_it_is_meant(place: Path, written: _Drawn) -> None:
     old = written.csv.with_name("alt.csv")
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
     old.write_bytes(written.csv.read_bytes())
@@ -269,7 +269,7 @@ def test_an_old_copy_of_a_csv_brings_nothing_back_unless_it_is_meant(place: Path
     assert taken(place, old, replace=True).new == 1
 
 
-def test_two_rows_for_one_item_are_refused_by_both_lines(place: Path, written: Drawn) -> None:
+def test_two_rows_for_one_item_are_refused_by_both_lines(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant"])
     first = rows(written.csv)[0]
     for verdict in ("also relevant", "not relevant"):
@@ -278,14 +278,14 @@ def test_two_rows_for_one_item_are_refused_by_both_lines(place: Path, written: D
             taken(place, written.csv)
 
 
-def test_one_csv_under_two_names_is_refused(place: Path, written: Drawn) -> None:
+def test_one_csv_under_two_names_is_refused(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant"])
     taken(place, written.csv)
     with pytest.raises(Refused, match="verdicts of Anna and Ben"):
         taken(place, written.csv, auditor="Ben")
 
 
-def test_a_note_without_a_verdict_is_kept(place: Path, written: Drawn) -> None:
+def test_a_note_without_a_verdict_is_kept(place: Path, written: _Drawn) -> None:
     fill(written.csv, ["not relevant"])
     first, second = (item.item for item in written.sample.items[:2])
     noted = {first: "", second: "Was ist gemeint?"}

@@ -98,7 +98,7 @@ row = dict(task="TenKGnadClusteringS2S", model="verein/klein", model_revision=""
     mteb_version="1", pipeline="minibatch-kmeans", metric="v_measure", value=0.01, source="a test")
 facts = (*published.published_scores(), published.Published(**row))
 published.published_scores = lambda: facts
-published.prompted_alike = lambda: frozenset({"verein/klein"})
+published._prompted_alike = lambda: frozenset({"verein/klein"})
 sys.exit(run(sys.argv[1:]))
 """
 

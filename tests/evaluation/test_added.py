@@ -146,11 +146,9 @@ def test_it_is_built_and_checked(out: Path) -> None:
     assert [finding for finding in findings if finding.severity is Severity.ERROR] == []
 
 
-def test_it_is_described(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in Path(str(templates._folder())).glob("*.j2"):
-        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    (tmp_path / "studnie.md.j2").write_text(CARD, encoding="utf-8")
-    monkeypatch.setattr(templates, "_folder", lambda: tmp_path)
+def test_it_is_described(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = templates.card_text
+    monkeypatch.setattr(templates, "card_text", lambda name: CARD if name == "studnie.md.j2" else own(name))
     target = Target("verein/studnie", "1.0.0", datetime.date(2026, 1, 5))
     locks = tuple(locks_of(out, "mteb-de").values())
     files = render(RELEASE, locks, target, specs={"studnie": POLISH})

@@ -14,8 +14,8 @@ from builders.encoders.sentence import prompts_of
 from builders.evaluation.pipelines import PIPELINES
 from builders.evaluation.published import (
     Published,
+    _prompted_alike,
     compare,
-    prompted_alike,
     published_scores,
     summary_line,
     tolerance,
@@ -304,7 +304,7 @@ def test_the_models_that_are_prompted_alike_are_those_of_mteb() -> None:
         cosine = meta.similarity_fn_name is not None and meta.similarity_fn_name.value == "cosine"
         if loaded and as_ours and cosine and set(settings) <= {"trust_remote_code", "device"}:
             plain.add(name.lower())
-    assert prompted_alike() == plain
+    assert _prompted_alike() == plain
     assert {E5[0].lower(), MODEL.lower(), PAPERS.lower()} <= plain
     assert not {INSTRUCTED[0].lower(), "baai/bge-base-en-v1.5", "nomic-ai/nomic-embed-text-v1.5"} & plain
 
