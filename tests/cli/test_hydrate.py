@@ -95,11 +95,11 @@ def test_texts_are_kept_out_of_a_release(world: kit.World, capsys: pytest.Captur
 def test_bad_lines_of_a_dump_are_told_and_too_many_stop_unless_they_may_be(
     world: kit.World, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    path = kit.dump(tmp_path, {**posts(), "": {"title": "ohne"}})
+    path = kit.dump(tmp_path, {**posts(), "": {"title": "ohne"}, "-": {"title": "auch ohne"}})
     words = ("hydrate", "subreddit", "--offline", "--dump", str(path))
     said = call(capsys, *words)
     assert said.code == 2
-    assert "1 of 71 lines are no submissions: line 71 (without an id)" in said.err
+    assert "2 of 72 lines are no submissions: line 71 (without an id), line 72 (without an id)" in said.err
     said = call(capsys, *words, "--bad-lines")
     assert said.code == 0, said.err
     assert "without an id); passed over" in said.err
