@@ -86,6 +86,7 @@ def exact_topk(
     *,
     block: int = 2048,
     tile: int = 2048,
+    first: int = 0,
     progress: Progress | None = None,
 ) -> TopK:
     """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
@@ -93,13 +94,35 @@ def exact_topk(
     Arguments and method are those of `exact_window`, without floor and ceiling. Memory beside input and
     output: at worst about 40 bytes per cell of (tile × block), 170 MB. `passages` may be a memory
     map: it is read in order, once for its lengths, once per tile, and once more for a tile with queries that
-    are scanned again.
+    are scanned again. `first` is the index of the first passage where `passages` is a shard: an engine gives
+    each shard one call, and joins the results by `merge_topk`.
     """
     edge = np.full(len(queries), np.inf)
     window = exact_window(
         queries, passages, -edge, edge, _NO_PAIR, k, block=block, tile=tile, progress=progress
     )
-    return window.found
+    indices = window.found.indices
+    return TopK(np.where(indices == _NONE, _NONE, indices + first), window.found.scores)
+
+
+def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
+    """Join the top-k of shards of the passages: associative, and independent of the order of `parts`.
+
+    Args:
+        parts: One result per shard, for the same queries in the same order; at least one. Each passage
+            belongs to one shard.
+        k: As for `exact_topk`.
+
+    Raises:
+        UsageError: There are no parts, or they have different numbers of queries.
+    """
+    if len({len(part.indices) for part in parts}) != 1:
+        raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
+    flat = [part.flat() for part in parts]
+    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
+    queries = len(parts[0].indices)
+    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
+    return _table(hits.best(wanted), wanted)
 
 
 def exact_window(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform
 import subprocess
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from builders.errors import EncoderError, UsageError
-from builders.mining.scan import TopK, exact_topk
+from builders.mining.scan import TopK, exact_topk, merge_topk
 from tests.mining.samples import Float32s, random_units
 
 Whole = NDArray[np.int64]
@@ -186,6 +187,24 @@ def test_k_is_clamped_to_the_passages() -> None:
     assert exact_topk(passages[:0], passages, 2).indices.shape == (0, 0)
 
 
+@given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 119), max_size=4), order=st.randoms())
+@settings(deadline=None, max_examples=30)
+def test_shards_merge_in_any_order_and_grouping(seed: int, cuts: list[int], order: Any) -> None:
+    rng = np.random.default_rng(seed)
+    queries, passages = random_units(rng, 5, 12), random_units(rng, 30, 12)[rng.integers(30, size=120)]
+    edges = sorted({0, 120, *cuts})
+    parts = [
+        exact_topk(queries, passages[start:stop], 9, first=start) for start, stop in itertools.pairwise(edges)
+    ]
+    order.shuffle(parts)
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = merge_topk([part, merged], 9)
+    whole = exact_topk(queries, passages, 9)
+    assert same(whole, merged)
+    assert same(whole, merge_topk(parts, 9))
+
+
 def test_progress_counts_products() -> None:
     vectors = random_units(np.random.default_rng(0), 10, 4)
     seen: list[tuple[int, int]] = []
@@ -211,6 +230,13 @@ def test_unusable_vectors_are_refused() -> None:
         exact_topk(good, bad, 1)
     with pytest.raises(EncoderError, match="queries have 2 dimensions, passages 3"):
         exact_topk(np.ones((1, 2), np.float32), good, 1)
+
+
+def test_parts_of_other_queries_are_refused() -> None:
+    vectors = np.eye(3, dtype=np.float32)
+    parts = [exact_topk(vectors[:2], vectors, 1), exact_topk(vectors, vectors, 1)]
+    with pytest.raises(UsageError, match="differ in their queries"):
+        merge_topk(parts, 1)
 
 
 def digest_of_a_search() -> str:

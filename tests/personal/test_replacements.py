@@ -13,7 +13,7 @@ def test_figures_and_masked_examples() -> None:
         "nichts",
         "Tel. 0221 4710-124 und Mu\u0308ller@beispiel.de",
     ])
-    summed = report(texts, scrub(texts).spans)
+    summed = report(texts.to_list(), scrub(texts).spans)
     assert (summed.texts, summed.changed) == (3, 2)
     assert summed.kinds == {"email": 1, "person": 1, "phone": 2}
     assert summed.rules == {"email": 1, "person.mister": 1, "phone.cue": 2}
@@ -34,8 +34,8 @@ def test_parts_add_up_to_the_whole() -> None:
         "Frau Kurz-Lang",
         "Frau Uhl",
     ])
-    parts = [report(part, scrub(part).spans) for part in (texts[:3], texts[3:])]
-    assert together(parts) == report(texts, scrub(texts).spans)
+    parts = [report(part.to_list(), scrub(part).spans) for part in (texts[:3], texts[3:])]
+    assert together(parts) == report(texts.to_list(), scrub(texts).spans)
 
 
 def test_no_value_can_be_read_from_its_form() -> None:

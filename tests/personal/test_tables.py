@@ -477,7 +477,7 @@ def test_names_and_metadata_of_parquet_are_scrubbed(tmp_path: Path) -> None:
 
 
 def test_what_is_not_looked_at_is_unread_unless_other_columns_are_named(tmp_path: Path) -> None:
-    columns = {"b": [b"a@beispiel.de"], "l": [[b"x"]], "n": [1], "t": ["x"], "w": [True]}
+    columns: dict[str, Any] = {"b": [b"a@beispiel.de"], "l": [[b"x"]], "n": [1], "t": ["x"], "w": [True]}
     days = pa.array([8000], pa.date32())
     table = pa.table(columns | {"d": days, "Geburtstag": days}, metadata={"k": b"\xff"})
     pq.write_table(table, tmp_path / "in.parquet")
