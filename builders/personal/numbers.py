@@ -333,7 +333,7 @@ _PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
     r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
-    r"motorrad|roller",
+    r"motorrad|roller|kombi\b|\bsuv\b|\bgolf\b|falschparker",
     re.IGNORECASE,
 )
 _PLATE_WORDS = re.compile(r"kennz|nummernschild|kontrollschild|autonummer", re.IGNORECASE)
@@ -350,9 +350,10 @@ _NORMS = frozenset({"DIN", "EU", "EN", "HR", "EG"})
 def find_plates(scan: Scan) -> Iterator[Span]:
     """Yield licence plates.
 
-    A German plate with a space for the hyphen, with one digit only or with a norm's look needs a word about
-    cars near it; the forms of other countries need a word about plates before them. So do all in job titles,
-    whose codes of trades ("Techniker M-IT 24") and licences look like plates.
+    A German plate with a space for the hyphen, with one or two digits or with a norm's look needs a word
+    about cars near it, since parts, rooms and bus lines are called so; the forms of other countries need a
+    word about plates before them. So do all in job titles, whose codes of trades ("Techniker M-IT 24") and
+    licences look like plates.
     """
     for match in _PLATE.finditer(scan.text):
         code = _CODE.match(match.group())
@@ -364,7 +365,7 @@ def find_plates(scan: Scan) -> Iterator[Span]:
                 continue
             digits = sum(character.isdigit() for character in match.group())
             hyphen = "-" in match["gap"] or "–" in match["gap"]
-            sure = hyphen and digits > 1 and code.group() not in _NORMS and not _TYPE.search(match.group())
+            sure = hyphen and digits > 2 and code.group() not in _NORMS and not _TYPE.search(match.group())
             if sure or scan.near(*match.span(), _CAR_WORDS, 60):
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif called:

@@ -94,6 +94,14 @@ def test_a_plate_in_a_title_needs_a_word() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["Schraube M-K 10 nach Norm", "Gebäude K-B 12", "Linie S-MM 47", "M-IT 24 Stunden"]
+)
+def test_a_plate_of_one_or_two_digits_needs_a_word_about_cars(text: str) -> None:
+    assert cleaned(text) == text
+    assert cleaned(f"{text}, geparkt der PKW") != text
+
+
+@pytest.mark.parametrize(
     "first", ["4", "51", "55", "2221", "2720", "34", "37", "36", "300", "6011", "65", "3530"]
 )
 def test_a_card_is_its_brand_its_length_and_its_check_digit(first: str) -> None:
