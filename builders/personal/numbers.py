@@ -333,7 +333,7 @@ _PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
     r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
-    r"motorrad|roller|kombi\b|\bsuv\b|\bgolf\b|falschparker",
+    r"motorrad|roller",
     re.IGNORECASE,
 )
 _PLATE_WORDS = re.compile(r"kennz|nummernschild|kontrollschild|autonummer", re.IGNORECASE)
@@ -365,7 +365,8 @@ def find_plates(scan: Scan) -> Iterator[Span]:
                 continue
             digits = sum(character.isdigit() for character in match.group())
             hyphen = "-" in match["gap"] or "–" in match["gap"]
-            sure = hyphen and digits > 2 and code.group() not in _NORMS and not _TYPE.search(match.group())
+            long = digits > 2 or match.group()[-1] in "EH"  # electric and historic cars
+            sure = hyphen and long and code.group() not in _NORMS and not _TYPE.search(match.group())
             if sure or scan.near(*match.span(), _CAR_WORDS, 60):
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif called:
