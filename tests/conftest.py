@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests import vectors
 
@@ -27,7 +28,9 @@ _NEEDED = {
 }
 """Folders of texts by the mark of tests that need them."""
 _BUILT_TOGETHER = frozenset({"demo", "end_to_end"})
-"""Folders of tests whose fixtures take long to build, and are built once a process."""
+"""Folders of tests whose fixtures take long to build, and are built once a run."""
+_BENCH = frozenset({"test_bad_days.py", "test_cut_builds.py"})
+"""Tests of end_to_end that share builds of their own, and nothing with the others."""
 
 
 class NoSilentSkips:
@@ -67,13 +70,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(NoSilentSkips(at_hand=at_hand, in_ci=in_ci))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Name the group of each test, where several processes run them."""
-    if not config.pluginmanager.has_plugin("xdist"):
-        return
-    for item in items:
-        place = item.path.relative_to(_TESTS) if item.path.is_relative_to(_TESTS) else item.path
-        group = place.parts[0] if place.parts[0] in _BUILT_TOGETHER else str(place)
-        if "bench" in getattr(item, "fixturenames", ()):  # it shares nothing with what else is built there
-            group = "bench"
-        item.add_marker(pytest.mark.xdist_group(group))
+def _group(nodeid: str) -> str:
+    """Return what a test is dealt to a process with: its file, or all that share what was built for them."""
+    place = Path(nodeid.partition("::")[0])
+    if place.parent.name not in _BUILT_TOGETHER:
+        return str(place)
+    return "bench" if place.name in _BENCH else place.parent.name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Deal tests to processes by group; the marks of xdist's own groups reach no id since pytest 9.2."""
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _group
+    return scheduler

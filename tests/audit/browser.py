@@ -91,6 +91,13 @@ class Watched:
         for key in keys:
             self.page.keyboard.press(key)
 
+    def reload(self) -> None:
+        """Load the page again, and wait until its script has shown where the auditor is."""
+        from playwright.sync_api import expect
+
+        self.page.reload()
+        expect(self.page.locator("#position")).not_to_be_empty()
+
     def text(self, selector: str) -> str:
         """What an element shows."""
         return self.page.inner_text(selector).strip()

@@ -88,7 +88,7 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     watched.press("k", "n")
     page.keyboard.type("fraglich: 1 2 j k")
     watched.press("Escape", "j")
-    page.reload()
+    watched.reload()
     assert watched.text("#position").startswith("Item 11 of")
     assert watched.text("#judged").startswith("10 of")
     for number in range(10, 20):
@@ -126,7 +126,7 @@ def test_the_name_comes_before_the_first_verdict(browser: Browser, written: _Dra
     page.click("#begin")
     assert watched.text("#judging").startswith("Judging as Anna")
     assert watched.text("#judged").startswith("0 of")
-    page.reload()
+    watched.reload()
     assert page.is_visible("#one")
     assert watched.text("#who") == "Anna"
     assert watched.faults == []
@@ -220,7 +220,7 @@ def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(
     watched.press("k")
     page.click("#take-back")
     assert watched.text("#judged").startswith("1 of")
-    page.reload()
+    watched.reload()
     items = [item.item for item in written.sample.items]
     assert events(download(watched, tmp_path)) == [
         (items[0], "not_relevant", ""),
