@@ -334,11 +334,11 @@ def test_the_fixture_goes_the_whole_way(files: Files) -> None:
 
 def test_a_code_in_a_title_is_no_licence_plate(files: Files) -> None:
     records = read(files)
-    title = pl.when(pl.col("upstream_id") == "r-02").then(pl.lit("Techniker M-IT 24")).otherwise("text")
+    title = pl.when(pl.col("upstream_id") == "r-02").then(pl.lit("Techniker M-IT 247")).otherwise("text")
     prepared = prepare(CONFIG, replace(records, queries=records.queries.with_columns(text=title)))
-    assert "Techniker M-IT 24" in prepared.queries["text"].to_list()
+    assert "Techniker M-IT 247" in prepared.queries["text"].to_list()
     place = {"table": ["queries"], "split": ["test"], "id": ["q"], "field": ["text"]}
-    texts = pl.DataFrame({**place, "text": ["Techniker M-IT 24"]})
+    texts = pl.DataFrame({**place, "text": ["Techniker M-IT 247"]})
     assert not list(unscrubbed(texts, CONFIG.personal, titles=pl.lit(CONFIG.titles)))
     assert list(unscrubbed(texts, CONFIG.personal))
 
