@@ -136,7 +136,7 @@ def client() -> HfApi:
 def check_repo(repo: str) -> None:
     """Refuse a name that is not OWNER/NAME as the Hub allows it."""
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+    from huggingface_hub.utils import validate_repo_id
 
     try:
         validate_repo_id(repo)
@@ -169,7 +169,7 @@ def resolve(
         SourceMissing: Offline, and the cache does not know it.
     """
     from huggingface_hub.file_download import repo_folder_name
-    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff  # type: ignore[attr-defined]
+    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff
 
     if _COMMIT.fullmatch(revision):
         return revision
@@ -319,7 +319,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 def wait_seconds(headers: Mapping[str, str]) -> int:
     """Return the seconds that a ``RateLimit`` or ``Retry-After`` header asks to wait, else a minute."""
-    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
+    from huggingface_hub.utils import parse_ratelimit_headers
 
     limit = parse_ratelimit_headers(headers)
     if limit is not None:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Use = Literal["search", "clustering"]
+_Json = TypeVar("_Json", dict[str, Any], list[Any])
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _READ = (".json", ".safetensors", ".txt", ".model")
 _BY_COSINE = ("cosine", "cos_sim")
@@ -241,8 +242,7 @@ class SentenceModel:
     @cached_property
     def normalised(self) -> bool:
         """Whether the model's last module normalises its vectors."""
-        modules = self._settings("modules.json")
-        return bool(modules) and str(modules[-1].get("type", "")).endswith("Normalize")
+        return bool(self._modules) and self._modules[-1] == "Normalize"
 
     @cached_property
     def loaded(self) -> SentenceTransformer:
@@ -293,8 +293,7 @@ class SentenceModel:
 
     def _stated_dimensions(self) -> int:
         """Return the dimensions of a transformer with simple pooling and nothing but normalising, or 0."""
-        kinds = [str(module.get("type", "")).rpartition(".")[2] for module in self._settings("modules.json")]
-        if kinds not in (list(_MODULES[:2]), list(_MODULES)):
+        if self._modules not in (list(_MODULES[:2]), list(_MODULES)):
             return 0
         pooling = self._settings("1_Pooling/config.json")
         if not isinstance(pooling.get("pooling_mode", ""), str):  # several, whose vectors are joined
@@ -303,14 +302,29 @@ class SentenceModel:
         size = self._settings("config.json").get("hidden_size", 0)
         return size if len(modes) < 2 and isinstance(size, int) else 0
 
-    def _settings(self, name: str) -> Any:  # noqa: ANN401  any JSON value
+    @cached_property
+    def _modules(self) -> list[str]:
+        """The names of the classes of the model's modules, in order."""
+        modules = self._read("modules.json", [])
+        if not all(isinstance(module, dict) for module in modules):
+            raise EncoderError(f"{self.place[0] / 'modules.json'}: not a list of modules")
+        return [str(module.get("type", "")).rpartition(".")[2] for module in modules]
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        return self._read(name, {})
+
+    def _read(self, name: str, absent: _Json) -> _Json:
+        """Read a file of settings of the same kind as `absent`, which stands for one that is not there."""
         path = self.place[0] / name
         if not path.is_file():
-            return {}
+            return absent
         try:
-            return json.loads(path.read_bytes())
+            value = json.loads(path.read_bytes())
         except (OSError, ValueError) as error:
             raise EncoderError(f"{path}: not JSON that can be read ({error})") from error
+        if not isinstance(value, type(absent)):
+            raise EncoderError(f"{path}: not the settings of a model", hint="Fetch the model again.")
+        return value
 
 
 class _SentenceEncoder:
@@ -434,11 +448,11 @@ def _no_progress_bars() -> Iterator[None]:
     if not logging.is_progress_bar_enabled():
         yield
         return
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+    logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
+        logging.enable_progress_bar()
 
 
 def _difference(model: SentenceTransformer, identity: EncoderIdentity) -> str:

@@ -192,7 +192,7 @@ def _decides(where: str) -> bool:
     return parts[0] in _DECIDING
 
 
-def _changes(where: str, old: Any, new: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  any JSON value
+def _changes(where: str, old: object, new: object) -> Iterator[tuple[str, str]]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _changes(f"{where}.{key}", old.get(key), new.get(key))

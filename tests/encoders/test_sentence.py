@@ -114,3 +114,14 @@ def test_searching_by_cosine_is_not(tmp_path: Path, similarity: str | None) -> N
     write_faulty(tmp_path / "bare", "bare")
     write_json(tmp_path / "bare/config_sentence_transformers.json", {"similarity_fn_name": similarity})
     assert SentenceModel(str(tmp_path / "bare")).encoder("search").identity.dimensions == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("modules.json", {}), ("modules.json", ["Pooling"]), ("config_sentence_transformers.json", [1])],
+)
+def test_settings_of_another_kind_are_named(tmp_path: Path, name: str, value: Any) -> None:
+    write_faulty(tmp_path / "bare", "bare")
+    write_json(tmp_path / "bare" / name, value)
+    with pytest.raises(EncoderError, match=name):
+        _ = SentenceModel(str(tmp_path / "bare")).encoder("search").identity
