@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -12,86 +12,28 @@ from builders import registry
 from builders.built import Built, read_all
 from builders.errors import UsageError
 from builders.prepare.funnels import PAIR_SEPARATOR, ROWS, Space
+from builders.printable import counted, shortened
 from builders.spec import PAIR, Clustering, ConfigSpec, Ids, Retrieval
 from builders.tables import Kind, inside, read_frame
 
-_MOST_IDS = 10
 
+class _Found(NamedTuple):
+    """A place where an id was found: its facts by name, and the same in a few lines."""
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A published query or passage.
-
-    Attributes:
-        table: "queries" or "corpus".
-        upstream_ids: The upstream rows that became it.
-        relevant: Ids on the other side of its qrels.
-        negatives: A query's hard negatives by rank; the queries that a passage is a negative of.
-    """
-
-    config: str
-    table: str
-    id: str
-    split: str
-    text: str
-    upstream_ids: tuple[str, ...]
-    relevant: tuple[str, ...]
-    negatives: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A row that was not published; `meaning` puts `reason` in words."""
-
-    config: str
-    table: str
-    id: str
-    reason: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClusteredDocument:
-    """A document of clustering sets: its sentence in s2s and its places, "set 3 (coarse), row 17: Sport"."""
-
-    config: str
-    id: str
-    title: str
-    sets: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionStatus:
-    """A submission of which the id alone is published.
-
-    Attributes:
-        status: "ok", "removed", "deleted" or "missing".
-        subreddit: Its subreddit; empty where that is not known.
-        checked: The day of the status.
-        sets: Its places, each as "set 3, row 17".
-    """
-
-    config: str
-    id: str
-    status: str
-    subreddit: str
-    checked: str
-    sets: tuple[str, ...]
-
-
-Explained = Published | ClusteredDocument | SubmissionStatus | Dropped
+    facts: dict[str, Any]
+    lines: list[str]
 
 
 def explain(
     out: Path, wanted: str, *, load: Callable[[str], ConfigSpec] = registry.load
-) -> tuple[Explained, ...]:
+) -> tuple[_Found, ...]:
     """Find an id among published ids, upstream ids and dropped rows of everything built under a folder.
 
     Raises:
         UsageError: The id is nowhere.
     """
     configs = read_all(out, load)
-    found = tuple(row for built in configs for row in _search(built, wanted))
+    found = tuple(one for built in configs for one in _search(built, wanted))
     if not found:
         names = ", ".join(built.spec.name for built in configs)
         hint = "Ids are compared whole and as they are written; look for it in the tables first."
@@ -99,7 +41,7 @@ def explain(
     return found
 
 
-def _search(built: Built, wanted: str) -> Iterator[Explained]:
+def _search(built: Built, wanted: str) -> Iterator[_Found]:
     assert built.work is not None
     provenance = inside("provenance", read_frame(built.work / "provenance.parquet"))
     dropped = read_frame(built.work / "dropped.parquet")
@@ -121,11 +63,15 @@ def _search(built: Built, wanted: str) -> Iterator[Explained]:
     dropped = pl.concat([whole, merged, dangling]).unique(maintain_order=True)
     for table, published_id in hits.select("table", "id").unique().sort("table", "id").iter_rows():
         yield from _published(built, provenance, table, published_id)
-    for table, row_id, reason in dropped.select("table", "id", "reason").iter_rows():
-        yield Dropped(built.spec.name, table, row_id, reason, ROWS.get(reason, reason))
+    for facts in dropped.select("table", "id", "reason").iter_rows(named=True):
+        reason, config = facts["reason"], built.spec.name
+        meaning = ROWS.get(reason, reason)
+        why = f"{facts['id']}: dropped from {config} {facts['table']}: {reason} ({meaning})"
+        yield _Found(facts | {"config": config, "meaning": meaning}, [why])
 
 
-def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[ClusteredDocument]:
+def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[_Found]:
+    """Find the title of a document and its places in clustering sets."""
     if places.is_empty():
         return
     found = (
@@ -136,65 +82,48 @@ def _document(built: Built, places: pl.DataFrame, wanted: str) -> Iterator[Clust
         .with_columns(pl.col("sentences", "labels").list.get(pl.col("row") - 1))
         .sort("set", "row")
     )
-    where = found.select(pl.format("set {} ({}), row {}: {}", "set", "level", "row", "labels")).to_series()
-    yield ClusteredDocument(built.spec.name, wanted, found["sentences"][0], tuple(where))
+    where = pl.format("set {} ({}), row {}: {}", "set", "level", "row", "labels")
+    sets, title = found.select(where).to_series().to_list(), found["sentences"][0]
+    first = f"{wanted}: {built.spec.name}, in {counted(len(sets), 'clustering set')}"
+    facts = {"config": built.spec.name, "id": wanted, "title": title, "sets": sets}
+    yield _Found(facts, [first, f"  title      {title}", *_under("stands in", sets)])
 
 
-def _submission(
-    built: Built, statuses: pl.DataFrame, places: pl.DataFrame, wanted: str
-) -> Iterator[SubmissionStatus]:
-    sets = tuple(places.select(pl.format("set {}, row {}", "id", "row")).to_series())
+def _submission(built: Built, statuses: pl.DataFrame, places: pl.DataFrame, wanted: str) -> Iterator[_Found]:
+    """Find the status of a submission in the ledger and its places in sets of ids."""
+    sets = places.select(pl.format("set {}, row {}", "id", "row")).to_series().to_list()
     known = statuses.filter(pl.col("id") == wanted)
-    columns = known.select("status", pl.col("subreddit").fill_null(""), "checked")
-    for status, subreddit, checked in columns.iter_rows():
-        yield SubmissionStatus(built.spec.name, wanted, status, subreddit, checked, sets)
+    columns = known.select("id", "status", pl.col("subreddit").fill_null(""), "checked")
+    for facts in columns.iter_rows(named=True):
+        where = f" in r/{facts['subreddit']}" if facts["subreddit"] else ""
+        first = f"{wanted}: {built.spec.name}, {facts['status']}{where} on {facts['checked']}"
+        lines = [first, *_under("stands in", sets or ["no clustering set"])]
+        yield _Found(facts | {"config": built.spec.name, "sets": sets}, lines)
 
 
-def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) -> Iterator[Published]:
+def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) -> Iterator[_Found]:
+    """Find a published query or passage, its upstream rows, and the other ends of its pairs."""
     kind, (own, other) = (Kind.QUERIES, PAIR) if table == "queries" else (Kind.CORPUS, PAIR[::-1])
     rows = built.stacked(kind).filter(pl.col(own) == wanted)
     qrels = built.stacked(Kind.QRELS).filter(pl.col(own) == wanted)
     negatives = built.stacked(Kind.HARD_NEGATIVES).filter(pl.col(own) == wanted).sort("rank", other)
     origin = provenance.filter((pl.col("table") == table) & (pl.col("id") == wanted))
+    ids = {
+        "upstream_ids": origin["upstream_id"].sort().to_list(),
+        "relevant": qrels[other].sort().to_list(),
+        "negatives": negatives[other].to_list(),
+    }
     for split, text in rows.select("split", "text").head(1).iter_rows():
-        yield Published(
-            config=built.spec.name,
-            table=table,
-            id=wanted,
-            split=split,
-            text=text,
-            upstream_ids=tuple(origin["upstream_id"].sort()),
-            relevant=tuple(qrels[other].sort()),
-            negatives=tuple(negatives[other]),
-        )
+        facts = {"config": built.spec.name, "table": table, "id": wanted, "split": split, "text": text}
+        listed = [f"  {name.removesuffix('_ids'):<10} {_some(some)}" for name, some in ids.items()]
+        first = f"{wanted}: {built.spec.name}-{table}, split {split}"
+        yield _Found(facts | ids, [first, f"  text       {text}", *listed])
 
 
-def lines(row: Explained) -> Iterator[str]:
-    """Describe a row in a few lines."""
-    match row:
-        case Dropped():
-            yield f"{row.id}: dropped from {row.config} {row.table}: {row.reason} ({row.meaning})"
-        case SubmissionStatus():
-            where = f" in r/{row.subreddit}" if row.subreddit else ""
-            yield f"{row.id}: {row.config}, {row.status}{where} on {row.checked}"
-            yield from _places(row.sets or ("no clustering set",))
-        case ClusteredDocument():
-            yield f"{row.id}: {row.config}, in {len(row.sets)} clustering sets"
-            yield f"  title      {row.title}"
-            yield from _places(row.sets)
-        case Published():
-            yield f"{row.id}: {row.config}-{row.table}, split {row.split}"
-            yield f"  text       {row.text}"
-            yield f"  upstream   {_some(row.upstream_ids)}"
-            yield f"  relevant   {_some(row.relevant)}"
-            yield f"  negatives  {_some(row.negatives)}"
+def _under(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f"  {'' if number else heading:<10} {line}"
 
 
-def _places(sets: tuple[str, ...]) -> Iterator[str]:
-    for number, place in enumerate(sets):
-        yield f"  {'' if number else 'stands in':<10} {place}"
-
-
-def _some(ids: tuple[str, ...]) -> str:
-    more = f" and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
-    return ", ".join(ids[:_MOST_IDS]) + more if ids else "none"
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(shortened(ids)) or "none"

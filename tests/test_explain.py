@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from builders.errors import UsageError
-from builders.explain import Dropped, Explained, Published
 from builders.explain import explain as explain_id
 from builders.files import write_json
 from builders.lock.lock import Lock
@@ -20,8 +20,12 @@ from tests.prepare.test_prepare import TABLES, replace_queries, strings
 TOY = replace(TABLES, name="toy")
 
 
-def explain(out: Path, wanted: str) -> tuple[Explained, ...]:
-    return explain_id(out, wanted, load=lambda _: TOY)
+def explain(out: Path, wanted: str) -> list[dict[str, Any]]:
+    return [found.facts for found in explain_id(out, wanted, load=lambda _: TOY)]
+
+
+PUBLISHED = {"config", "table", "id", "split", "text", "upstream_ids", "relevant", "negatives"}
+DROPPED = {"config", "table", "id", "reason", "meaning"}
 
 
 @pytest.fixture
@@ -63,8 +67,13 @@ def out(tmp_path: Path) -> Path:
 
 def test_merged_rows_lead_to_the_published_one(out: Path) -> None:
     (row,) = explain(out, "q2")
-    assert isinstance(row, Published)
-    assert (row.id, row.split, row.upstream_ids, row.relevant) == ("q1", "test", ("q1", "q2"), ("d1",))
+    assert row.keys() == PUBLISHED
+    assert (row["id"], row["split"], row["upstream_ids"], row["relevant"]) == (
+        "q1",
+        "test",
+        ["q1", "q2"],
+        ["d1"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,8 +84,8 @@ def test_a_row_that_is_not_published_has_its_reason_also_where_it_was_merged_fir
     out: Path, wanted: str, listed: str, reason: str
 ) -> None:
     (row,) = explain(out, wanted)
-    assert isinstance(row, Dropped)
-    assert (row.table, row.id, row.reason) == ("queries", listed, reason)
+    assert row.keys() == DROPPED
+    assert (row["table"], row["id"], row["reason"]) == ("queries", listed, reason)
 
 
 def test_the_missing_end_of_a_dangling_pair_is_found(out: Path) -> None:
@@ -88,10 +97,10 @@ def test_the_missing_end_of_a_dangling_pair_is_found(out: Path) -> None:
     )
     pl.concat([frame, more]).write_parquet(out / "work/toy/dropped.parquet")
     (passage,), (query,) = explain(out, "d77"), explain(out, "q77")
-    assert isinstance(passage, Dropped) and isinstance(query, Dropped)
-    assert (passage.table, passage.id, passage.reason) == ("pairs", "q1 → d77", "dangling")
-    assert query.id == "q77 → d1"
-    assert [type(row) for row in explain(out, "q1")] == [Published]
+    assert passage.keys() == query.keys() == DROPPED
+    assert (passage["table"], passage["id"], passage["reason"]) == ("pairs", "q1 → d77", "dangling")
+    assert query["id"] == "q77 → d1"
+    assert [row.keys() for row in explain(out, "q1")] == [PUBLISHED]
 
 
 def test_an_id_that_is_nowhere(out: Path) -> None:
@@ -114,10 +123,20 @@ def test_an_id_that_names_two_things_in_two_spaces_is_not_mixed_up(out: Path) ->
         orient="row",
     )
     pl.concat([dropped, namesake]).write_parquet(work / "dropped.parquet")
-    assert [type(row) for row in explain(out, "q2")] == [Published], "q2 became q1, and was not dropped"
+    assert [row.keys() for row in explain(out, "q2")] == [PUBLISHED], "q2 became q1, and was not dropped"
     (row,) = explain(out, "q7")
-    assert isinstance(row, Dropped) and row.reason == "no_positive", "q7 became q6, and had text"
-    assert sorted(row.reason for row in explain(out, "q6") if isinstance(row, Dropped)) == [
-        "empty_query",
-        "no_positive",
+    assert row["reason"] == "no_positive", "q7 became q6, and had text"
+    assert sorted(row["reason"] for row in explain(out, "q6")) == ["empty_query", "no_positive"]
+
+
+def test_the_facts_are_worded_in_a_few_lines(out: Path) -> None:
+    (found,) = explain_id(out, "q2", load=lambda _: TOY)
+    assert found.lines == [
+        "q1: toy-queries, split test",
+        "  text       Wer backt?",
+        "  upstream   q1, q2",
+        "  relevant   d1",
+        "  negatives  none",
     ]
+    (found,) = explain_id(out, "q8", load=lambda _: TOY)
+    assert found.lines[0].startswith("q8: dropped from toy queries: empty_query (")

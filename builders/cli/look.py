@@ -61,14 +61,13 @@ def explain(id: str, out: Path, as_json: bool) -> None:
     Exit codes: 0 found; 2 the id is nowhere, or nothing was built.
     """
     from builders.explain import explain as run
-    from builders.explain import lines
 
     found = run(out, id)
     if as_json:
-        emit({"id": id, "found": [asdict(row) for row in found]})
+        emit({"id": id, "found": [one.facts for one in found]})
         return
-    for row in found:
-        for line in lines(row):
+    for one in found:
+        for line in one.lines:
             say(line)
 
 

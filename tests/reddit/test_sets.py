@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from builders import explain
 from builders.build.order import Options, build
 from builders.checks import check_tree
 from builders.cli.output import Lines
 from builders.configs.subreddit import CONFIG, LEDGER, LIST
 from builders.errors import FindingsError, SourceChanged, SourceMissing
+from builders.explain import explain
 from builders.lock.committed import commit, lock_path, stand_ins
 from builders.lock.lock import Lock
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
@@ -276,21 +276,26 @@ def test_an_id_is_explained_by_the_ledger_and_its_sets(tmp_path: Path) -> None:
     write_list(sources, [*made, "weg001"])
     write_ledger(sources, [*entries, entry("weg001", Status.REMOVED)])
     built(tmp_path / "out", sources)
-    (known,) = explain.explain(tmp_path / "out", "p03x02")
-    assert isinstance(known, explain.SubmissionStatus)
-    assert (known.status, known.subreddit, known.checked) == ("ok", "Thema03", str(DAY))
+    (known,) = explain(tmp_path / "out", "p03x02")
     sets = read_frame(tmp_path / "out" / TABLE)["submission_ids"].to_list()
     wanted = [
         f"set {number}, row {ids.index('p03x02') + 1}"
         for number, ids in enumerate(sets, 1)
         if "p03x02" in ids
     ]
-    assert list(known.sets) == wanted and wanted
-    assert next(explain.lines(known)) == f"p03x02: subreddit, ok in r/Thema03 on {DAY}"
-    gone, dropped = explain.explain(tmp_path / "out", "weg001")
-    assert isinstance(gone, explain.SubmissionStatus) and gone.status == "removed" and gone.sets == ()
-    assert list(explain.lines(gone))[1] == "  stands in  no clustering set"
-    assert isinstance(dropped, explain.Dropped) and dropped.reason == "removed" != dropped.meaning
+    assert known.facts == {
+        "config": "subreddit",
+        "id": "p03x02",
+        "status": "ok",
+        "subreddit": "Thema03",
+        "checked": str(DAY),
+        "sets": wanted,
+    }
+    assert wanted and known.lines[0] == f"p03x02: subreddit, ok in r/Thema03 on {DAY}"
+    gone, dropped = explain(tmp_path / "out", "weg001")
+    assert gone.facts["status"] == "removed" and gone.facts["sets"] == []
+    assert gone.lines[1] == "  stands in  no clustering set"
+    assert dropped.facts["reason"] == "removed" != dropped.facts["meaning"]
 
 
 def test_a_build_from_stand_ins_is_never_committed(tmp_path: Path) -> None:
