@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks import text
-from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import AnySubject, Rule, Sets, Subject, numbered
+from builders.checks.finding import Finding, error, gate, note
+from builders.checks.subject import AnySubject, Rule, Sets, Subject
 from builders.lock.lock import ClusteringFigures, SetFigures, TextLengths
 from builders.spec import Clustering, Ids, PublishedSets, Sampled, TextFigures, Within
 from builders.tables import CLUSTERING, Kind
@@ -66,46 +66,35 @@ _UNIQUE = 0.002  # random sets leave out a few documents, and other ones each ti
 _CHARACTERS = 2
 
 
-def shape(subject: Sets) -> Iterator[Finding]:
-    """Demand as many labels as sentences in a set, and no null among them."""
-    sets = pl.concat(
-        numbered(subject, kind).with_columns(kind=pl.lit(str(kind))) for kind in CLUSTERING.values()
-    )
-    yield from shape_faults(sets, "sentences", "{} set {} ({})", "kind", "set", "level")
-
-
-def shape_faults(sets: pl.DataFrame, items: str, place: str, *where: str) -> Iterator[Finding]:
-    """Find the sets that have more items than labels or fewer, none of either, or a null.
-
-    Args:
-        sets: One row per set: the lists `items` and ``labels``, and the columns of `where`.
-        items: The column of items.
-        place: A template that names a set by the columns of `where`.
-        *where: Those columns.
-    """
+def shape(subject: Subject[Clustering | Ids]) -> Iterator[Finding]:
+    """Demand as many labels as sentences or ids in a set, at least one, and no null among them."""
+    kinds, items, place = tuple(CLUSTERING.values()), "sentences", "{kind} set {set} ({level})"
+    if isinstance(subject.spec, Ids):
+        kinds, items, place = (Kind.CLUSTERING_IDS,), "ids", "set {set}"
+    sets = pl.concat(subject.numbered(kind).with_columns(kind=pl.lit(str(kind))) for kind in kinds)
+    sets = sets.rename({"submission_ids": "ids"}, strict=False)
     nulls = (pl.col(name).list.eval(pl.element().is_null()).list.any() for name in (items, "labels"))
-    counted = sets.select(*where, pl.col(items, "labels").list.len(), null=pl.any_horizontal(nulls))
+    counted = sets.with_columns(pl.col(items, "labels").list.len(), null=pl.any_horizontal(nulls))
     uneven = counted.filter(pl.col(items) != pl.col("labels"))
-    yield from _UNEVEN.rows(uneven, line(f"{place}: {{}} {items}, {{}} labels", *where, items, "labels"))
-    empty = counted.filter((pl.col(items) == 0) & (pl.col("labels") == 0))
-    yield from _EMPTY.rows(empty, line(place, *where))
-    yield from _NULL.rows(counted.filter("null"), line(place, *where))
+    yield from _UNEVEN.rows(uneven, f"{place}: {{{items}}} {items}, {{labels}} labels")
+    yield from _EMPTY.rows(counted.filter((pl.col(items) == 0) & (pl.col("labels") == 0)), place)
+    yield from _NULL.rows(counted.filter("null"), place)
 
 
 def _labels(subject: Sets) -> Iterator[Finding]:
     """Demand two labels or more in a set, all of its level's kind, and as many sets as the config has."""
-    sets = numbered(subject, Kind.CLUSTERING_S2S).with_columns(
+    sets = subject.numbered(Kind.CLUSTERING_S2S).with_columns(
         kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
     lone = sets.filter(pl.col("kinds") == 1)
-    yield from ONE_LABEL.rows(lone, line("set {} ({}): {}", "set", "level", "only"))
+    yield from ONE_LABEL.rows(lone, "set {set} ({level}): {only}")
     columns = {rule.level if isinstance(rule, Sampled) else _WITHIN: rule.label for rule in subject.spec.sets}
     level = pl.col("level").str.replace(f"(?s)^{_WITHIN}.*$", _WITHIN)
     column = level.replace_strict(columns, default=None, return_dtype=pl.String)
     used = sets.select(label="labels", column=column).explode("label").drop_nulls().unique()
     shared = used.group_by("label").agg(pl.col("column").sort()).filter(pl.col("column").list.len() > 1)
     shared = shared.with_columns(pl.col("column").list.join(", "))
-    yield from _MIXED.rows(shared, line("{}: {}", "label", "column"))
+    yield from _MIXED.rows(shared, "{label}: {column}")
     yield from _LEVELS.lines(sorted(_wrong_levels(subject, Counter(sets["level"]))))
 
 
@@ -127,7 +116,7 @@ def _documents(subject: Sets) -> int:
 def _sizes(subject: Sets) -> Iterator[Finding]:
     """Demand that no set has more rows than there are documents, and that sets within values divide them."""
     documents = _documents(subject)
-    sets = numbered(subject, Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
+    sets = subject.numbered(Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
     wrong = [
         f"set {number} ({level!a}): {rows} rows, {documents} documents"
         for level, number, rows in sets.filter(pl.col("rows") > documents).iter_rows()
@@ -145,9 +134,7 @@ def _agreement(subject: Sets) -> Iterator[Finding]:
     begins = pl.col("sentence_p2p").str.starts_with(pl.col("sentence") + " ")
     same = begins & (pl.col("label") == pl.col("label_p2p")) & (pl.col("level") == pl.col("level_p2p"))
     wrong = both.filter(~same.fill_null(value=False))
-    yield from _MISALIGNED.rows(
-        wrong, line("set {} row {}: {} | {}", "set", "row", "sentence", "sentence_p2p")
-    )
+    yield from _MISALIGNED.rows(wrong, "set {set} row {row}: {sentence} | {sentence_p2p}")
 
 
 def _repetitions(subject: Sets) -> Iterator[Finding]:
@@ -155,16 +142,14 @@ def _repetitions(subject: Sets) -> Iterator[Finding]:
     repeated = {name: _repeated(_rows(subject, kind)) for name, kind in CLUSTERING.items()}
     counts = ", ".join(f"{frame.height:,} in {name}" for name, frame in repeated.items())
     examples = pl.concat([frame.with_columns(variant=pl.lit(name)) for name, frame in repeated.items()])
-    example = line("{} set {}: {}", "variant", "set", "sentence")
+    example = "{variant} set {set}: {sentence}"
     yield from _REPEATED.rows(examples, example, message=f"{_REPEATED.meaning}: {counts}")
 
 
 def texts(subject: Sets) -> Iterator[Finding]:
     """Demand texts and labels that are there, normalised, and free of what the scrubber replaces."""
     each = _texts(subject)
-    yield from text.EMPTY.rows(
-        each.filter(pl.col("text").str.strip_chars() == ""), line("{} {} {}", "table", "id", "field")
-    )
+    yield from text.EMPTY.rows(each.filter(pl.col("text").str.strip_chars() == ""), "{table} {id} {field}")
     yield from text.malformed(each)
     yield from text.unscrubbed(each.filter(pl.col("field") != "label"), subject.spec.personal)
 
@@ -195,7 +180,7 @@ def _published(subject: Sets) -> Iterator[Finding]:
     known = subject.spec.published
     if not subject.upstream or known is None:
         return
-    sets = numbered(subject, Kind.CLUSTERING_S2S)
+    sets = subject.numbered(Kind.CLUSTERING_S2S)
     documents = f"{_documents(subject):,} documents, published {known.documents:,}"
     sizes = dict(sets.group_by("level").agg(pl.col("labels").list.len()).iter_rows())
     wrong = [
@@ -246,7 +231,8 @@ RULES: tuple[Rule, ...] = (
 def _rows(subject: AnySubject, kind: Kind) -> pl.DataFrame:
     """Return one row per sentence: ``set``, ``row`` (both from 1), ``level``, ``sentence``, ``label``."""
     return (
-        numbered(subject, kind)
+        subject
+        .numbered(kind)
         .select("set", "level", sentence="sentences", label="labels")
         .explode("sentence", "label")
         .with_columns(row=pl.int_range(1, pl.len() + 1).over("set"))
@@ -257,10 +243,10 @@ def figures(subject: Subject[Clustering | Ids]) -> ClusteringFigures:
     """Count sets and texts anew from the tables; sets of ids have one level and no texts."""
     if isinstance(subject.spec, Ids):
         (level,) = {rule.level for rule in subject.spec.sets}
-        sets = numbered(subject, Kind.CLUSTERING_IDS).with_columns(level=pl.lit(level))
+        sets = subject.numbered(Kind.CLUSTERING_IDS).with_columns(level=pl.lit(level))
         counted = {}
     else:
-        sets = numbered(subject, Kind.CLUSTERING_S2S)
+        sets = subject.numbered(Kind.CLUSTERING_S2S)
         counted = {name: _rows(subject, kind) for name, kind in CLUSTERING.items()}
     repeated = {
         name: dict(_repeated(frame).group_by("set").len().iter_rows()) for name, frame in counted.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +14,7 @@ from builders.spec import Waiver
 
 _MOST_EXAMPLES = 5
 _WIDEST = 60
+_COLUMN = re.compile(r"\{(\w+)\}")
 
 
 class Severity(StrEnum):
@@ -74,12 +76,15 @@ class Code:
         """Yield the finding of faults that are lines already, shown in their order."""
         yield from self.counted(len(faults), faults, message=message)
 
-    def rows(self, bad: pl.DataFrame, example: pl.Expr, *, message: str = "") -> Iterator[Finding]:
-        """Yield the finding of a frame that holds one row per fault; examples are taken in sorted order."""
+    def rows(self, bad: pl.DataFrame, example: str, *, message: str = "") -> Iterator[Finding]:
+        """Yield the finding of a frame that holds one row per fault; the first examples in sorted order.
+
+        An example names columns, "{query_id}: {text}".
+        """
         if bad.height:
             # Formatting columns whose chunks differ panics in polars 2.1.
-            examples = bad.rechunk().select(example.alias("example"))["example"].sort().head(_MOST_EXAMPLES)
-            yield from self.counted(bad.height, examples.to_list(), message=message)
+            examples = bad.rechunk().select(example=_example(example))["example"].sort()
+            yield from self.counted(bad.height, examples.head(_MOST_EXAMPLES), message=message)
 
 
 error = partial(Code, Severity.ERROR)
@@ -90,17 +95,15 @@ note = partial(Code, Severity.NOTE)
 """Returns a code whose findings are printed, and stop nothing."""
 
 
-def shown(column: str | pl.Expr) -> pl.Expr:
-    """Return a value as an example may print it: no control characters, at most 60 characters."""
-    value = pl.col(column) if isinstance(column, str) else column
-    text = value.cast(pl.String).fill_null("null").str.replace_all(r"\p{C}", "\N{REPLACEMENT CHARACTER}")
-    clipped = text.str.slice(0, _WIDEST - 1) + pl.lit("…")
-    return pl.when(text.str.len_chars() > _WIDEST).then(clipped).otherwise(text)
-
-
-def line(template: str, *columns: str) -> pl.Expr:
-    """Return an example as a template with ``{}`` for each column, every value fit to print."""
-    return pl.format(template, *(shown(column) for column in columns))
+def _example(template: str) -> pl.Expr:
+    """Fill a template with columns: no control characters, and at most 60 characters of each value."""
+    values = []
+    for name in _COLUMN.findall(template):
+        text = pl.col(name).cast(pl.String).fill_null("null")
+        text = text.str.replace_all(r"\p{C}", "\N{REPLACEMENT CHARACTER}")
+        clipped = text.str.slice(0, _WIDEST - 1) + pl.lit("…")
+        values.append(pl.when(text.str.len_chars() > _WIDEST).then(clipped).otherwise(text))
+    return pl.format(_COLUMN.sub("{}", template), *values)
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks.finding import Finding, error, gate, note
-from builders.checks.subject import AnySubject, Pairs, Rule, stacked
+from builders.checks.subject import AnySubject, Pairs, Rule
 from builders.spec import PAIR, observed
 from builders.tables import Kind
 
@@ -57,7 +57,7 @@ def sums(subject: AnySubject) -> Iterator[Finding]:
 def _ends(subject: Pairs) -> Iterator[Finding]:
     """Demand funnels that end in the published rows, and begin where the funnel of the rows ends."""
     ends_in = {**_PUBLISHED, **({"pairs": Kind.QRELS} if subject.spec.relate is observed else {})}
-    published = {name: stacked(subject, kind).height for name, kind in ends_in.items()}
+    published = {name: subject.stacked(kind).height for name, kind in ends_in.items()}
     final = [funnel for funnel in subject.funnels if funnel.table in published]
     wrong = [f for f in final if f.out != published[f.table]]
     yield from _OUT.lines([f"{f.table}: {f.out} out, {published[f.table]} published" for f in wrong])
@@ -79,9 +79,9 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
         for table, name in zip(("queries", "corpus"), PAIR, strict=True)
     ]
     pairs = ends[0].join(ends[1], on="upstream_id").select(PAIR).unique()
-    queries = stacked(subject, Kind.QUERIES)
+    queries = subject.queries
     found = {
-        "published": pairs.join(stacked(subject, Kind.QRELS), on=PAIR, how="semi").height,
+        "published": pairs.join(subject.qrels, on=PAIR, how="semi").height,
         "undecided": pairs.join(undecided, on=PAIR, how="semi").height,
         "no_positive": pairs.join(queries, on="query_id", how="anti").height,
     }

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Code, Finding, error, line, note
-from builders.checks.subject import Pairs, Rule, keyed, stacked
+from builders.checks.finding import Code, Finding, error, note
+from builders.checks.subject import Pairs, Rule, keyed
 from builders.spec import PAIR
 from builders.tables import Kind
 from builders.text.merge import encoded_text
@@ -63,7 +63,7 @@ _NEVER = note(
 
 def _ids(subject: Pairs) -> pl.DataFrame:
     return pl.concat(
-        stacked(subject, kind).select(table=pl.lit(str(kind)), split="split", id=key)
+        subject.stacked(kind).select(table=pl.lit(str(kind)), split="split", id=key)
         for kind, key in ((Kind.CORPUS, "passage_id"), (Kind.QUERIES, "query_id"))
     )
 
@@ -71,37 +71,37 @@ def _ids(subject: Pairs) -> pl.DataFrame:
 def _form(subject: Pairs) -> Iterator[Finding]:
     """Demand ids that are words: neither empty nor broken by white space."""
     ids = _ids(subject)
-    yield from _EMPTY.rows(ids.filter(pl.col("id") == ""), line("{}/{}", "table", "split"))
+    yield from _EMPTY.rows(ids.filter(pl.col("id") == ""), "{table}/{split}")
     malformed = ids.filter(pl.col("id").str.contains(r"[\s\p{C}]"))
-    yield from _MALFORMED.rows(malformed, line("{}/{} {}", "table", "split", "id"))
+    yield from _MALFORMED.rows(malformed, "{table}/{split} {id}")
 
 
 def _uniqueness(subject: Pairs) -> Iterator[Finding]:
     """Demand ids that name one row of one table of one split."""
     ids = _ids(subject)
     repeated = ids.group_by("table", "split", "id").len("times").filter(pl.col("times") > 1)
-    yield from _DUPLICATE.rows(repeated, line("{}/{} {}: {} times", "table", "split", "id", "times"))
+    yield from _DUPLICATE.rows(repeated, "{table}/{split} {id}: {times} times")
     queries = ids.filter(pl.col("table") == Kind.QUERIES)
     splits = queries.unique(maintain_order=True).group_by("id").agg(pl.col("split"))
     across = splits.filter(pl.col("split").list.len() > 1).with_columns(pl.col("split").list.join(", "))
-    yield from _ACROSS.rows(across, line("{}: {}", "id", "split"))
+    yield from _ACROSS.rows(across, "{id}: {split}")
     passages = ids.filter(pl.col("table") == Kind.CORPUS)
     shared = queries.join(passages, on="id", how="semi").select("id").unique()
-    yield from _SHARED.rows(shared, line("{}", "id"))
+    yield from _SHARED.rows(shared, "{id}")
 
 
 def _content(subject: Pairs) -> Iterator[Finding]:
     """Derive ids anew, the first 16 hex digits of blake2b of a key, without the code that made them."""
     if subject.spec.ids != "content":
         return
-    corpus, queries = stacked(subject, Kind.CORPUS), stacked(subject, Kind.QUERIES)
+    corpus, queries = subject.corpus, subject.queries
     keys = keyed(queries["text"], subject.spec.query_key)
     each = pl.concat([
         _derived("corpus", "d", corpus.select("split", id="passage_id"), encoded_text(corpus)),
         _derived("queries", "q", queries.select("split", id="query_id"), keys),
     ])
     wrong = each.filter(pl.col("id") != pl.col("expected"))
-    yield from _CONTENT.rows(wrong, line("{}/{} {}: {} expected", "table", "split", "id", "expected"))
+    yield from _CONTENT.rows(wrong, "{table}/{split} {id}: {expected} expected")
 
 
 def _derived(table: str, prefix: str, rows: pl.DataFrame, keys: pl.Series) -> pl.DataFrame:
@@ -122,14 +122,14 @@ def pair_faults(
         dangling: Counts pairs whose passage is not in the corpus.
         repeated: Counts pairs that occur more than once.
     """
-    pairs, queries, corpus = (stacked(subject, each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
-    row = line(f"{kind}/{{}} {{}} → {{}}", "split", *PAIR)
+    pairs, queries, corpus = (subject.stacked(each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
+    row = f"{kind}/{{split}} {{query_id}} → {{passage_id}}"
     absent = pairs.join(queries, on=["query_id", "split"], how="anti")
     yield from unknown.rows(absent.join(queries, on="query_id", how="anti"), row)
     yield from elsewhere.rows(absent.join(queries, on="query_id", how="semi"), row)
     yield from dangling.rows(pairs.join(corpus, on="passage_id", how="anti"), row)
     several = pairs.group_by(PAIR).len("times").filter(pl.col("times") > 1)
-    yield from repeated.rows(several, line("{} → {}: {} times", *PAIR, "times"))
+    yield from repeated.rows(several, "{query_id} → {passage_id}: {times} times")
 
 
 def _ends(subject: Pairs) -> Iterator[Finding]:
@@ -140,19 +140,19 @@ def _ends(subject: Pairs) -> Iterator[Finding]:
 
 def _coverage(subject: Pairs) -> Iterator[Finding]:
     """Demand a positive for every query, and count the passages without a query."""
-    qrels, queries = stacked(subject, Kind.QRELS), stacked(subject, Kind.QUERIES)
+    qrels, queries = subject.qrels, subject.queries
     unjudged = queries.join(qrels, on=["query_id", "split"], how="anti")
-    yield from _UNJUDGED.rows(unjudged, line("queries/{} {}: {}", "split", "query_id", "text"))
-    corpus = stacked(subject, Kind.CORPUS)
+    yield from _UNJUDGED.rows(unjudged, "queries/{split} {query_id}: {text}")
+    corpus = subject.corpus
     never = corpus.join(qrels, on="passage_id", how="anti")
     share = f"{never.height:,} of {corpus.height:,} passages are relevant to no query"
-    yield from _NEVER.rows(never, line("{}: {}", "passage_id", "text"), message=share)
+    yield from _NEVER.rows(never, "{passage_id}: {text}", message=share)
 
 
 def _scores(subject: Pairs) -> Iterator[Finding]:
     """Demand score 1 of every pair."""
-    wrong = stacked(subject, Kind.QRELS).filter(pl.col("score") != 1)
-    yield from _SCORE.rows(wrong, line("qrels/{} {} → {}: {}", "split", *PAIR, "score"))
+    wrong = subject.qrels.filter(pl.col("score") != 1)
+    yield from _SCORE.rows(wrong, "qrels/{split} {query_id} → {passage_id}: {score}")
 
 
 def _overlap(subject: Pairs) -> Iterator[Finding]:
@@ -162,9 +162,7 @@ def _overlap(subject: Pairs) -> Iterator[Finding]:
     shared = test.join(train, on="passage_id", how="semi").select("query_id").unique()
     total = test["query_id"].n_unique()
     share = f"{shared.height:,} of {total:,} test queries ({shared.height / max(total, 1):.1%})"
-    yield from _SHARED_POSITIVES.rows(
-        shared, line("{}", "query_id"), message=f"{share} share a positive with train"
-    )
+    yield from _SHARED_POSITIVES.rows(shared, "{query_id}", message=f"{share} share a positive with train")
 
 
 RULES: tuple[Rule, ...] = (_form, _uniqueness, _content, _ends, _coverage, _scores, _overlap)

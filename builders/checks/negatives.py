@@ -8,9 +8,9 @@ from dataclasses import asdict
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from builders.checks.finding import Finding, error, gate, line, note
+from builders.checks.finding import Finding, error, gate, note
 from builders.checks.ids import pair_faults
-from builders.checks.subject import Pairs, Rule, stacked
+from builders.checks.subject import Pairs, Rule
 from builders.spec import PAIR, RECIPES, Recipe
 from builders.tables import Kind
 
@@ -71,7 +71,7 @@ _SCALE_UNKNOWN = note(
     "Build the config again: the build keeps scale.parquet and classes.parquet beside the lock.",
 )
 
-_ROW = line("hard_negatives/{} {} → {}", "split", *PAIR)
+_ROW = "hard_negatives/{split} {query_id} → {passage_id}"
 
 
 def _recipe_of(subject: Pairs) -> Recipe:
@@ -91,7 +91,7 @@ def _ends(subject: Pairs) -> Iterator[Finding]:
 
 def _relevance(subject: Pairs) -> Iterator[Finding]:
     """Refuse positives of the query in any split, undecided pairs, and twins of either."""
-    negatives, qrels = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QRELS)
+    negatives, qrels = subject.negatives, subject.qrels
     yield from _POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
     yield from _TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
     if subject.undecided is None:
@@ -102,9 +102,9 @@ def _relevance(subject: Pairs) -> Iterator[Finding]:
 
 def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     """Return the negatives whose text, under whatever title, is a positive's or their query's."""
-    texts = stacked(subject, Kind.CORPUS).select("text", "passage_id")
-    queries = stacked(subject, Kind.QUERIES).select("text", "query_id")
-    qrels = stacked(subject, Kind.QRELS).join(negatives, on="query_id", how="semi")
+    texts = subject.corpus.select("text", "passage_id")
+    queries = subject.queries.select("text", "query_id")
+    qrels = subject.qrels.join(negatives, on="query_id", how="semi")
     positives = qrels.select(PAIR).join(texts, on="passage_id").select("text", "query_id")
     relevant = pl.concat([positives, queries])
     return negatives.join(texts, on="passage_id").join(relevant, on=["query_id", "text"], how="semi")
@@ -117,7 +117,7 @@ def _limits(subject: Pairs) -> Iterator[Finding]:
     only published where the highest-scoring one guards.
     """
     recipe, scale = _recipe_of(subject), subject.scale
-    negatives = stacked(subject, Kind.HARD_NEGATIVES)
+    negatives = subject.negatives
     score, guard = pl.col("score").cast(pl.Float64), pl.col("positive_score").cast(pl.Float64)
     if scale is not None:
         negatives = negatives.join(scale, on="query_id", how="left")
@@ -125,48 +125,48 @@ def _limits(subject: Pairs) -> Iterator[Finding]:
         units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
         limited = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
         above = limited.filter(score > pl.col("limit") + _SCORE_ROUNDING)
-        yield from _MARGIN.rows(above, line("{} → {}: {} above {}", *PAIR, "score", "limit"))
+        yield from _MARGIN.rows(above, "{query_id} → {passage_id}: {score} above {limit}")
     if scale is not None and recipe.floor is not None:
         mean, deviation = pl.col("mean"), pl.col("deviation")
         measured = negatives.with_columns(score, guard, floor=mean + recipe.floor * deviation)
         below = measured.filter(score < pl.col("floor") - _SCORE_ROUNDING)
-        yield from _BELOW_FLOOR.rows(below, line("{} → {}: {} below {}", *PAIR, "score", "floor"))
+        yield from _BELOW_FLOOR.rows(below, "{query_id} → {passage_id}: {score} below {floor}")
         if recipe.guard == "highest":
             least = mean + recipe.suspicious_below * deviation
             near = measured.filter(guard < least - _SCORE_ROUNDING)
-            yield from _SUSPICIOUS.rows(near, line("{} → {}: positive {}", *PAIR, "positive_score"))
+            yield from _SUSPICIOUS.rows(near, "{query_id} → {passage_id}: positive {positive_score}")
 
 
 def _scores(subject: Pairs) -> Iterator[Finding]:
     """Demand scores that are cosines (NaN compares greater than any), and one guard for a query."""
-    negatives = stacked(subject, Kind.HARD_NEGATIVES)
+    negatives = subject.negatives
     cosines = pl.col("score", "positive_score")
     wrong = negatives.filter(pl.any_horizontal(cosines.abs() > 1 + _BEYOND_ONE))
-    yield from _SCORE.rows(wrong, line("{} → {}: {}, positive {}", *PAIR, "score", "positive_score"))
+    yield from _SCORE.rows(wrong, "{query_id} → {passage_id}: {score}, positive {positive_score}")
     guards = negatives.group_by("query_id").agg(guards=pl.col("positive_score").n_unique())
-    yield from _GUARD.rows(guards.filter(pl.col("guards") > 1), line("{}: {} scores", "query_id", "guards"))
+    yield from _GUARD.rows(guards.filter(pl.col("guards") > 1), "{query_id}: {guards} scores")
 
 
 def _ranking(subject: Pairs) -> Iterator[Finding]:
     """Demand ranks over all passages: they rise while scores fall, within depth and keep."""
-    recipe, qrels = _recipe_of(subject), stacked(subject, Kind.QRELS)
-    negatives = stacked(subject, Kind.HARD_NEGATIVES).sort("query_id", "rank")
+    recipe, qrels = _recipe_of(subject), subject.qrels
+    negatives = subject.negatives.sort("query_id", "rank")
     before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query_id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
     out_of_order = before.filter((pl.col("rank") < 1) | broken)
-    yield from _ORDER.rows(out_of_order, line("{} → {}: rank {}, score {}", *PAIR, "rank", "score"))
+    yield from _ORDER.rows(out_of_order, "{query_id} → {passage_id}: rank {rank}, score {score}")
 
     positives = qrels.unique(PAIR).group_by("query_id").len("positives")
     extra = pl.col("positives").fill_null(0) if recipe.depth_counts == "candidates" else pl.lit(0)
-    passages = stacked(subject, Kind.CORPUS).height
+    passages = subject.corpus.height
     deepest = pl.min_horizontal(extra + (passages if recipe.depth is None else recipe.depth), passages)
     limited = negatives.join(positives, on="query_id", how="left").with_columns(deepest=deepest)
     deeper = limited.filter(pl.col("rank") > pl.col("deepest"))
-    yield from _DEPTH.rows(deeper, line("{} → {}: rank {} of {}", *PAIR, "rank", "deepest"))
+    yield from _DEPTH.rows(deeper, "{query_id} → {passage_id}: rank {rank} of {deepest}")
 
     numbers = negatives.group_by("query_id").len("negatives")
     over = numbers.filter(pl.col("negatives") > recipe.keep)
-    yield from _KEEP.rows(over, line("{}: {} negatives", "query_id", "negatives"))
+    yield from _KEEP.rows(over, "{query_id}: {negatives} negatives")
 
 
 def _record(subject: Pairs) -> Iterator[Finding]:
@@ -198,8 +198,8 @@ def _record(subject: Pairs) -> Iterator[Finding]:
 
 def _counted(subject: Pairs) -> dict[str, object]:
     """Count the first figures of the report from the published rows."""
-    numbers = stacked(subject, Kind.HARD_NEGATIVES).group_by("query_id").len("number")
-    each = stacked(subject, Kind.QUERIES).join(numbers, on="query_id", how="left")["number"].fill_null(0)
+    numbers = subject.negatives.group_by("query_id").len("number")
+    each = subject.queries.join(numbers, on="query_id", how="left")["number"].fill_null(0)
     return {
         "negatives": int(numbers["number"].sum()),
         "queries": len(each),
@@ -210,12 +210,12 @@ def _counted(subject: Pairs) -> dict[str, object]:
 
 def _mining_yield(subject: Pairs) -> Iterator[Finding]:
     """Demand a hard negative for at least half of the queries."""
-    negatives, queries = stacked(subject, Kind.HARD_NEGATIVES), stacked(subject, Kind.QUERIES)
+    negatives, queries = subject.negatives, subject.queries
     without, total = queries.join(negatives, on="query_id", how="anti"), queries.height
     served = total - without.height
     if served < LEAST_YIELD * total:
         share = f"only {served:,} of {total:,} queries ({served / total:.1%}) have a hard negative"
-        yield from _YIELD.rows(without, line("queries/{} {}", "split", "query_id"), message=share)
+        yield from _YIELD.rows(without, "queries/{split} {query_id}", message=share)
 
 
 def _known(subject: Pairs) -> Iterator[Finding]:
@@ -225,7 +225,7 @@ def _known(subject: Pairs) -> Iterator[Finding]:
         if subject.scale is None:
             names.append("scale")
         else:
-            lost = stacked(subject, Kind.HARD_NEGATIVES).join(subject.scale, on="query_id", how="anti")
+            lost = subject.negatives.join(subject.scale, on="query_id", how="anti")
             names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
     if recipe.equivalence and subject.classes is None:
         names.append("classes")
@@ -236,12 +236,12 @@ def _equivalence(subject: Pairs) -> Iterator[Finding]:
     """Refuse negatives that share a class with a positive of their query in any split."""
     if not _recipe_of(subject).equivalence or subject.classes is None:
         return
-    negatives = stacked(subject, Kind.HARD_NEGATIVES)
-    positives = stacked(subject, Kind.QRELS).join(negatives, on="query_id", how="semi")
+    negatives = subject.negatives
+    positives = subject.qrels.join(negatives, on="query_id", how="semi")
     taken = positives.join(subject.classes, on="passage_id").select("query_id", "class").unique()
     shared = negatives.join(subject.classes, on="passage_id").join(taken, on=["query_id", "class"])
     first = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
-    yield from _EQUIVALENT.rows(first, line("{} → {}: {}", *PAIR, "class"))
+    yield from _EQUIVALENT.rows(first, "{query_id} → {passage_id}: {class}")
 
 
 def check(subject: Pairs) -> Iterator[Finding]:

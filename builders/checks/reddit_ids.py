@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from builders.checks import clustering
-from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import IdSets, Rule, numbered
+from builders.checks.finding import Finding, error, gate, note
+from builders.checks.subject import IdSets, Rule
 from builders.reddit.submission import SUBREDDIT
 from builders.tables import Kind
 
@@ -53,26 +53,20 @@ _LOST = gate(
 )
 
 
-def shape(subject: IdSets) -> Iterator[Finding]:
-    """Demand as many labels as ids in a set, at least one, and no null among them."""
-    sets = numbered(subject, Kind.CLUSTERING_IDS).rename({"submission_ids": "ids"})
-    yield from clustering.shape_faults(sets, "ids", "set {}", "set")
-
-
 def _values(subject: IdSets) -> Iterator[Finding]:
     """Demand that ids and labels have their form, so that no text and no user's name can hide in them."""
     each = _rows(subject)
     ids = each.select("id").unique()
-    yield from _ID.rows(ids.filter(~pl.col("id").str.contains(_ID_PATTERN)), line("{}", "id"))
+    yield from _ID.rows(ids.filter(~pl.col("id").str.contains(_ID_PATTERN)), "{id}")
     labels = each.select("label").unique().with_columns(folded=pl.col("label").str.to_lowercase())
     wrong = (
         ~pl.col("label").str.contains(_SUBREDDIT)
         | pl.col("label").str.contains(_PROFILE)
         | pl.col("folded").is_duplicated()
     )
-    yield from _LABEL.rows(labels.filter(wrong), line("{}", "label"))
+    yield from _LABEL.rows(labels.filter(wrong), "{label}")
     twice = each.group_by("set", "id").len("times").filter(pl.col("times") > 1)
-    yield from _TWICE.rows(twice, line("set {}: {} stands there {} times", "set", "id", "times"))
+    yield from _TWICE.rows(twice, "set {set}: {id} stands there {times} times")
 
 
 def _known(subject: IdSets) -> Iterator[Finding]:
@@ -83,11 +77,11 @@ def _known(subject: IdSets) -> Iterator[Finding]:
     there = subject.statuses.filter(status="ok").select("id", label="subreddit")
     each = _rows(subject)
     unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
-    yield from _UNKNOWN.rows(unknown, line("{}: {}", "id", "label"))
+    yield from _UNKNOWN.rows(unknown, "{id}: {label}")
     held = each.group_by("set", "label").agg(held=pl.col("id").n_unique())
     counted = held.join(there.group_by("label").len("all"), on="label")
     partial = counted.filter(pl.col("held") != pl.col("all"))
-    yield from _PARTIAL.rows(partial, line("set {} {}: {} of {}", "set", "label", "held", "all"))
+    yield from _PARTIAL.rows(partial, "set {set} {label}: {held} of {all}")
 
 
 def _lost(subject: IdSets) -> Iterator[Finding]:
@@ -101,11 +95,11 @@ def _lost(subject: IdSets) -> Iterator[Finding]:
 
 def _drawn(subject: IdSets) -> Iterator[Finding]:
     """Demand as many sets as the config draws, with two labels or more, and no more than may be drawn."""
-    sets = numbered(subject, Kind.CLUSTERING_IDS).select(
+    sets = subject.numbered(Kind.CLUSTERING_IDS).select(
         "set", kinds=pl.col("labels").list.n_unique(), only=pl.col("labels").list.first()
     )
     lone = sets.filter(pl.col("kinds") == 1)
-    yield from clustering.ONE_LABEL.rows(lone, line("set {}: {}", "set", "only"))
+    yield from clustering.ONE_LABEL.rows(lone, "set {set}: {only}")
     expected = sum(rule.count for rule in subject.spec.sets)
     most = max((rule.most for rule in subject.spec.sets), default=0)
     wrong = [] if sets.height == expected else [f"{sets.height} sets, {expected} expected"]
@@ -118,7 +112,7 @@ def _small(subject: IdSets) -> Iterator[Finding]:
     """Note subreddits that have lost most of their submissions."""
     counts = _rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
     few = counts.filter(pl.col("submissions") < _SMALL)
-    yield from _FEW.rows(few, line("{}: {}", "label", "submissions"))
+    yield from _FEW.rows(few, "{label}: {submissions}")
 
 
 RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, clustering.recounted, _small)
@@ -127,7 +121,8 @@ RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, clustering.recounted,
 def _rows(subject: IdSets) -> pl.DataFrame:
     """Return one row per id and set: ``set`` (from 1), ``id``, ``label``."""
     return (
-        numbered(subject, Kind.CLUSTERING_IDS)
+        subject
+        .numbered(Kind.CLUSTERING_IDS)
         .select("set", id="submission_ids", label="labels")
         .explode("id", "label")
     )

@@ -8,38 +8,22 @@ from pathlib import Path
 
 from builders import registry
 from builders.built import read_all
-from builders.checks import (
-    clustering,
-    funnel,
-    ids,
-    negatives,
-    reddit_ids,
-    release,
-    schema,
-    splits,
-    text,
-)
+from builders.checks import clustering, funnel, ids, negatives, reddit_ids, release, schema, splits, text
 from builders.checks.finding import Finding, apply_waivers, ordered
 from builders.checks.subject import AnySubject, Rule, subject_of
 from builders.lock.committed import FOLDER, splits_path
 from builders.prepare.splits import read_splits
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
+_SHAPE: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (schema.nulls, clustering.shape))
+_ANY: tuple[Rule, ...] = (*schema.RULES, funnel.sums, funnel.reasons)
 _RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Retrieval: (
         (schema.structure,),
         (*schema.RULES, *text.RULES, *ids.RULES, *funnel.RULES, negatives.check, splits.check),
     ),
-    Clustering: (
-        (schema.structure,),
-        (schema.nulls, clustering.shape),
-        (*schema.RULES, funnel.sums, funnel.reasons, *clustering.RULES),
-    ),
-    Ids: (
-        (schema.structure,),
-        (schema.nulls, reddit_ids.shape),
-        (*schema.RULES, funnel.sums, funnel.reasons, *reddit_ids.RULES),
-    ),
+    Clustering: (*_SHAPE, (*_ANY, *clustering.RULES)),
+    Ids: (*_SHAPE, (*_ANY, *reddit_ids.RULES)),
 }
 """The rules of each kind of config, in stages: what a stage finds, the later ones could only repeat."""
 _OF_MINING: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (*schema.RULES, negatives.check))

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import Pairs, keyed, stacked
-from builders.tables import Kind
+from builders.checks.finding import Finding, error, gate, note
+from builders.checks.subject import Pairs, keyed
 from builders.text.merge import digest
 
 _RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -71,7 +70,7 @@ def check(subject: Pairs) -> Iterator[Finding]:
 
 
 def _grouped(subject: Pairs) -> pl.DataFrame:
-    queries, spec = stacked(subject, Kind.QUERIES), subject.spec
+    queries, spec = subject.queries, subject.spec
     groups = keyed(keyed(queries["text"], spec.query_key), spec.relevance_key)
     leak = keyed(groups, spec.leak_key)
     return queries.select("query_id", "split", "text", group_hash=keyed(groups, digest), leak=leak)
@@ -88,7 +87,7 @@ def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     )
     known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
     excused = known.unique().filter(pl.col("leak").is_duplicated())
-    spanning, example = _spanning(published), line("{}: {}", "split", "texts")
+    spanning, example = _spanning(published), "{split}: {texts}"
     yield from _TWINS.rows(spanning.join(excused, on="leak", how="anti"), example)
     yield from _COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), example)
 
@@ -104,9 +103,7 @@ def _alike(published: pl.DataFrame) -> Iterator[Finding]:
         code = many if found.height > _MANY * total else few
         share = f"{found.height:,} of {total:,} {split} queries"
         message = f"{share} differ from one of {' or '.join(others)} in little"
-        yield from code.rows(
-            found, line("{}: {} | {}", "query_id", "text", "text_elsewhere"), message=message
-        )
+        yield from code.rows(found, "{query_id}: {text} | {text_elsewhere}", message=message)
 
 
 def _rough(text: str) -> str:
@@ -130,7 +127,7 @@ def _spanning(queries: pl.DataFrame) -> pl.DataFrame:
 def _moved(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     both = published.join(earlier.select("query_id", committed="split"), on="query_id")
     moved = both.filter(pl.col("split") != pl.col("committed"))
-    yield from _MOVED.rows(moved, line("{}: {}, committed to {}", "query_id", "split", "committed"))
+    yield from _MOVED.rows(moved, "{query_id}: {split}, committed to {committed}")
 
 
 def _ratio(published: pl.DataFrame) -> Iterator[Finding]:

@@ -69,6 +69,34 @@ class Subject(Generic[_Spec]):
     scrub_merges: pl.DataFrame | None = None
     statuses: pl.DataFrame | None = None
 
+    @property
+    def queries(self) -> pl.DataFrame:
+        """All splits of the queries below each other, with a column ``split`` str; so the next three."""
+        return self.stacked(Kind.QUERIES)
+
+    @property
+    def corpus(self) -> pl.DataFrame:
+        """The passages."""
+        return self.stacked(Kind.CORPUS)
+
+    @property
+    def qrels(self) -> pl.DataFrame:
+        """The relevant pairs."""
+        return self.stacked(Kind.QRELS)
+
+    @property
+    def negatives(self) -> pl.DataFrame:
+        """The hard negatives."""
+        return self.stacked(Kind.HARD_NEGATIVES)
+
+    def stacked(self, kind: Kind) -> pl.DataFrame:
+        """Return all splits of a table below each other, with a column ``split`` str."""
+        return stack(self.tables.get(kind, {}), kind)
+
+    def numbered(self, kind: Kind) -> pl.DataFrame:
+        """Return clustering sets with their number, ``set``, counted from 1."""
+        return self.tables[kind]["test"].with_row_index("set", offset=1)
+
 
 AnySubject = Subject[ConfigSpec]
 Pairs = Subject[Retrieval]
@@ -92,16 +120,6 @@ def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subjec
         committed=committed,
         **beside,
     )
-
-
-def stacked(subject: AnySubject, kind: Kind) -> pl.DataFrame:
-    """Return all splits of a table below each other, with a column ``split`` str."""
-    return stack(subject.tables.get(kind, {}), kind)
-
-
-def numbered(subject: AnySubject, kind: Kind) -> pl.DataFrame:
-    """Return clustering sets with their number, ``set``, counted from 1."""
-    return subject.tables[kind]["test"].with_row_index("set", offset=1)
 
 
 def keyed(texts: pl.Series, key: Callable[[str], str]) -> pl.Series:

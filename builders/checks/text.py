@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate, line, note
-from builders.checks.subject import Pairs, Rule, keyed, stacked
+from builders.checks.finding import Finding, error, gate, note
+from builders.checks.subject import Pairs, Rule, keyed
 from builders.spec import PersonalKind
-from builders.tables import Kind
 from builders.text.merge import encoded_text
 
 _LONG = 10_000
@@ -70,13 +69,13 @@ _MERGED_UNCUED = gate(
     "The scrubber took a trade, a brand or a code for a name, plate or number: make its rule stricter.",
 )
 
-_WHERE = line("{}/{} {} {}: {}", "table", "split", "id", "field", "text")
+_WHERE = "{table}/{split} {id} {field}: {text}"
 
 
 def _texts(subject: Pairs) -> pl.DataFrame:
     """Return each published text as a row: ``table``, ``split``, ``id``, ``field``, ``text``."""
-    corpus = stacked(subject, Kind.CORPUS).rename({"passage_id": "id"})
-    queries = stacked(subject, Kind.QUERIES).rename({"query_id": "id"})
+    corpus = subject.corpus.rename({"passage_id": "id"})
+    queries = subject.queries.rename({"query_id": "id"})
     parts = ((corpus, "corpus", "title"), (corpus, "corpus", "text"), (queries, "queries", "text"))
     return pl.concat(
         frame.select(table=pl.lit(table), split="split", id="id", field=pl.lit(field), text=field)
@@ -85,7 +84,7 @@ def _texts(subject: Pairs) -> pl.DataFrame:
 
 
 def _queries(subject: Pairs) -> pl.DataFrame:
-    queries = stacked(subject, Kind.QUERIES)
+    queries = subject.queries
     return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
 
 
@@ -110,22 +109,22 @@ def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
     yield from _NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
     yield from _ENTITY.rows(texts.filter(text.str.contains(_ENTITY_PATTERN)), _WHERE)
     measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > _LONG)
-    length = line("{}/{} {} {}: {} characters", "table", "split", "id", "field", "length")
+    length = "{table}/{split} {id} {field}: {length} characters"
     yield from _TOO_LONG.rows(measured, length)
 
 
 def _duplicates(subject: Pairs) -> Iterator[Finding]:
     """Demand one passage of a text, and one query of a key, whatever the split."""
-    corpus = stacked(subject, Kind.CORPUS)
+    corpus = subject.corpus
     corpus = corpus.with_columns(encoded=encoded_text(corpus))
     twins = corpus.filter(pl.col("encoded").is_duplicated())
-    yield from _DUPLICATE_PASSAGE.rows(twins, line("{}: {}", "passage_id", "encoded"))
+    yield from _DUPLICATE_PASSAGE.rows(twins, "{passage_id}: {encoded}")
     queries = _queries(subject)
     repeated = queries.filter(pl.col("key").is_duplicated())
-    yield from _DUPLICATE_QUERY.rows(repeated, line("queries/{} {}: {}", "split", "query_id", "text"))
+    yield from _DUPLICATE_QUERY.rows(repeated, "queries/{split} {query_id}: {text}")
     whole = pl.concat([corpus["encoded"], corpus["text"]]).unique()
     copied = queries.filter(pl.col("text").is_in(whole.implode()))
-    yield from _QUERY_IS_PASSAGE.rows(copied, line("queries/{} {}: {}", "split", "query_id", "text"))
+    yield from _QUERY_IS_PASSAGE.rows(copied, "queries/{split} {query_id}: {text}")
 
 
 def unscrubbed(
@@ -148,19 +147,19 @@ def unscrubbed(
         spans = scrub(rows["text"], kinds, titles=flag).spans
         places = spans.select(pl.col("row").cast(pl.UInt32), "kind", "start", "end", "rule")
         found.append(places.join(rows, on="row", maintain_order="left"))
-    where = ("table", "split", "id", "field", "kind", "start", "end", "rule")
-    yield from _PERSONAL.rows(pl.concat(found), line("{}/{} {} {}: {} at {}-{} ({})", *where))
+    place = "{table}/{split} {id} {field}: {kind} at {start}-{end} ({rule})"
+    yield from _PERSONAL.rows(pl.concat(found), place)
 
 
 def _merged(subject: Pairs) -> Iterator[Finding]:
     """Count titles that scrubbing made one query; those that differed in no contact must be few."""
     if subject.scrub_merges is None:
         return
-    queries = stacked(subject, Kind.QUERIES)
+    queries = subject.queries
     found = subject.scrub_merges.join(queries, on="query_id")
     uncued = found.filter(~pl.col("cue"))
     many = uncued.height > _MOST_MERGED * queries.height
-    example = line("{}: {}, of {} titles", "query_id", "text", "titles")
+    example = "{query_id}: {text}, of {titles} titles"
     if many:
         share = f"{_MERGED_UNCUED.meaning}: {uncued.height:,} of {queries.height:,}"
         yield from _MERGED_UNCUED.rows(uncued, example, message=share)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders import checks
 from builders.checks import run
-from builders.checks.finding import Code, line, note, shown
+from builders.checks.finding import Code, note
 from tests.checks import (
     test_card_and_croissant,
     test_clustering,
@@ -108,7 +108,7 @@ def test_the_order_of_rows_changes_nothing(random: Random) -> None:
 
 def test_at_most_five_examples_are_kept_in_sorted_order() -> None:
     frame = pl.DataFrame({"id": [f"q{n}" for n in range(9, 0, -1)]})
-    (finding,) = note("kit-row", "rows of the kit", "Read.").rows(frame, line("{}!", "id"))
+    (finding,) = note("kit-row", "rows of the kit", "Read.").rows(frame, "{id}!")
     assert finding.examples == ("q1!", "q2!", "q3!", "q4!", "q5!")
     assert finding.count == 9
 
@@ -116,7 +116,8 @@ def test_at_most_five_examples_are_kept_in_sorted_order() -> None:
 @unhurried
 @given(st.text(max_size=120))
 def test_a_shown_value_is_one_short_printable_line(value: str) -> None:
-    text_ = pl.DataFrame({"value": [value]}).select(shown("value")).item()
+    (finding,) = note("kit-row", "rows", "Read.").rows(pl.DataFrame({"value": [value]}), "{value}")
+    (text_,) = finding.examples
     assert len(text_) <= 60
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u200e\u202e]", text_)
     if value.isascii() and value.isprintable() and len(value) <= 60:
