@@ -37,6 +37,7 @@ _NOTE = (
 )
 _DAMAGED = "Remove the file: all ids will be asked again."
 _NO_DATABASE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
+_HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class Ledger:
@@ -154,8 +155,12 @@ class Ledger:
             raise SourceSchema(f"{self.path}, row {number}: {first_fault(error)}", hint=_DAMAGED) from None
 
     def _meaning(self, error: sqlite3.DatabaseError) -> MtebDeError:
-        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _NO_DATABASE:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in _NO_DATABASE:
             return SourceSchema(f"{self.path}: not a ledger, or a damaged one ({error})", hint=_DAMAGED)
+        if code in _HELD:
+            hint = "Close the program that has it open, and run the same command again."
+            return Busy(f"{self.path}: another program holds this ledger ({error})", hint=hint)
         return StorageError(
             f"{self.path}: cannot be read or written ({error})",
             hint="Free some space, or correct the permissions.",

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,21 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
         with pytest.raises(Busy):
             Ledger(path).append([A])
     Ledger(path).append([A])
+
+
+def test_a_ledger_that_another_program_holds_open_is_named_as_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.append([A])
+    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, timeout=0))
+    with contextlib.closing(sqlite3.connect(ledger.path)) as browser:
+        browser.execute("BEGIN EXCLUSIVE")
+        for act in (ledger.latest, lambda: ledger.append([B])):
+            with pytest.raises(Busy, match="another program holds this ledger") as caught:
+                act()
+            assert caught.value.hint.startswith("Close the program")
+    assert list(ledger.latest()) == [A.id]
 
 
 def test_a_folder_in_the_ledgers_place_is_told(tmp_path: Path) -> None:
