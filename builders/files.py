@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from builders.errors import Busy, SourceError, StorageError
+from builders.errors import Busy, SourceError, SourceMissing, StorageError
 
 _CHUNK = 1 << 20
 _TEMPORARY = ".tmp"
@@ -198,16 +198,29 @@ def sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for reading.
+    with readable(path), path.open("rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def readable(path: Path, *, absent: str = "", hint: str = "") -> Iterator[None]:
+    """Turn an error of the disk into one that names `path`.
+
+    Args:
+        path: What is read.
+        absent: What to do where it is not there; without it, it cannot be read like any other.
+        hint: What to do where it cannot be read.
 
     Raises:
-        StorageError: `path` cannot be read.
+        SourceMissing: It is not there.
+        StorageError: It cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            yield file
+        yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
+        if absent and isinstance(error, FileNotFoundError):
+            raise SourceMissing(f"{path}: no such file", hint=absent) from error
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})", hint=hint) from error
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from builders.errors import StorageError, UsageError
+from builders.errors import SourceSchema, UsageError
+from builders.files import readable
 
 BOM = codecs.BOM_UTF8
 _LARGEST = 64 << 20
@@ -27,6 +28,24 @@ def text_lines(data: bytes) -> list[tuple[int, str]]:
     """Return the lines of a text that are not blank, numbered from 1, without their ends, LF or CRLF."""
     data.decode()  # names the byte, counted from the beginning of the text
     return [(number, line.decode().rstrip("\r\n")) for number, line in numbered(io.BytesIO(data))]
+
+
+def source_lines(path: Path, *, absent: str, form: str) -> list[tuple[int, str]]:
+    """Return the lines of a text of an upstream, as `text_lines` does.
+
+    Args:
+        path: The file.
+        absent: What to do where it is not there.
+        form: What to do where it is not UTF-8.
+
+    Raises:
+        SourceSchema: It is not UTF-8.
+    """
+    try:
+        with readable(path, absent=absent):
+            return text_lines(path.read_bytes())
+    except UnicodeDecodeError as error:
+        raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=form) from error
 
 
 def parse_json(line: bytes) -> Any:  # noqa: ANN401  any JSON value
@@ -55,15 +74,14 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         UsageError: It is not UTF-8, or larger than any file of ours (64 MB).
     """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path}: larger than 64 MB; this is no file of ours")
-        lines = text_lines(path.read_bytes())
+        with readable(path):
+            if path.stat().st_size > _LARGEST:
+                raise UsageError(f"{path}: larger than 64 MB; this is no file of ours")
+            lines = text_lines(path.read_bytes())
     except UnicodeDecodeError as error:
         raise UsageError(
             f"{path}: not UTF-8 (byte {error.start})", hint="Take the file as it came."
         ) from error
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     for number, line in lines:
         yield number, _without_halves(line)
 

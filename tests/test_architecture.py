@@ -17,7 +17,8 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors",
     "home mteb_tasks printable progress",
-    "files text_files",
+    "files",
+    "text_files",
     "hub",
     "plots",
     "spec",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from builders.errors import SourceMissing, SourceSchema, StorageError
+from builders.errors import SourceSchema
 from builders.files import write_bytes
 from builders.reddit.submission import ARCHIVE, SUBMISSION_ID, SUBREDDIT, Status, Submission
-from builders.text_files import text_lines
+from builders.text_files import source_lines
 
 COLUMNS = ("id", "status", "subreddit", "checked", "origin", "archive")
 SCHEMA = pl.Schema(dict.fromkeys(COLUMNS, pl.String))
@@ -86,17 +86,18 @@ def read_statuses(path: Path) -> pl.DataFrame:
         As `statuses`.
 
     Raises:
-        SourceMissing: There is no such file.
         SourceSchema: Its header is another one, a line has more or fewer fields, a field has a wrong form, or
             an id stands there twice.
-        StorageError: It cannot be read.
     """
-    lines = _lines(path)
+    absent = "Run `mteb-de hydrate subreddit` first, or name the ledger."
+    lines = source_lines(path, absent=absent, form=_EXPECTED)
     first, header = lines[0] if lines else (1, "")
     if header != _HEADER:
         raise SourceSchema(
             f"{path}, line {first}: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
         )
+    if not path.read_bytes().endswith(b"\n"):
+        raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
     parts = pl.col("line").str.split("\t")
     frame = pl.DataFrame(lines[1:], schema={"number": pl.UInt32, "line": pl.String}, orient="row")
     _refuse(path, frame.filter(parts.list.len() != len(COLUMNS)), "line", f"not {len(COLUMNS)} fields")
@@ -136,22 +137,6 @@ def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:
     date = pl.col("checked").str.to_date("%Y-%m-%d", strict=False)
     _refuse(path, fields.filter(date.is_null()), "checked", "not a date")
     _refuse(path, fields.filter(~pl.col("id").is_first_distinct()), "id", "stands there twice")
-
-
-def _lines(path: Path) -> list[tuple[int, str]]:
-    try:
-        data = path.read_bytes()
-        lines = text_lines(data)
-    except FileNotFoundError as error:
-        hint = "Run `mteb-de hydrate subreddit` first, or name the ledger."
-        raise SourceMissing(f"{path}: no such file", hint=hint) from error
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=_EXPECTED) from error
-    if data and not data.endswith(b"\n"):
-        raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
-    return lines
 
 
 def _refuse(path: Path, wrong: pl.DataFrame, column: str, problem: str) -> None:

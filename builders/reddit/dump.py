@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from builders.errors import SourceError, SourceMissing
-from builders.files import sha256
+from builders.errors import SourceError
+from builders.files import readable, sha256
 from builders.reddit.submission import Submission, submission
 from builders.text_files import numbered, parse_json
 
@@ -24,6 +24,7 @@ _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 80
+_ABSENT = "Name a dump of submissions."
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
 _OTHER = "Name a dump of submissions, such as RS_2023-01.zst; comments are in others."
@@ -57,7 +58,6 @@ def read_dumps(
         The wanted ones that are there; one may come several times.
 
     Raises:
-        SourceMissing: There is no such file.
         SourceError: It is no Zstandard file, is cut off, holds nothing or no title, or more of its lines than
             `most_bad` (one line aside), or all, are no objects of JSON with an id and texts.
     """
@@ -105,14 +105,9 @@ class _Bad:
 
 
 def archive_of(path: Path) -> str:
-    """Return the name and sha256 of a dump, as `Submission` keeps them.
-
-    Raises:
-        SourceMissing: There is no such file.
-        StorageError: It cannot be read.
-    """
-    if not path.is_file():
-        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.")
+    """Return the name and sha256 of a dump, as `Submission` keeps them."""
+    with readable(path, absent=_ABSENT):
+        path.stat()
     return f"{_NO_NAME.sub('_', path.name)[-_LONGEST_NAME:]}@{sha256(path)}"
 
 
@@ -162,14 +157,10 @@ def _unpacked(path: Path) -> Iterator[bytes]:
     import zstandard
 
     try:
-        with path.open("rb") as file:
+        with readable(path, absent=_ABSENT), path.open("rb") as file:
             yield from _frames(file, path)
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{path}: no such file", hint="Name a dump of submissions.") from error
     except zstandard.ZstdError as error:
         raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
 def _frames(file: IO[bytes], path: Path) -> Iterator[bytes]:

@@ -297,17 +297,12 @@ def checked_sets(path: Path) -> pl.DataFrame:
 
 
 def read_takedown(out: Path) -> set[str]:
-    """Return the ids that were listed to be taken down; there may be none.
-
-    Raises:
-        StorageError: The list cannot be read.
-    """
-    try:
-        text = (out / TAKEDOWN).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
+    """Return the ids that were listed to be taken down; there may be none."""
+    path = out / TAKEDOWN
+    if not path.exists():
         return set()
-    except OSError as error:
-        raise StorageError(f"{out / TAKEDOWN}: cannot be read ({error.strerror or error})") from error
+    with files.readable(path):
+        text = path.read_text(encoding="utf-8", errors="replace")
     return set(filter(SUBMISSION_ID.fullmatch, re.split(r"\s", text)))
 
 
@@ -321,13 +316,10 @@ def _tables(config: str) -> list[str]:
 
 
 def _names(folder: Path) -> set[str]:
-    try:
-        return {path.name for path in folder.iterdir()}
-    except FileNotFoundError:
+    if not folder.exists():
         return set()
-    except OSError as error:
-        hint = "Choose another folder with --out."
-        raise StorageError(f"{folder}: cannot be read ({error.strerror or error})", hint=hint) from error
+    with files.readable(folder, hint="Choose another folder with --out."):
+        return {path.name for path in folder.iterdir()}
 
 
 def _card(record: Hydrated) -> str:

@@ -17,7 +17,7 @@ from builders.reddit.submission import SUBMISSION_ID
 from builders.spec import SEED, Ids, IdsFile
 from builders.tables import SCHEMAS, Kind
 from builders.text.merge import digest
-from builders.text_files import text_lines
+from builders.text_files import source_lines
 
 _HEADER = "id"
 _SHOWN = 5
@@ -51,19 +51,11 @@ def read_ids(path: Path) -> IdsFile:
             are passed over.
 
     Raises:
-        SourceMissing: There is no such file.
         SourceSchema: The header is missing, or a line is no id: what a spreadsheet has made a number, an id
             in capitals, with a prefix or with blanks. Nothing is guessed.
     """
-    try:
-        lines = text_lines(path.read_bytes())
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{path}: no such file", hint="Name a file of submission ids.") from error
-    except OSError as error:
-        raise SourceMissing(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        hint = "Save it as plain text in UTF-8, one id a line."
-        raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=hint) from error
+    form = "Save it as plain text in UTF-8, one id a line."
+    lines = source_lines(path, absent="Name a file of submission ids.", form=form)
     first, header = lines[0] if lines else (1, "")
     if header != _HEADER:
         raise SourceSchema(

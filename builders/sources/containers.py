@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
-from builders.files import safe_path
+from builders.files import readable, safe_path
 from builders.printable import one_line
 
 _LARGEST = 512 << 20
@@ -32,6 +32,7 @@ _MOST_MEMBERS = 1000
 _LONGEST_LINE = 1 << 20
 _LONGEST_VALUE = 16 << 20
 """Bytes of the longest text that is read from a database."""
+_ABSENT = "Fetch it again."
 _LOOK = "Nothing was read from it. Fetch it again, or look at the file before you trust it."
 _CHANGED = "The upstream's layout is not the one this config reads."
 _ENCRYPTED = 0x1
@@ -63,11 +64,13 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
         Name, number of the line counted from 1, and the line's bytes with its end.
 
     Raises:
-        SourceMissing: The archive or a member is not there.
+        SourceMissing: A member is not there.
         SourceError: It is damaged, not safe to read, or packed in a way that is not known here.
     """
+    with readable(path, absent=_ABSENT):
+        file = path.open("rb")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with file, zipfile.ZipFile(file) as archive:
             for name, info in _members(path, archive, names).items():
                 with archive.open(info) as member:
                     number = 0
@@ -76,8 +79,6 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
                         if len(line) > _LONGEST_LINE:
                             raise _refused(path, f"{name}, line {number} has over {_LONGEST_LINE:,} bytes")
                         yield name, number, line
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
     except NotImplementedError as error:
         raise _unreadable(path, str(error)) from error
     except (
@@ -202,14 +203,9 @@ def _decoded(
 
 def _check_file(path: Path) -> None:
     """Check the header: a truncated database may otherwise read well until its end is needed."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER)
+    with readable(path, absent=_ABSENT), path.open("rb") as file:
+        header = file.read(_HEADER)
         size = path.stat().st_size
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
-    except OSError as error:
-        raise _refused(path, f"cannot be read ({error.strerror or error})") from error
     if looks_like_page(path):
         raise _refused(path, "is a web page, not an SQLite database")
     if not header.startswith(_MAGIC) or len(header) < _HEADER:

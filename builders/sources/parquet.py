@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.files import readable
 from builders.printable import one_line
 from builders.tables import DAMAGE, read_whole
 
@@ -85,11 +86,12 @@ def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[s
 
 
 def _schema(path: Path) -> pa.Schema:
+    with readable(path, absent="Fetch it again."):
+        file = path.open("rb")
     try:
-        schema = pq.read_schema(path)
+        with file:
+            schema = pq.read_schema(file)
         schema.to_string(show_field_metadata=False, show_schema_metadata=False)  # decodes every name
-    except FileNotFoundError as error:
-        raise SourceMissing(f"{path}: no such file", hint="Fetch it again.") from error
     except DAMAGE as error:
         problem = f"not a whole parquet file ({one_line(error, 200)})"
         raise SourceError(f"{path}: {problem}", hint=_DAMAGED) from error

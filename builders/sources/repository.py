@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
-from builders.files import FileIds, ids_of, safe_path, write_bytes
+from builders.files import FileIds, ids_of, readable, safe_path, write_bytes
 from builders.sources.cache import CacheMiss, Say, Stored, stored_at
 
 if TYPE_CHECKING:
@@ -50,14 +50,9 @@ def in_folder(source: HubSource, folder: Path) -> _Selection:
         SourceMissing: The README, a config or a file is not there.
     """
     readme = folder / _README
-    try:
-        with readme.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise SourceMissing(
-            f"{readme}: cannot be read ({error.strerror or error})",
-            hint="The folder needs the dataset's README: its `configs` say which files are which.",
-        ) from error
+    needed = "The folder needs the dataset's README: its `configs` say which files are which."
+    with readable(readme, absent=needed), readme.open("rb") as file:
+        data = file.read(_LARGEST + 1)
     paths = [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
     selected = _select(source.repo, source.parts, data, paths)
     return {part: {path: stored_at(folder / path) for path in paths} for part, paths in selected.items()}

@@ -199,6 +199,11 @@ def test_what_is_not_parquet_is_an_error_of_the_source(tmp_path: Path, content: 
             read()
 
 
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot be read \(Is a directory\)"):
+        read_parquet([tmp_path], {"_id": pa.string()})
+
+
 def test_no_file_at_all_is_missing(tmp_path: Path) -> None:
     for paths in ([], [tmp_path / "nowhere.parquet"]):
         with pytest.raises(SourceMissing):

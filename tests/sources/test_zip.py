@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from builders.errors import SourceError, SourceMissing
+from builders.errors import SourceError, SourceMissing, StorageError
 from builders.sources import containers
 from builders.sources.containers import zip_lines
 
@@ -119,6 +119,11 @@ def test_a_member_must_be_there_once(members: dict[str, bytes], tmp_path: Path) 
 def test_a_missing_archive(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing, match="no such file"):
         read(tmp_path / "sammlung.zip")
+
+
+def test_an_archive_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot be read \(Is a directory\)"):
+        read(tmp_path)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
