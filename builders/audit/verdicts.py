@@ -13,6 +13,7 @@ from pydantic import Field
 
 from builders import registry
 from builders.audit.history import (
+    NOTE_LENGTH,
     Audit,
     Item,
     Judgement,
@@ -200,9 +201,9 @@ def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
 
 
 def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
-    """Replace contact data in notes: they are going to be committed."""
+    """Replace contact data in notes, which are going to be committed; a placeholder may be longer than it."""
     given = pl.Series([line.judgement.note for line in lines], dtype=pl.String)
-    notes = (" ".join(note.split()) for note in scrub(given, CONTACT).texts)
+    notes = (" ".join(note.split())[:NOTE_LENGTH] for note in scrub(given, CONTACT).texts)
     return [
         line._replace(judgement=line.judgement.model_copy(update={"note": note}))
         for line, note in zip(lines, notes, strict=True)

@@ -81,6 +81,16 @@ def test_notes_lose_contact_data_and_line_breaks(place: Path, sample: Sample) ->
     assert json.loads(line)["note"] == "frag Anna: <EMAIL>"
 
 
+def test_a_note_that_grows_when_it_is_scrubbed_can_be_read_back(place: Path, sample: Sample) -> None:
+    note = "a@b.de " + "x" * 493
+    path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG, note=note)])
+    import_(place, path)
+    before = history(place, sample).read_bytes()
+    import_(place, path)
+    assert history(place, sample).read_bytes() == before
+    assert json.loads(before)["note"] == "<EMAIL> " + "x" * 492
+
+
 def edited(text: str, **changes: object) -> str:
     lines = text.splitlines()
     lines[1] = json.dumps(json.loads(lines[1]) | changes)
