@@ -21,7 +21,8 @@ from builders.audit.history import (
 from builders.audit.rates import Agreement, Rate, Scores, score
 from builders.audit.verdicts import decide, merged, of_real_builds
 from builders.describe.markdown import Markdown, code, escape, table
-from builders.lock.beside import CitedAudit, CitedShare, citations_path, cite
+from builders.errors import UsageError
+from builders.lock.beside import CitedAudit, CitedShare, citations_path, cite_audit
 from builders.lock.committed import FOLDER
 from builders.plots import charts
 from builders.plots.svg import svg
@@ -78,18 +79,22 @@ def write_report(
 ) -> tuple[dict[str, CitedAudit], list[str]]:
     """Write the report of the configs that were audited, and beside each config the citation of its card.
 
-    An audit of a build from stand-ins is cited only where `locks` is given, the folder of committed locks.
+    The card cites the last random sample with verdicts that hold, of builds from stand-ins only where
+    `locks` is given, the folder of committed locks; where there is none, an earlier citation goes.
 
     Returns:
-        The citation of each config by name, and remarks.
+        The audit of the last random sample by name of the config, and remarks.
+
+    Raises:
+        UsageError: No config was audited.
     """
     sections, cited, remarks = [], {}, []
     for spec in specs:
         name, folder = spec.name, locks or FOLDER
         history = read_history(history_folder(notes, name))
-        audits = [_audit(sample, judgements) for sample, judgements in history if standing(judgements)]
-        if not audits:
+        if not history:
             continue
+        audits = [_audit(sample, judgements) for sample, judgements in history if standing(judgements)]
         known = read_decisions(decisions_path(folder, name))
         decisions = merged(known, decide(of_real_builds(history), spec.audit.auditors))
         trial = decide([audit for audit in history if audit[0].head.stand_in], spec.audit.auditors)
@@ -103,16 +108,21 @@ def write_report(
             parts += ["### Suspects", _SUSPECTS, _suspects(suspects)]
         parts += ["### What became of it", *_decisions(decisions, trial)]
         sections.append("\n\n".join(parts) + "\n")
-        if not random:
-            remarks.append(f"{name}: only suspects were judged; they give no rate, and the card cites none")
-            continue
-        cited[name] = _citation(*random[-1])
-        if random[-1][0].sample.head.stand_in and locks is None:
-            remarks.append(f"{name}: a build from stand-ins was audited, so the card will not cite it")
+        if random:
+            cited[name] = _citation(*random[-1])
         else:
-            cite(citations_path(folder, name), audit=cited[name])
-    if sections:
-        files.write_bytes(notes / REPORT, "\n".join([_HEADER, *sections]).encode())
+            what = "only suspects were judged; they give no rate" if suspects else "no verdict holds any more"
+            remarks.append(f"{name}: {what}, and the card cites none")
+        citable = [one for one in random if locks or not one[0].sample.head.stand_in]
+        if random[-1:] != citable[-1:]:
+            remarks.append(f"{name}: a build from stand-ins was audited, so the card will not cite it")
+        cite_audit(citations_path(folder, name), _citation(*citable[-1]) if citable else None)
+    if not sections:
+        raise UsageError(
+            f"{notes / 'audits'}: no verdict of {', '.join(spec.name for spec in specs)} there",
+            hint="Draw a sample, judge it, and import the verdicts first.",
+        )
+    files.write_bytes(notes / REPORT, "\n".join([_HEADER, *sections]).encode())
     return cited, remarks
 
 

@@ -10,7 +10,6 @@ import click
 from builders import registry
 from builders.cli.options import AS_JSON, CONFIGS, DIST, committed_folder
 from builders.cli.output import emit, say, tell
-from builders.errors import UsageError
 from builders.spec import Retrieval
 
 _notes = click.option(
@@ -196,11 +195,6 @@ def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: b
 
     names = configs or [name for name in registry.names() if isinstance(registry.load(name), Retrieval)]
     cited, remarks = write_report([registry.load_retrieval(name) for name in names], notes=notes, locks=locks)
-    if not cited:
-        raise UsageError(
-            f"{notes / 'audits'}: no verdict of {', '.join(names)} there",
-            hint="Draw a sample, judge it, and import the verdicts first.",
-        )
     if as_json:
         emit({"audits": {name: audit.model_dump(mode="json") for name, audit in cited.items()}})
         return

@@ -264,12 +264,12 @@ def _refuse_stand_ins(specs: Sequence[ConfigSpec], locks: Sequence[Lock]) -> Non
 
 def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
     from builders.evaluation.jobs import cited_scores
-    from builders.lock.beside import citations_path, cite
+    from builders.lock.beside import citations_path, cite_scores
     from builders.lock.committed import FOLDER
 
     paths = []
     for config, scores in cited_scores(evaluation.results, evaluation.configs).items():
         path = citations_path(locks or FOLDER, config)
-        cite(path, scores=scores)
+        cite_scores(path, scores)
         paths.append(path)
     return paths

@@ -113,17 +113,24 @@ def read_citations(path: Path) -> Citations:
         ) from error
 
 
-def cite(path: Path, *, audit: CitedAudit | None = None, scores: Sequence[CitedScore] = ()) -> None:
-    """Put an audit or scores of one build into the citations of a config; equal citations are equal bytes.
+def cite_audit(path: Path, audit: CitedAudit | None) -> None:
+    """Put an audit in the place of the one that the citations of a config hold; None takes it away."""
+    if audit is not None or path.exists():
+        cited = read_citations(path).model_copy(update={"audit": audit})
+        files.write_json(path, cited.model_dump(mode="json"))
 
-    An audit replaces the one before. A score replaces that of the same config, model and metric, in its
-    place; others come behind, and scores of other rows go.
+
+def cite_scores(path: Path, scores: Sequence[CitedScore]) -> None:
+    """Put scores of one build into the citations of a config; equal citations are equal bytes.
+
+    A score replaces that of the same config, model and metric, in its place; others come behind, and scores
+    of other rows go.
     """
     found = read_citations(path)
     builds = {score.build for score in scores}
-    kept = [score for score in found.scores if score.build in builds or not scores]
+    kept = [score for score in found.scores if score.build in builds]
     by_place = {(score.config, score.model, score.metric): score for score in (*kept, *scores)}
-    cited = Citations(audit=audit or found.audit, scores=tuple(by_place.values()))
+    cited = found.model_copy(update={"scores": tuple(by_place.values())})
     files.write_json(path, cited.model_dump(mode="json"))
 
 

@@ -53,6 +53,19 @@ def test_sample_import_and_report(place: Path, capsys: pytest.CaptureFixture[str
     assert (place / "locks" / "jobs.citations.json").exists()
 
 
+def test_a_report_of_suspects_alone_is_written_and_named(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "audit", "sample", "jobs", "--n", "20", "--suspects")
+    (record,) = sample_folder(place / "dist", "jobs").glob("*.sample.jsonl")
+    sample = _read_sample(record)
+    path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], Verdict.UNSURE)])
+    call(capsys, "audit", "import", str(path), "--locks", "locks")
+    said = call(capsys, "audit", "report", "--locks", "locks")
+    assert (said.code, said.out) == (0, "report: notes/hard-negative-audit.md\n")
+    assert "only suspects were judged; they give no rate, and the card cites none" in said.err
+
+
 def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = call(capsys, "audit", "sample", "jobs", "--n", "20", "--out", "seite.html", "--json")
     document = json.loads(said.out)

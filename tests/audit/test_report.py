@@ -14,6 +14,7 @@ from builders.audit.page import draw
 from builders.audit.report import REPORT, sentence, write_report
 from builders.audit.sample import read_pairs
 from builders.audit.verdicts import import_verdicts
+from builders.errors import UsageError
 from builders.lock.beside import CitedAudit, citations_path, json_line, read_citations
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
@@ -253,5 +254,37 @@ def test_an_audit_of_the_real_build_is_no_stand_in(tmp_path: Path) -> None:
 
 def test_no_verdict_writes_no_report(place: Place) -> None:
     place.sample(20, 0)
-    assert place.report().configs == {}
+    with pytest.raises(UsageError, match="no verdict of jobs there"):
+        place.report()
     assert not place.notes.exists()
+
+
+def test_the_card_no_longer_cites_an_audit_whose_verdicts_were_taken_back(place: Place) -> None:
+    sample = place.sample(20, 0)
+    place.judge(sample, set())
+    place.report()
+    assert read_citations(citations_path(place.locks, "jobs")).audit is not None
+    back = [judgement(sample, item, NoVerdict.WITHDRAWN, minute=1) for item in sample.items]
+    path = verdict_file(place.root / "back.jsonl", back)
+    import_verdicts([path], dist=place.dist, notes=place.notes, locks=place.locks)
+    reported = place.report()
+    assert reported.remarks == ["jobs: no verdict holds any more, and the card cites none"]
+    assert "judged by" not in reported.path.read_text(encoding="utf-8")
+    assert read_citations(citations_path(place.locks, "jobs")).audit is None
+
+
+def test_an_audit_of_a_stand_in_does_not_displace_that_of_a_real_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.audit.report.FOLDER", tmp_path / "beside")
+    place = Place(tmp_path, real=True)
+    real = place.sample(20, 0)
+    place.judge(real, set())
+    build(place.dist)
+    trial = place.sample(20, 0)
+    place.judge(trial, set(), minute=60)
+    cited, remarks = write_report([jobs()], notes=place.notes)
+    assert cited["jobs"].sample == trial.head.sample
+    assert "will not cite it" in remarks[0]
+    audit = read_citations(citations_path(tmp_path / "beside", "jobs")).audit
+    assert audit is not None and audit.sample == real.head.sample

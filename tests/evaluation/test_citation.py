@@ -12,7 +12,7 @@ from builders.demo.bundled import lay_out
 from builders.errors import UsageError
 from builders.evaluation.candidates import candidate, require_citable
 from builders.evaluation.jobs import EvalOptions, cited_scores, evaluate
-from builders.lock.beside import citations_path, cite, read_citations
+from builders.lock.beside import citations_path, cite_scores, read_citations
 from tests.evaluation.built import Told
 from tests.evaluation.hydrated import write_hydrated
 
@@ -39,7 +39,7 @@ def test_scores_are_cited_of_the_rows_they_were_computed_from(options: BuildOpti
     names = [candidate(name) for name in ("hashing", "bm25", "oracle")]
     found = evaluate(specs, names, EvalOptions(out=options.out), Told())
     for name, scores in cited_scores(found.results, found.configs).items():
-        cite(citations_path(options.committed, name), scores=scores)
+        cite_scores(citations_path(options.committed, name), scores)
     told = Told()
     assert {spec.name: build(spec, options, told) for spec in specs} == plain
     assert not [line for line in told.lines if "cited" in line]

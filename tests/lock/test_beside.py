@@ -11,7 +11,8 @@ from builders.lock.beside import (
     CitedScore,
     CitedShare,
     citations_path,
-    cite,
+    cite_audit,
+    cite_scores,
     read_citations,
 )
 
@@ -42,27 +43,27 @@ def test_citations_of_other_rows_are_left_out() -> None:
 def test_audit_and_scores_come_into_one_file_and_keep_each_other(tmp_path: Path) -> None:
     path = citations_path(tmp_path, "jobs")
     assert path.name == "jobs.citations.json" and read_citations(path) == Citations()
-    cite(path, scores=[SCORE])
-    cite(path, audit=AUDIT)
+    cite_scores(path, [SCORE])
+    cite_audit(path, AUDIT)
     assert read_citations(path) == Citations(audit=AUDIT, scores=(SCORE,))
     later = AUDIT.model_copy(update={"build": THERE})
-    cite(path, audit=later)
+    cite_audit(path, later)
     assert read_citations(path) == Citations(audit=later, scores=(SCORE,))
     before = path.read_bytes()
-    cite(path, scores=[SCORE])
+    cite_scores(path, [SCORE])
     assert path.read_bytes() == before
 
 
 def test_citing_again_keeps_what_was_cited_of_the_same_rows(tmp_path: Path) -> None:
     path = citations_path(tmp_path, "jobs")
     other = SCORE.model_copy(update={"model": "verein/anderes"})
-    cite(path, scores=[SCORE, other])
+    cite_scores(path, [SCORE, other])
     newer = SCORE.model_copy(update={"value": 0.6, "revision": "b" * 40})
     more = SCORE.model_copy(update={"config": "jobs/all"})
-    cite(path, scores=[more, newer])
+    cite_scores(path, [more, newer])
     assert read_citations(path).scores == (newer, other, more)
     moved = SCORE.model_copy(update={"build": THERE})
-    cite(path, scores=[moved])
+    cite_scores(path, [moved])
     assert read_citations(path).scores == (moved,)
 
 

@@ -16,7 +16,7 @@ from huggingface_hub import HfApi
 from builders import files
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import FileIds, exclusive, reading
-from builders.lock.beside import CitedScore, citations_path, cite
+from builders.lock.beside import CitedScore, citations_path, cite_scores
 from builders.lock.lock import MANIFEST, Lock, LockedFinding, read_lock, work_folder
 from builders.release.plan import check_bytes, make_plan, plan_path, read_plan, receipt_path
 from builders.release.tree import paths_in, same_bytes
@@ -69,7 +69,7 @@ def test_scores_of_these_rows_are_cited_and_their_file_is_named(
         score = CitedScore(
             build=build, config="jobs/test", model="m/n", revision="r", metric="ndcg_at_10", value=0.5
         )
-        cite(path, scores=[score])
+        cite_scores(path, [score])
         plan = make_plan(out, RELEASE, TARGET, beside=beside, api=api_of(hub))
         assert plan.citations == {"jobs": hashlib.sha256(path.read_bytes()).hexdigest()}
         assert len(plan.uncited) == uncited
