@@ -3,6 +3,7 @@
 The rows of a batch are joined into one working text, so that each pattern runs once for thousands of rows.
 In it a placeholder is one opaque character, whatever it replaced. Rows with findings are looked at again, as
 they will be read next time, until nothing more is found: scrubbing a scrubbed text therefore changes nothing.
+Around what was replaced they are looked at first, since hardly ever is more found there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from builders.spec import ALL_KINDS, PersonalKind
 _SPAN_SCHEMA = {"row": pl.UInt32, "kind": pl.String, "start": pl.Int64, "end": pl.Int64, "rule": pl.String}
 _BATCH = 1 << 20
 _ROUNDS = 8
+_REACH = 200
+"""More characters than a detector looks back or ahead of what it finds, and twice as many as most do."""
 _PLACEHOLDERS = {kind: kind.placeholder for kind in PersonalKind}
 _PRIORITY = {kind: order for order, kind in enumerate(PersonalKind)}
 
@@ -98,22 +101,35 @@ def _find(rows: Sequence[str], kinds: Collection[PersonalKind], *, titles: bool)
     open_rows: Sequence[int] = range(len(rows))
     for _ in range(_ROUNDS):
         working = [views[row].text if row in views else rows[row] for row in open_rows]
-        starts = [0, *accumulate(len(text) + 1 for text in working)]
         changed: dict[int, list[Span]] = {}
-        for span in _disjoint(_candidates(Scan(ROW_END.join(working), titles=titles), kinds)):
-            place = bisect_right(starts, span.start) - 1
+        for place, span in _located(working, kinds, titles=titles):
             row = open_rows[place]
-            start, end = span.start - starts[place], span.end - starts[place]
-            if row in views:
-                start, end = views[row].original(start, end)
+            start, end = views[row].original(span.start, span.end) if row in views else span[:2]
             changed.setdefault(row, []).append(Span(start, end, span.kind, span.rule))
-        if not changed:
-            break
         for row, spans in changed.items():
             found[row] = _apart(found[row] + spans)
             views[row] = View(rows[row], [span[:2] for span in found[row]], plain=plain[row])
-        open_rows = list(changed)
+        around = [_around_cuts(views[row].text) for row in changed]
+        again = {place for place, _ in _located(around, kinds, titles=titles)}
+        open_rows = [row for place, row in enumerate(changed) if place in again]
+        if not open_rows:
+            break
     return found
+
+
+def _located(
+    rows: Sequence[str], kinds: Collection[PersonalKind], *, titles: bool
+) -> Iterator[tuple[int, Span]]:
+    """Yield spans, places counted from the begin of their row, each with the place of its row."""
+    starts = [0, *accumulate(len(text) + 1 for text in rows)]
+    for span in _disjoint(_candidates(Scan(ROW_END.join(rows), titles=titles), kinds)):
+        row = bisect_right(starts, span.start) - 1
+        yield row, span._replace(start=span.start - starts[row], end=span.end - starts[row])
+
+
+def _around_cuts(text: str) -> str:
+    """Return the part of a text that can be read in another way since something in it was replaced."""
+    return text[max(0, text.find(OPAQUE) - _REACH) : text.rfind(OPAQUE) + _REACH]
 
 
 def _apart(spans: Sequence[Span]) -> list[Span]:

@@ -104,7 +104,7 @@ _ROLE = (
 _AFTER_MISTER = re.compile(rf"(?:/(?:Herrn?|Frau|Hr\.|Fr\.))?(?:{_S}|[ ]?\n){_ROLE}?{TITLES}")
 _AFTER_TITLE = re.compile(rf"[ \u00a0-]?{TITLES}")
 _COLON = re.compile(
-    r"(?P<between>[^:,;.!?–\n\0\x01]{0,40}?|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{0,40}?)"
+    r"(?P<between>[^:,;.!?–\n\0\x01]{0,40}+|[ ]i\.[ ]?S\.[ ]?d\.[^:\n\0\x01]{0,40}+)"
     rf":(?:[ \u00a0]{{1,3}}|[ ]?\n)(?P<titles>{TITLES})"
 )
 _TOPIC = r"(?:[ ](?:für|bei|zu|zum|zur|im|in|der|des|von)[ ][^:,;.!?\n\0\x01]{1,40}?)?"
