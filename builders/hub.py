@@ -7,10 +7,13 @@ waits without end, so every request that it sends is bounded here, whatever its 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import email.utils
 import errno
 import functools
 import hashlib
 import ipaddress
+import math
 import os
 import re
 import threading
@@ -37,6 +40,7 @@ _SILENCES = 3
 LONGEST_WAIT = 300
 """Seconds that a rate limit may ask for before we give up; the Hub's window is five minutes."""
 Kind = Literal["dataset", "model"]
+_MOST_SECONDS = 30 * 86_400.0
 _CONNECT = 10.0
 _ANSWER = 60.0
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
@@ -324,8 +328,39 @@ def wait_seconds(headers: Mapping[str, str]) -> int:
     limit = parse_ratelimit_headers(headers)
     if limit is not None:
         return int(limit.reset_in_seconds) + 1
-    after = headers.get("Retry-After", "")
-    return int(after) + 1 if re.fullmatch(r"\d{1,6}", after, re.ASCII) else 60
+    after = retry_after(headers.get("Retry-After", ""))
+    return 60 if after is None else math.ceil(after) + 1
+
+
+def retry_after(value: str, *, now: datetime.datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After asks to wait, or None where it is no number and no HTTP date.
+
+    Args:
+        value: The header of any server.
+        now: With a time zone; None for now.
+
+    Returns:
+        0 for a date that has passed, at most 30 days.
+    """
+    seconds = header_number(value)
+    if seconds is not None:
+        return seconds
+    try:
+        until = email.utils.parsedate_to_datetime(value[:64])
+        aware = until if until.tzinfo else until.replace(tzinfo=datetime.UTC)
+        left = aware - (now or datetime.datetime.now(datetime.UTC))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return min(max(0.0, left.total_seconds()), _MOST_SECONDS)
+
+
+def header_number(value: str) -> float | None:
+    """Return the number in a header about limits, at most the seconds of 30 days, else None."""
+    try:
+        number = float(value[:32])
+    except ValueError:
+        return None
+    return min(number, _MOST_SECONDS) if math.isfinite(number) and number >= 0 else None
 
 
 def answer_seconds() -> float:

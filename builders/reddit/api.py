@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import configparser
 import datetime
-import email.utils
-import ipaddress
 import math
 import time
 import warnings
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from builders.errors import RemoteError, UsageError
-from builders.hub import shown_url
+from builders.hub import header_number, is_loopback, retry_after, shown_url
 
 if TYPE_CHECKING:
     import praw
@@ -36,7 +34,6 @@ _LONGEST_IN_ALL = 3600.0
 _LONG_PAUSE = 10.0
 """Seconds from which on a pause is reported."""
 _RATE_LIMIT = ("x-ratelimit-remaining", "x-ratelimit-used", "x-ratelimit-reset")
-_LONGEST_HEADER = 30 * 86_400.0
 _UNTOLD_PAUSE = 60.0
 """Seconds to wait after a 429 that does not say how long."""
 _WORTH_ANOTHER = frozenset({408, 500, 502, 503, 504, 520, 522})
@@ -258,17 +255,10 @@ def _refuse_foreign(url: str) -> None:
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in") from None
-    if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))):
+    if host and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))):
         return
     hint = "Give an https address, or an http one on this machine: the credentials are sent there."
     raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in", hint=hint)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _network(error: BaseException) -> str:
@@ -324,14 +314,14 @@ def _repaired(response: requests.Response, *_: object, **__: object) -> requests
     """Rewrite the headers of an answer: a response hook of requests."""
     headers = response.headers
     if "retry-after" in headers:
-        seconds = retry_after(headers["retry-after"], now=datetime.datetime.now(datetime.UTC))
+        seconds = retry_after(headers["retry-after"])
         del headers["retry-after"]
         if seconds is not None:
             headers["retry-after"] = f"{math.ceil(10 * seconds) / 10:.1f}"  # never earlier than told
     headers.pop("www-authenticate", None)
     if response.status_code == 401:
         headers["www-authenticate"] = 'Bearer error="invalid_token"'
-    limits = [_number(headers.get(name, "")) for name in _RATE_LIMIT]
+    limits = [header_number(headers.get(name, "")) for name in _RATE_LIMIT]
     for name, value in zip(_RATE_LIMIT, limits, strict=True):
         headers.pop(name, None)
         if value is not None and None not in limits:
@@ -356,32 +346,3 @@ class _Pace:
     def left(self) -> float:
         """Return how many seconds are left until a request is allowed again; 0 where one is."""
         return max(0.0, self._until - time.monotonic())
-
-
-def retry_after(value: str, *, now: datetime.datetime) -> float | None:
-    """Return how many seconds a Retry-After asks to wait.
-
-    Args:
-        value: A number of seconds, or an HTTP date.
-        now: With a time zone.
-
-    Returns:
-        Seconds, 0 for a date that has passed, at most 30 days; None where the value is neither.
-    """
-    seconds = _number(value)
-    if seconds is not None:
-        return seconds
-    try:
-        until = email.utils.parsedate_to_datetime(value[:64])
-        aware = until if until.tzinfo else until.replace(tzinfo=datetime.UTC)
-        return min(max(0.0, (aware - now).total_seconds()), _LONGEST_HEADER)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _number(value: str) -> float | None:
-    try:
-        number = float(value[:32])
-    except ValueError:
-        return None
-    return min(number, _LONGEST_HEADER) if math.isfinite(number) and number >= 0 else None

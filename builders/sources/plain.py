@@ -163,8 +163,8 @@ def _refused(response: httpx2.Response, url: str) -> tuple[str, float]:
         raise RemoteError(
             f"{shown_url(url)}: the server answered {status}", hint="Check the address and the proxy."
         )
-    after = response.headers.get("Retry-After", "")
-    return f"the server answered {status}", float(after) if after.isascii() and after.isdigit() else 0.0
+    after = hub.retry_after(response.headers.get("Retry-After", ""))
+    return f"the server answered {status}", after or 0.0
 
 
 def _download_pinned(source: HttpSource, part: Path, pause: _Pause) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import datetime
+import email.utils
 import hashlib
 import threading
 from collections.abc import Callable
@@ -148,14 +150,17 @@ def test_other_bytes_under_the_pin_are_fetched_again_or_named(
 def test_a_busy_server_is_asked_again_after_the_time_it_names(
     server: Loopback, source: HttpSource, home: Path
 ) -> None:
+    soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=40)
     server.faults[PATH] = [
+        Answer(503, headers={"Retry-After": email.utils.format_datetime(soon, usegmt=True)}),
         Answer(503, headers={"Retry-After": "7"}),
         Answer(429, headers={"Retry-After": "99999"}),
         Answer(500, headers={"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
     ]
     pauses: list[float] = []
     fetch_pinned(source, Cache(home), offline=False, say=lambda _: None, pause=pauses.append)
-    assert pauses == [7.0, 60.0, 2.0]
+    assert 30 < pauses[0] <= 40
+    assert pauses[1:] == [7.0, 60.0, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.reddit.api import retry_after
+from builders.hub import retry_after
 
 NOW = datetime.datetime(2024, 5, 17, 12, 0, 0, tzinfo=datetime.UTC)
 
