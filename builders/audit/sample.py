@@ -145,7 +145,7 @@ def read_controls(path: Path) -> list[Control]:
 
 
 def agreed(judgements: Iterable[Judgement]) -> list[Control]:
-    """Return the pairs on which two or more auditors of earlier audits agreed, and none differed."""
+    """Return the pairs on which two or more auditors of all earlier samples agree, and none differs."""
     votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
     for judgement, verdict in standing(judgements):
         votes[judgement.query_id, judgement.passage_id][judgement.who] = verdict

@@ -170,6 +170,17 @@ def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place
     assert drawn.sample.of_kind("control") == ()
 
 
+def test_a_pair_on_which_auditors_agreed_and_then_differed_is_no_control(place: Place) -> None:
+    first, second = (place.sample(300, 0, seed=seed) for seed in (1, 2))
+    for minute, auditor in enumerate(("Anna", "Ben")):
+        place.judge(first, set(), auditor, minute=minute)
+    agreed = {item.passage_id for item in second.items[:9]}
+    place.judge(second, {item.passage_id for item in second.items} - agreed, "Ben", minute=60)
+    drawn = draw(jobs(), 0, 60, seed=3, dist=place.dist, notes=place.notes)
+    controls = {item.passage_id for item in drawn.sample.of_kind("control")}
+    assert controls and controls <= agreed
+
+
 def test_hostile_names_do_not_change_the_page(place: Place) -> None:
     sample = place.sample(20, 0)
     place.judge(sample, set(), "<b>|x</b> [a](b)")
