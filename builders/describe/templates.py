@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from builders.describe.markdown import Markdown, code, escape, link, table
 from builders.errors import UsageError
-from builders.lock.lock import Frozen
+from builders.lock.lock import Frozen, first_fault
 from builders.printable import share
 
 _MARK = "---\n"
@@ -65,8 +65,15 @@ def about(dataset: str) -> About:
     head, _ = _split(name)
     try:
         return About.model_validate(yaml.safe_load(head))
-    except (yaml.YAMLError, ValidationError) as error:
-        raise UsageError(f"cards/{name}: the facts at its top are malformed: {error}") from error
+    except ValidationError as error:
+        lacking = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
+        fault = f"they lack {', '.join(lacking)}" if lacking else first_fault(error)
+    except yaml.YAMLError as error:
+        fault = str(error)
+    raise UsageError(
+        f"cards/{name}: the facts at its top are malformed: {fault}",
+        hint="See the card body of another dataset for what they are.",
+    )
 
 
 def render_template(name: str, **values: object) -> str:

@@ -62,9 +62,19 @@ def test_no_tag_at_the_end_of_a_line_of_text_eats_the_line_break(path: Path) -> 
     ("text", "message"),
     [
         ("---\nuses: [\n---\nText", "malformed"),
-        ("---\nsurprise: 1\n---\nText", "malformed"),
-        (Path(_CARDS / "jobs.md.j2").read_text("utf-8").replace("[document-", "[document_"), "malformed"),
-        ("Text without facts", "malformed"),
+        (
+            "---\nuses: [x]\n---\nText",
+            "malformed: they lack annotations_creators, language_creators, task_ids, c",
+        ),
+        (
+            Path(_CARDS / "jobs.md.j2").read_text("utf-8").replace("[document-", "[document_"),
+            r"task_ids\.0: Input",
+        ),
+        (
+            Path(_CARDS / "jobs.md.j2").read_text("utf-8").replace("\nuses:", "\nsurprise: 1\nuses:"),
+            "surprise: Extra",
+        ),
+        ("Text without facts", "malformed: Input should be a valid dictionary"),
     ],
 )
 def test_malformed_facts_are_refused(text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
