@@ -276,9 +276,9 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
     for folder in folders:
         if (path := folder / f"{sample}{_SAMPLE}").exists():
             return _read_sample(path)
-    where = " nor in ".join(map(str, folders))
+    where = " or ".join(map(str, folders)) or "what was built there: nothing was"
     raise UsageError(
-        f"the sample {sample!r} is neither in {where}",
+        f"the sample {sample!r} is not in {where}",
         hint="Import where the sample was drawn, or pass its build with --dist.",
     )
 

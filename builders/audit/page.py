@@ -89,6 +89,10 @@ def draw(
         page: Path of the page, beside which the CSV lies; None for the folder of the record.
         home: Folder of the vector cache; None for the default.
     """
+    if suspects and spec.mining is None:
+        raise UsageError(
+            f"{spec.name} mines no hard negatives: there are no suspects", hint="Leave out --suspects."
+        )
     pairs = read_pairs(dist, spec)
     if suspects:
         from builders.audit.suspects import opinion_for, rank_suspects
@@ -122,11 +126,8 @@ def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
     """Return the controls of a file, and pairs on which earlier auditors agreed; the file overrules."""
     default = notes / "audits" / f"{config}.controls.jsonl"
     chosen = path or (default if default.exists() else None)
-    by_pair = {
-        (control.query_id, control.passage_id): control
-        for _, judgements in read_history(history_folder(notes, config))
-        for control in agreed(judgements)
-    }
+    judged = [one for _, judgements in read_history(history_folder(notes, config)) for one in judgements]
+    by_pair = {(control.query_id, control.passage_id): control for control in agreed(judged)}
     by_pair |= {(one.query_id, one.passage_id): one for one in (read_controls(chosen) if chosen else [])}
     return list(by_pair.values())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.audit.history import NoVerdict, Verdict, _read_sample, sample_folder
+from builders.audit.sheet import COLUMNS
 from tests.audit.kit import build, judgement, verdict_file
 from tests.cli.kit import call
 
@@ -81,6 +82,12 @@ def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[
         (("sample", "germandpr"), 2, "no lock there"),
         (("sample", "jobs", "--second", "lexical"), 2, "this is a random sample"),
         (("sample", "jobs", "--suspects", "--second", "offline"), 2, "the encoder that mined"),
+        (("sample", "germandpr", "--suspects", "--second", "e5"), 2, "germandpr mines no hard negatives"),
+        (
+            ("import", "s.csv", "--auditor", "Ben", "--dist", "leer"),
+            2,
+            "'s-0f3a5b7c9d1e2f40' is not in what was",
+        ),
         (("sample", "jobs", "--out", "seite.csv"), 2, "cannot be a .csv"),
         (("import", "fort.jsonl"), 2, "cannot be read"),
         (("report",), 2, "no verdict of"),
@@ -89,6 +96,8 @@ def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[
 def test_faults_end_with_a_message(
     place: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, message: str
 ) -> None:
+    row = "s-0f3a5b7c9d1e2f40,i-0,q,d,q,t,t,unsure,"
+    Path("s.csv").write_text(f"{','.join(COLUMNS[1:])}\n{row}\n", encoding="utf-8")
     said = call(capsys, "audit", *words)
     assert said.code == code
     assert message in said.err
