@@ -1,18 +1,16 @@
 """Draw a sample and write it for auditors: as one HTML page that loads and sends nothing, and as CSV.
 
-Every text reaches the page as data and is shown as text. The content-security policy admits the page's own
-script and style by their hashes, and nothing else.
+Every text reaches the page as data and is shown as text.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from builders import files
 from builders.audit.history import (
@@ -36,6 +34,7 @@ from builders.audit.sample import (
     suspect_sample,
 )
 from builders.audit.sheet import to_csv
+from builders.describe.templates import render_page
 from builders.errors import UsageError
 from builders.spec import Retrieval
 
@@ -134,42 +133,25 @@ def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
 
 def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
     """Return the page of a sample in UTF-8; passages beyond `_LONGEST` are cut, and it shows by how much."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    style, script = _asset("page.css"), _asset("page.js")
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    head = sample.head
-    page = environment.from_string(_asset("page.html.j2")).render(
-        config=head.config,
-        title=spec.title,
-        notes=spec.notes,
+    data = json.dumps(_page_data(sample, pairs), ensure_ascii=False).translate(_ESCAPES)
+    page = render_page(
+        "audit/page.html.j2",
+        script="audit/page.js",
+        head=sample.head,
+        spec=spec,
         count=len(sample.items),
-        sample=head.sample,
-        build=head.build,
         language="de" if "deu" in spec.languages else "",
         verdicts=tuple(Verdict),
         note_length=NOTE_LENGTH,
         name_length=NAME_LENGTH,
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=Markup(_csp_hash(style)),
-        script_hash=Markup(_csp_hash(script)),
-        data=Markup(json.dumps(_page_data(sample, pairs), ensure_ascii=False).translate(_ESCAPES)),
-    )
-    data = page.encode(errors="replace")
-    if len(data) > _LARGEST_PAGE:
+        data=Markup(data),
+    ).encode(errors="replace")
+    if len(page) > _LARGEST_PAGE:
         raise UsageError(
-            f"{head.config}: the page would be {len(data) / 1e6:.1f} MB; browsers get slow beyond 10",
+            f"{spec.name}: the page would be {len(page) / 1e6:.1f} MB; browsers get slow beyond 10",
             hint="Draw fewer pairs with --n.",
         )
-    return data
+    return page
 
 
 def _page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
@@ -197,11 +179,3 @@ def _reveal(item: Item, *, labelled: bool) -> str:
     if item.gap is not None:
         return f"A hard negative of rank {item.rank}, {item.gap:.4f} below the positive that guards."
     return "A labelled positive." if labelled else "Neither labelled nor mined."
-
-
-def _csp_hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _asset(name: str) -> str:
-    return (resources.files("builders.audit") / name).read_text(encoding="utf-8")

@@ -1,17 +1,20 @@
-"""Card bodies: found beside the package in a checkout and inside it in a wheel, rendered with jinja2.
+"""Templates, rendered with jinja2: cards by their name, those of a room by their path in the package.
 
-A dataset's body opens with a block of YAML between two lines of dashes: the facts that the card's metadata
-and Croissant need too, so that each stands in one place.
+Cards lie beside the package in a checkout and inside it in a wheel. A dataset's body opens with a block of
+YAML between two lines of dashes: the facts that the card's metadata and Croissant need too.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from functools import cache
 from importlib import resources
 from typing import Literal
 
 import yaml
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FunctionLoader, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from builders.describe.markdown import Markdown, code, escape, link, table
@@ -77,8 +80,34 @@ def about(dataset: str) -> About:
 
 
 def render_template(name: str, **values: object) -> str:
-    """Render a template of `cards/`; every value is escaped unless it is `Markdown`."""
-    return _environment().get_template(name).render(**values)
+    """Render a template in Markdown; every value is escaped unless it is `Markdown`."""
+    return _environment(html=False).get_template(name).render(**values)
+
+
+def render_page(name: str, *, script: str = "", images: bool = False, **values: object) -> str:
+    """Render an HTML page that loads and sends nothing: it extends the template ``describe/page.html.j2``.
+
+    Its content-security policy admits its own style and script by their hashes.
+
+    Args:
+        name: Path of the template in the package; the style, of the same name in ``.css``, lies beside it.
+        script: Path of the script.
+        images: Whether images are admitted whose address holds them.
+        values: Values of the template; each is escaped unless it is `Markup`.
+    """
+    style, code = (_asset(path) if path else "" for path in (name.replace(".html.j2", ".css"), script))
+    admitted = [*(["img-src data:"] if images else []), *([f"script-src '{_hash(code)}'"] if code else [])]
+    policy = Markup("; ".join([*admitted, f"style-src '{_hash(style)}'"]))
+    template = _environment(html=True).get_template(name)
+    return template.render(policy=policy, style=Markup(style), script=Markup(code), **values)
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _asset(path: str) -> str:
+    return (resources.files("builders") / path).read_text(encoding="utf-8")
 
 
 def card_text(name: str) -> str | None:
@@ -100,12 +129,13 @@ def _split(name: str) -> tuple[str, str]:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*, html: bool) -> Environment:
+    cards = FunctionLoader(lambda name: None if "/" in name else _split(name)[1])
     environment = Environment(
-        loader=FunctionLoader(lambda name: _split(name)[1]),
+        loader=ChoiceLoader([cards, PackageLoader("builders", "")]),
         undefined=StrictUndefined,
-        finalize=escape,
-        autoescape=False,  # the output is Markdown: `finalize` escapes
+        finalize=None if html else escape,
+        autoescape=html,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

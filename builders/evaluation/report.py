@@ -6,20 +6,17 @@ Both are made from the same blocks, and the same content gives the same bytes.
 from __future__ import annotations
 
 import base64
-import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from builders import files
 from builders.checks.finding import Finding
-from builders.describe import markdown as md
+from builders.describe.templates import render_page, render_template
 from builders.errors import StorageError, UsageError
 from builders.evaluation import views
 from builders.evaluation.candidates import Candidate
@@ -31,9 +28,6 @@ from builders.evaluation.views import Block
 from builders.printable import NOTHING
 from builders.spec import ConfigSpec, Retrieval
 from builders.text.merge import digest
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) -->")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]{0,30}(?: %)?(?: to [0-9][0-9.,]{0,30})?|[<>] [0-9.]{1,8} %")
@@ -65,29 +59,20 @@ def write_report(content: ReportContent, folder: Path) -> list[Path]:
 
 def markdown(content: ReportContent) -> str:
     """Return a report as GitHub-flavoured Markdown without pictures; every value is escaped. Pure."""
-    # the output is Markdown: `finalize` escapes
-    environment = _environment(autoescape=False, finalize=md.escape)
-    template = environment.get_template("report.md.j2")
-    text = template.render(blocks=_blocks(content), cells=views.cells, table=md.table)
+    text = render_template("evaluation/report.md.j2", blocks=_blocks(content), cells=views.cells)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
 def html(content: ReportContent) -> str:
-    """Return a report as one HTML page; its content-security policy admits its own style and images. Pure."""
-    from markupsafe import Markup
-
-    style = _asset("report.css")
-    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    template = _environment(autoescape=True).get_template("report.html.j2")
-    page = template.render(
+    """Return a report as one HTML page. Pure."""
+    return render_page(
+        "evaluation/report.html.j2",
+        images=True,
         blocks=_blocks(content),
         cells=views.cells,
         numeric=_numeric,
         image=_image,
-        style=Markup(style),
-        style_hash=Markup(f"sha256-{hashed}"),
     )
-    return page.lstrip("\n")
 
 
 def _blocks(content: ReportContent) -> dict[str, list[Block]]:
@@ -141,24 +126,6 @@ def _numeric(rows: Sequence[Sequence[str]]) -> list[bool]:
         and all(cell == NOTHING or _NUMBER.fullmatch(cell) for cell in column)
         for column in zip(*rows, strict=True)
     ]
-
-
-def _environment(*, autoescape: bool, finalize: Callable[[object], str] | None = None) -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(_asset),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=autoescape,
-        finalize=finalize,
-    )
-
-
-def _asset(name: str) -> str:
-    return (resources.files("builders.evaluation") / name).read_text(encoding="utf-8")
 
 
 def coverage(results: Iterable[Result]) -> set[str]:
