@@ -20,39 +20,48 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlsplit
 
 from builders import __version__
 from builders.errors import MtebDeError, RemoteError, SourceMissing, StorageError, UsageError
 from builders.files import FileIds, safe_path, write_bytes
+from builders.printable import one_line
 
 if TYPE_CHECKING:
     import httpx2
+    from httpx2._client import UseClientDefault
+    from httpx2._types import AuthTypes
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
 HUB = "https://huggingface.co"
 _SETTING = "MTEB_DE_HUB_TIMEOUT"
-"""The environment variable that sets the seconds without a byte that end a request."""
 _SILENCES = 3
 """Requests without an answer, one after the other, that end a verb: the client repeats some of them."""
 LONGEST_WAIT = 300
 """Seconds that a rate limit may ask for before we give up; the Hub's window is five minutes."""
-Kind = Literal["dataset", "model"]
+_Kind = Literal["dataset", "model"]
 _MOST_SECONDS = 30 * 86_400.0
 _CONNECT = 10.0
 _ANSWER = 60.0
-_COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_LONGEST_REASON = 300
 _BUSY = (408, 429, 500, 502, 503, 504)
 _DISK_ERRORS = {  # the network's errors are OSErrors too
     getattr(errno, name) for name in "EACCES EDQUOT EFBIG EIO EISDIR ENOSPC ENOTDIR EPERM EROFS".split()
 }
 _NO_LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid."
-_NO_RIGHT = (
-    "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
-    f"{HUB}/settings/tokens."
+_CONFLICT = (
+    "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
 )
+_HINTS = {
+    401: _NO_LOGIN,
+    403: "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
+    f"{HUB}/settings/tokens.",
+    409: _CONFLICT,
+    412: _CONFLICT,
+}
 _NOT_SEEN = (
     "Check the name; for a private or gated repository log in with `hf auth login`, or set HF_TOKEN to a "
     "token that may see it."
@@ -61,20 +70,13 @@ _GATED = (
     "Ask for access on the repository's page, or log in as a member of its owner (HF_TOKEN); a fine-grained "
     "token needs the right to read gated repositories."
 )
-_CONFLICT = (
-    "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
-)
-_NOT_A_HUB = "Check HF_ENDPOINT, and that no proxy or login page of the network stands between."
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Hints of a verb for failures of the Hub.
+    """Hints of a verb for failures of the Hub, and the error of what is `missing` there.
 
-    Attributes:
-        missing: Error of a repository, revision or file that is not there.
-        check: Hint where one is not there, or the request was refused for another reason.
-        busy: Hint where the Hub failed, or an answer was cut.
+    `check` is the hint where something is missing or a request was refused, `busy` where the Hub failed.
     """
 
     missing: type[MtebDeError] = RemoteError
@@ -101,10 +103,9 @@ def is_stand_in() -> bool:
 def is_loopback(url: str) -> bool:
     """Return whether an endpoint is this machine: a stand-in for the Hub."""
     host = urlsplit(url).hostname or ""
-    try:
+    with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host == "localhost"
 
 
 def shown_url(url: str) -> str:
@@ -158,19 +159,16 @@ def resolve(
     api: HfApi,
     repo: str,
     revision: str,
-    kind: Kind = "dataset",
+    kind: _Kind = "dataset",
     *,
     advice: Advice = _ADVICE,
     cache: Path | None = None,
     offline: bool = False,
 ) -> str:
-    """Return the commit that a revision means, in 40 digits.
+    """Return the commit of 40 digits that a branch, a tag, or the beginning of a commit means.
 
-    A revision is a branch, a tag, or the beginning of a commit. `cache` is a folder of the client's layout
-    that remembers the commit of a beginning; `offline` looks nowhere else.
-
-    Raises:
-        SourceMissing: Offline, and the cache does not know it.
+    `cache` is a folder of the client's layout that remembers the commit of a beginning; `offline` looks
+    nowhere else.
     """
     from huggingface_hub.file_download import repo_folder_name
     from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff
@@ -190,7 +188,7 @@ def resolve(
         )
     headers = build_hf_headers(token=api.token, library_name="mteb-de", library_version=__version__)
     url = f"{api.endpoint}/api/{kind}s/{quote(repo)}/revision/{quote(revision, safe='')}"
-    with _reading(f"resolving {repo}@{revision}", advice):
+    with hub_errors(f"resolving {repo}@{revision}", advice):
         response = http_backoff(
             "GET", url, headers=headers, max_retries=3, retry_on_exceptions=(), retry_on_status_codes=_BUSY
         )
@@ -204,12 +202,12 @@ def resolve(
 
 
 def tree(
-    api: HfApi, repo: str, commit: str, kind: Kind = "dataset", *, advice: Advice = _ADVICE
+    api: HfApi, repo: str, commit: str, kind: _Kind = "dataset", *, advice: Advice = _ADVICE
 ) -> dict[str, FileIds]:
     """Return all files of a commit by path."""
     from huggingface_hub.hf_api import RepoFile
 
-    with _reading(f"listing {repo} at {commit}", advice):
+    with hub_errors(f"listing {repo} at {commit}", advice):
         items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type=kind))
         return {
             safe_path(item.path, what="file", repo=repo): FileIds(
@@ -232,7 +230,7 @@ def download(
 ) -> Path:
     """Download a file of a dataset to a folder of the client's layout; `again` even if it is there."""
     safe_path(path, what="file", repo=repo)
-    with _reading(f"reading {path} of {repo}@{commit[:12]}", advice, folder):
+    with hub_errors(f"reading {path} of {repo}@{commit[:12]}", advice, folder):
         return Path(
             api.hf_hub_download(
                 repo, path, revision=commit, repo_type="dataset", cache_dir=folder, force_download=again
@@ -244,11 +242,8 @@ def download(
 def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None) -> Iterator[None]:
     """Turn what the Hub's client raises into errors of ours.
 
-    `doing` names the work, "reading OWNER/NAME", and `folder` is where the client writes, for messages.
-
-    Raises:
-        RemoteError: The Hub refused, failed, or was not reachable.
-        StorageError: The disk failed.
+    `doing` names the work, "reading OWNER/NAME", and `folder` is where the client writes, for messages. What
+    the client makes of an answer that no Hub gives, but a login page, is one of Python's own errors.
     """
     _install_limits()
     try:
@@ -257,6 +252,8 @@ def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None)
         raise
     except Exception as error:
         known = explain(error, doing, advice, folder)
+        if known is None and isinstance(error, (ValueError, LookupError, TypeError, AttributeError)):
+            known = _not_a_hub(doing, reason(error))
         if known is None:
             raise
         raise known from error
@@ -269,12 +266,15 @@ def explain(
     import httpx2
     from huggingface_hub import errors as hub
 
-    given_up = next((cause for cause in causes(error) if isinstance(cause, MtebDeError)), None)
+    chain = list(_causes(error))
+    given_up = next((cause for cause in chain if isinstance(cause, MtebDeError)), None)
     if given_up is not None:  # by our own limits, far below the client's wrappings
         return given_up
+    if isinstance(error, hub.HfHubHTTPError):
+        return _answered(error, doing, advice)
+    if any(isinstance(cause, httpx2.TimeoutException) for cause in chain):
+        return _silent(doing)
     match error:
-        case hub.HfHubHTTPError():
-            return _answered(error, doing, advice)
         case hub.LocalTokenNotFoundError():
             return RemoteError(f"{doing}: there is no token", hint=_NO_LOGIN)
         case hub.OfflineModeIsEnabled():
@@ -285,14 +285,11 @@ def explain(
             return UsageError(message, hint="A repository is named OWNER/NAME.")
         case hub.FileMetadataError():
             return _not_a_hub(doing, "no commit or ETag in its answer")
-        case httpx2.TimeoutException():
-            return _silent(doing)
         case httpx2.HTTPError() | httpx2.InvalidURL() | ConnectionError():
             where = shown_url(endpoint())
-            message = f"{doing}: {where} cannot be reached ({type(error).__name__}: {_line(error)})"
-            return RemoteError(message, hint=advice.network)
+            return RemoteError(f"{doing}: {where} cannot be reached ({reason(error)})", hint=advice.network)
         case ValueError() if "metadata in README.md" in str(error):
-            message = f"{doing}: the Hub refuses the card: {_line(error)}"
+            message = f"{doing}: the Hub refuses the card: {one_line(error, _LONGEST_REASON)}"
             return RemoteError(message, hint="Mend the card, plan again.")
         case OSError() if error.errno in _DISK_ERRORS:
             where = f"{folder or error.filename}: {doing}" if folder or error.filename else doing
@@ -302,16 +299,17 @@ def explain(
                 "to another folder.",
             )
         case OSError() if "Consistency check failed" in str(error):
-            return RemoteError(f"{doing}: arrived incomplete ({_line(error)})", hint=advice.busy)
-    if isinstance(error, (RuntimeError, hub.LocalEntryNotFoundError, hub.RevisionResolutionError)):
-        known = explain(error.__cause__, doing, advice, folder) if error.__cause__ else None
-        if known is not None or isinstance(error, RuntimeError):
-            return known
-        return _not_a_hub(doing, _line(error))
-    return None
+            message = f"{doing}: arrived incomplete ({one_line(error, _LONGEST_REASON)})"
+            return RemoteError(message, hint=advice.busy)
+    known = None
+    if len(chain) > 1 and isinstance(error, (RuntimeError, FileNotFoundError, hub.RevisionResolutionError)):
+        known = explain(chain[1], doing, advice, folder)  # clients wrap a failure of the Hub in these
+    if known is None and isinstance(error, (hub.LocalEntryNotFoundError, hub.RevisionResolutionError)):
+        return _not_a_hub(doing, one_line(error, _LONGEST_REASON))
+    return known
 
 
-def causes(error: BaseException) -> Iterator[BaseException]:
+def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and those that caused it, whether or not they are shown."""
     seen: set[int] = set()
     found: BaseException | None = error
@@ -319,6 +317,11 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(found))
         yield found
         found = found.__cause__ or found.__context__
+
+
+def reason(error: BaseException) -> str:
+    """Return an exception as one line: its type and what it says."""
+    return f"{type(error).__name__}: {one_line(error, _LONGEST_REASON)}"
 
 
 def wait_seconds(headers: Mapping[str, str]) -> int:
@@ -380,25 +383,11 @@ def connect_seconds() -> float:
     return min(_CONNECT, answer_seconds())
 
 
-@contextlib.contextmanager
-def _reading(doing: str, advice: Advice, folder: Path | None = None) -> Iterator[None]:
-    """Do as `hub_errors`, and name an answer that no Hub gives, but a login page."""
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-    with hub_errors(doing, advice, folder):
-        try:
-            yield
-        except (HfHubHTTPError, HFValidationError):  # some are ValueErrors too
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _not_a_hub(doing, f"{type(error).__name__}: {_line(error)}") from error
-
-
 def _answered(error: HfHubHTTPError, doing: str, advice: Advice) -> MtebDeError:
     from huggingface_hub import errors as hub
 
     status = error.response.status_code
-    answer = f"the Hub answered {status} ({_line(error.server_message or error)})"
+    answer = f"the Hub answered {status} ({one_line(error.server_message or error, _LONGEST_REASON)})"
     match error:
         case hub.GatedRepoError():
             return RemoteError(f"{doing}: the repository is gated; {answer}", hint=_GATED)
@@ -414,24 +403,20 @@ def _answered(error: HfHubHTTPError, doing: str, advice: Advice) -> MtebDeError:
     elif status >= 500:
         hint = advice.busy
     else:
-        hint = {401: _NO_LOGIN, 403: _NO_RIGHT, 409: _CONFLICT, 412: _CONFLICT}.get(status, advice.check)
+        hint = _HINTS.get(status, advice.check)
     return RemoteError(f"{doing}: {answer}", hint=hint)
 
 
 def _not_a_hub(doing: str, detail: str) -> RemoteError:
     message = f"{doing}: {shown_url(endpoint())} does not answer as a Hub does ({detail})"
-    return RemoteError(message, hint=_NOT_A_HUB)
+    hint = "Check HF_ENDPOINT, and that no proxy or login page of the network stands between."
+    return RemoteError(message, hint=hint)
 
 
 def _silent(doing: str) -> RemoteError:
     waited = f"{connect_seconds():g} s for a connection, {answer_seconds():g} s for an answer"
     hint = f"Try again later; {_SETTING} gives it more seconds."
     return RemoteError(f"{doing}: the Hub did not answer in time ({waited})", hint=hint)
-
-
-def _line(error: object) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 300 else f"{text[:300]}…"
 
 
 def _install_limits() -> None:
@@ -454,16 +439,24 @@ def _bounded_client() -> httpx2.Client:
     import httpx2
     from huggingface_hub.utils._http import hf_request_event_hook
 
+    default = httpx2.USE_CLIENT_DEFAULT
     silences = threading.local()  # the client uploads in threads: one that stalls says nothing of the others
     given_up = threading.Event()  # but once one has given up, the others do not begin to count anew
 
     class Bounded(httpx2.Client):
         """A client that bounds what its callers leave open, since most of them pass no limit on purpose."""
 
-        def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401  as they are
+        def send(
+            self,
+            request: httpx2.Request,
+            *,
+            stream: bool = False,
+            auth: AuthTypes | UseClientDefault | None = default,
+            follow_redirects: bool | UseClientDefault = default,
+        ) -> httpx2.Response:
             request.extensions["timeout"] = _bounded(request.extensions.get("timeout"))
             try:
-                response = super().send(request, **options)
+                response = super().send(request, stream=stream, auth=auth, follow_redirects=follow_redirects)
             except httpx2.TimeoutException as error:
                 silences.count = getattr(silences, "count", 0) + 1
                 if silences.count < _SILENCES and not given_up.is_set():
@@ -473,7 +466,10 @@ def _bounded_client() -> httpx2.Client:
                 raise _silent(f"requests to {request.url.host}, several times") from error
             silences.count = 0
             given_up.clear()
-            _refuse_long_wait(response)
+            if response.status_code == 429 and (seconds := wait_seconds(response.headers)) > LONGEST_WAIT:
+                response.close()  # else the client would sleep that long
+                message = f"{request.url.host}: the Hub answered 429 and asks to wait for {seconds} s"
+                raise RemoteError(message, hint=f"Too many requests; try again in {seconds} s.")
             return response
 
     limits = httpx2.Timeout(answer_seconds(), connect=connect_seconds())
@@ -484,14 +480,3 @@ def _bounded(asked: Mapping[str, float | None] | None) -> dict[str, float]:
     limits = dict.fromkeys(("connect", "read", "write", "pool"), answer_seconds())
     limits["connect"] = connect_seconds()
     return {name: min(limit, (asked or {}).get(name) or limit) for name, limit in limits.items()}
-
-
-def _refuse_long_wait(response: httpx2.Response) -> None:
-    """Give up where a rate limit asks for more than we wait: the client would sleep that long."""
-    if response.status_code != 429:
-        return
-    seconds = wait_seconds(response.headers)
-    if seconds > LONGEST_WAIT:
-        response.close()
-        message = f"{response.url.host}: the Hub answered 429 and asks to wait for {seconds} s"
-        raise RemoteError(message, hint=f"Too many requests; try again in {seconds} s.")

@@ -135,9 +135,9 @@ def _listen(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listener.close()
-        message = f"port {port} of 127.0.0.1 cannot be used ({error.strerror})"
+        message = f"port {port} of 127.0.0.1 cannot be used ({error})"
         raise RemoteError(message, hint="Choose another port, or 0.") from error
     return listener
 

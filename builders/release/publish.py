@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from builders import files
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.files import FileIds
-from builders.hub import HUB, LONGEST_WAIT, client, explain, hub_errors, is_loopback, wait_seconds
+from builders.hub import HUB, LONGEST_WAIT, client, explain, hub_errors, is_loopback, reason, wait_seconds
 from builders.printable import listed
 from builders.release.plan import (
     Plan,
@@ -36,7 +36,6 @@ _PAUSE = 2.0
 _CONFLICTS = frozenset({409, 412})
 _BUSY = frozenset({0, 500, 502, 503, 504})
 _AGAIN = "Run the same command again: it looks at what has arrived."
-_TOKENS = f"{HUB}/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +60,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A release that is published.
-
-    Attributes:
-        commit: Full id of the tagged commit.
-        recognised: Whether the commit had already arrived, and only its answer was lost.
-        already: Whether the tag was there with these very files, so that nothing was sent.
-    """
+    """A release that is published; `already` where its tag held these very files, and nothing was sent."""
 
     repo: str
     tag: str
     commit: str
-    recognised: bool
     already: bool = False
 
 
@@ -84,15 +76,13 @@ def apply(
     ask: Callable[[Plan], None] = lambda plan: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Applied:
-    """Publish a plan that has been rehearsed.
+    """Publish a plan that has been rehearsed; running it again is safe.
 
-    The folder is held against builds and plans meanwhile. Where the tag is there with the planned files,
-    nothing is sent. Running it again is safe. `ask` raises where somebody does not want this plan published,
-    before anything is read from the Hub; `sleep` waits the seconds until a request is repeated.
+    Nobody builds or plans in the folder meanwhile. `ask` raises where somebody does not want this plan
+    published, before anything is read from the Hub; `sleep` waits the seconds until a request is repeated.
 
     Raises:
-        Refused: There is no receipt of this very plan, a gate is open, or the build is not from the real
-            upstreams.
+        Refused: A gate is open, or the build is not from the real upstreams.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -112,8 +102,7 @@ def apply(
 
 def check_receipt(out: Path, release: str, plan: Plan) -> None:
     """Refuse a plan without a receipt of its own."""
-    rehearse = command("rehearse", release, out=out)
-    path = receipt_path(out, release)
+    rehearse, path = command("rehearse", release, out=out), receipt_path(out, release)
     try:
         receipt = read_receipt(out, release)
     except StorageError as error:
@@ -161,41 +150,41 @@ def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time
     Raises:
         RemoteError: The commit that arrived is not the planned one.
     """
-    remote = read_remote(api, change.repo)
-    check_visibility(change.repo, change.private, remote)
+    repo = change.repo
+    remote = read_remote(api, repo)
+    check_visibility(repo, change.private, remote)
     if change.tag in remote.tags:
         commit = _tagged_alike(change, api, remote.tags[change.tag])
-        return Applied(change.repo, change.tag, commit, recognised=True, already=True)
-    _check_token(api, change.repo)
+        return Applied(repo, change.tag, commit, already=True)
+    _check_token(api, repo)
     if remote.head is not None and not differences(change.wanted, remote.files):
-        commit, recognised = remote.head, True
+        commit = remote.head
     else:
-        commit, recognised = _commit(change, api, _parent(change, remote, api), sleep)
+        commit = _commit(change, api, _parent(change, remote, api), sleep)
     with _moved(change, commit):
-        wrong = differences(change.wanted, read_files(api, change.repo, commit))
+        wrong = differences(change.wanted, read_files(api, repo, commit))
     if wrong:
-        where = f"{change.repo}: main has moved to {commit}"
-        back = command("rollback", "--repo", change.repo, "--to", "TAG")
+        back = command("rollback", "--repo", repo, "--to", "TAG")
         raise RemoteError(
-            f"{where}, which differs from the plan and was not tagged:\n{listed(wrong)}",
+            f"{repo}: main has moved to {commit}, which differs from the plan and was not tagged:\n"
+            + listed(wrong),
             hint=f"Make a new plan; or bring an earlier version back: {back}",
         )
     with _moved(change, commit):
-        commit = _tag(change, api, commit, sleep)
-    return Applied(change.repo, change.tag, commit, recognised)
+        return Applied(repo, change.tag, _tag(change, api, commit, sleep))
 
 
 def _check_token(api: HfApi, repo: str) -> None:
     """Refuse a token that only reads, or of no member of the owner; others are left to the Hub's 403."""
+    owner = repo.partition("/")[0]
     with hub_errors("checking the token"):
-        who: dict[str, Any] = api.whoami()
-    owner, name = repo.partition("/")[0], str(who["name"])
-    role = who.get("auth", {}).get("accessToken", {}).get("role")
+        who = api.whoami()
+        name = str(who["name"])
+        role = who.get("auth", {}).get("accessToken", {}).get("role")
+        members = {name, *(org["name"] for org in who.get("orgs", []) if org.get("roleInOrg") != "read")}
     if role == "read":
-        raise RemoteError(
-            f"the token of {name:.96} may only read", hint=f"Use a token with the role write: {_TOKENS}."
-        )
-    members = {name, *(org["name"] for org in who.get("orgs", []) if org.get("roleInOrg") != "read")}
+        hint = f"Use a token with the role write: {HUB}/settings/tokens."
+        raise RemoteError(f"the token of {name:.96} may only read", hint=hint)
     if role == "write" and owner not in members:
         hint = f"Log in as {owner} or as one of its members who may write, or choose another --repo."
         raise RemoteError(f"the token of {name:.96} may write, but not for {owner}", hint=hint)
@@ -220,7 +209,7 @@ def _moved(change: Change, commit: str) -> Iterator[None]:
         hint = error.hint if isinstance(error, Refused) else f"{error.hint} {_AGAIN}".strip()
         raise type(error)(f"{where}: {error.message}", hint=hint) from error
     except Exception as error:
-        raise RemoteError(f"{where}: {type(error).__name__}: {error!s:.300}", hint=_AGAIN) from error
+        raise RemoteError(f"{where}: {reason(error)}", hint=_AGAIN) from error
 
 
 def _parent(change: Change, remote: Remote, api: HfApi) -> str:
@@ -261,8 +250,8 @@ def _stale(change: Change, remote: Remote) -> Refused:
     return Refused(message, hint="Make a new plan and rehearse it.")
 
 
-def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], None]) -> tuple[str, bool]:
-    """Return the id of the commit, and whether it was recognised after an error."""
+def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], None]) -> str:
+    """Return the id of the commit, which may have arrived although an error came back."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             made = api.create_commit(
@@ -275,11 +264,11 @@ def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], No
         except Exception as error:
             arrived = _arrived(change, api, parent, error)
             if arrived is not None:
-                return arrived, True
+                return arrived
             doing = f"committing to {change.repo}, whose main is still at {parent}"
             _wait_or_raise(error, doing, attempt, sleep, _CONFLICTS)
         else:
-            return made.oid, False
+            return made.oid
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -288,10 +277,8 @@ def _arrived(change: Change, api: HfApi, parent: str, error: Exception) -> str |
     try:
         remote = read_remote(api, change.repo)
     except RemoteError as second:
-        message = (
-            f"{change.repo}: committing failed ({_reason(error)}), and whether main has moved is not known, "
-            f"since the Hub cannot be read: {second.message}"
-        )
+        unknown = f"whether main has moved is not known, since the Hub cannot be read: {second.message}"
+        message = f"{change.repo}: committing failed ({_reason(error)}), and {unknown}"
         raise RemoteError(message, hint=_AGAIN) from error
     if remote.head is not None and not differences(change.wanted, remote.files):
         return remote.head
@@ -340,12 +327,10 @@ def _wait_or_raise(
     if attempt < _ATTEMPTS and status in {*worth_another, 429} and seconds <= LONGEST_WAIT:
         sleep(seconds)
         return
-    known = explain(error, doing)
-    if known is None:
+    with hub_errors(doing):
         raise error
-    raise known from error
 
 
 def _reason(error: Exception) -> str:
     known = explain(error, "")
-    return known.message.removeprefix(": ") if known else f"{type(error).__name__}: {error!s:.300}"
+    return known.message.removeprefix(": ") if known else reason(error)

@@ -10,7 +10,15 @@ from builders.errors import Refused, StorageError
 from builders.files import reading
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
-from builders.release.plan import Plan, changes, check_bytes, command, plan_path, read_plan
+from builders.release.plan import (
+    Plan,
+    changes,
+    check_bytes,
+    check_visibility,
+    command,
+    plan_path,
+    read_plan,
+)
 from builders.release.publish import check_receipt
 from builders.release.tree import Remote, differences, read_files, read_remote
 
@@ -23,11 +31,9 @@ _PUBLISHED = frozenset({"applied", "superseded", "rebuilt"})
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a release stands.
+    """Where a release stands; `head`, `private` and `gated` as of `Remote`.
 
     Attributes:
-        head: The commit of `main`; None where there is no repository, or the token may not see it.
-        gated: Whether its files are handed out only to those who were let in.
         versions: Commits by tag, the highest version first; other tags are left out.
         head_is: Tags of the head.
         state: Of the plan: "none"; "current", not rehearsed yet; "rehearsed"; "unfinished", committed but not
@@ -89,6 +95,7 @@ def _plan_state(
             return "stale", f"the plan is for {plan.repo}", ()
         state, why = _against_remote(plan, remote, api)
         if state in {"current", "unfinished"}:
+            check_visibility(repo, plan.private, remote)
             check_bytes(plan, folder)
         if state == "current":
             state, why = _rehearsed(out, release, plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import fnmatch
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import polars as pl
-import yaml
 
 from builders import checks, hub
 from builders.checks.finding import Severity
 from builders.describe.target import Version, version_of
-from builders.errors import Refused, RemoteError, StorageError, UsageError
+from builders.errors import Refused, RemoteError, SourceError, StorageError, UsageError
 from builders.files import FileIds, ids_of
 from builders.hub import hub_errors
 from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
 from builders.printable import printable
+from builders.sources.repository import card_configs, matching
 from builders.tables import read_frame
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _CARD = "README.md"
 _CROISSANT = "croissant.jsonld"
 _GITATTRIBUTES = ".gitattributes"
-_LONGEST_HEADER = 128 << 10
 _MOST_SPLITS = 1000
 
 
@@ -60,7 +58,7 @@ class Tree:
 
     Attributes:
         read: Function that reads the rows of a split.
-        by: Source of the splits: content hashes of our manifest, or the card and parquet files.
+        by: Source of the splits: our manifest, or the card and its parquet files.
         release: The release whose manifest it holds; "" where there is none of ours.
         version: Version in its Croissant, "" where there is none. After a rollback it is not that of the tag.
         date: Day of publication in its Croissant.
@@ -102,11 +100,7 @@ class Remote:
         return sorted(filter(None, map(version_of, self.tags)), reverse=True)
 
     def commit(self, repo: str, revision: str) -> str:
-        """Return the commit of a tag, or of "main".
-
-        Raises:
-            UsageError: There is no such tag.
-        """
+        """Return the commit of a tag, or of "main"; refuse another name."""
         if revision in self.tags:
             return self.tags[revision]
         if revision == "main" and self.head is not None:
@@ -170,11 +164,7 @@ def paths_in(folder: Path) -> set[str]:
 
 
 def check_tree(out: Path, release: str, ids: Callable[[Path], FileIds]) -> None:
-    """Hold a built release against its locks.
-
-    Raises:
-        Refused: A file is missing, unknown or other than locked, or a licence is not admitted.
-    """
+    """Refuse a release whose files are other than locked, or whose licences are not admitted."""
     found = checks.check_release(out, release, rendered=False, sha256=lambda path: ids(path).sha256)
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
     if errors:
@@ -217,19 +207,18 @@ def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path
         return target
 
     manifest = _our_manifest(fetch(MANIFEST)) if MANIFEST in files else None
-    splits: Mapping[Split, SplitFiles] = {}
     if manifest is not None:
         splits = _manifest_splits(manifest, files)
-    elif _CARD in files:
-        splits = _card_splits(fetch(_CARD).read_bytes(), files)
+    else:
+        splits = _card_splits(fetch(_CARD).read_bytes(), files) if _CARD in files else {}
 
     def read(split: Split) -> pl.DataFrame:
         paths = [fetch(path) for path in splits[split].paths]
         try:
             return pl.concat(map(read_frame, paths))
         except (StorageError, pl.exceptions.PolarsError) as error:
-            where = f"{printable(str(split))} of {repo}@{commit}"
-            message = f"{where} cannot be read as parquet ({type(error).__name__})"
+            what = f"{printable(str(split))} of {repo}@{commit}"
+            message = f"{what} cannot be read as parquet ({type(error).__name__})"
             raise RemoteError(message, hint="Compare with another --revision.") from error
 
     if manifest is None:
@@ -271,33 +260,26 @@ def _card_splits(readme: bytes, paths: Iterable[str]) -> dict[Split, SplitFiles]
 
     `datasets` guesses splits from file names where a card names none, and a guess is no ground for a version.
     """
-    parquet = sorted(path for path in paths if path.endswith(".parquet"))
+    try:
+        configs = card_configs(_CARD, readme)
+    except SourceError:
+        return {}
+    parquet = [path for path in paths if path.endswith(".parquet")]
     found: dict[Split, SplitFiles] = {}
-    for split, patterns in list(_offered(readme))[:_MOST_SPLITS]:
-        files = tuple(path for pattern in patterns for path in fnmatch.filter(parquet, pattern))
-        if files and split not in found:
-            found[split] = SplitFiles(tuple(dict.fromkeys(files)))
+    for name, config in configs.items():
+        for split, patterns in _offered(config):
+            files = tuple(dict.fromkeys(path for pattern in patterns for path in matching(pattern, parquet)))
+            if files and len(found) < _MOST_SPLITS:
+                found.setdefault(Split(name, split), SplitFiles(files))
     return found
 
 
-def _offered(readme: bytes) -> Iterator[tuple[Split, list[str]]]:
-    """Yield the splits of a card with their patterns, every scalar as text: a config may be called `no`."""
-    lines = [line.rstrip() for line in readme.decode("utf-8-sig", errors="replace").splitlines()]
-    end = lines.index("---", 1) if lines[:1] == ["---"] and "---" in lines[1:] else 0
-    header = "\n".join(lines[1:end])
-    try:
-        card = yaml.load(header, Loader=yaml.BaseLoader) if len(header) <= _LONGEST_HEADER else None
-    except (yaml.YAMLError, RecursionError):
-        return
-    for config in _mappings(card.get("configs") if isinstance(card, dict) else None):
-        name, folder = config.get("config_name", "default"), config.get("data_dir")
-        prefix = f"{folder}/" if isinstance(folder, str) else ""
-        for entry in _mappings(config.get("data_files")):
-            split, value = entry.get("split"), entry.get("path")
-            if isinstance(name, str) and isinstance(split, str):
-                patterns = value if isinstance(value, list) else [value]
-                yield Split(name, split), [prefix + path for path in patterns if isinstance(path, str)]
-
-
-def _mappings(value: object) -> list[dict[Any, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+def _offered(config: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the splits that a config of a card names, with their patterns."""
+    entries, folder = config.get("data_files"), config.get("data_dir")
+    prefix = f"{folder}/" if isinstance(folder, str) else ""
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and isinstance(entry.get("split"), str):
+            value = entry.get("path")
+            patterns = value if isinstance(value, list) else [value]
+            yield entry["split"], [prefix + text for text in patterns if isinstance(text, str)]

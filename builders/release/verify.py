@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders import files, hub
-from builders.errors import Drift, RemoteError, StorageError
+from builders.errors import Drift, RemoteError, SourceMissing, StorageError, UsageError
 from builders.lock.lock import MANIFEST, Manifest, PublishedFile, read_manifest
 from builders.printable import listed
 from builders.release import child
@@ -43,6 +43,11 @@ def verify(
     The values are compared with the published manifest, and the files with those in `dist`, if it is given.
     The child process that reads has the environment of this process and fresh caches, or `environment`.
     """
+    hub.check_repo(repo)
+    if dist and not dist.is_dir():
+        raise UsageError(
+            f"{dist}: no such folder", hint="Name the folder of the release, such as dist/mteb-de."
+        )
     request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
     if environment is not None:
         return _Verified(**child.ask(request, environment))
@@ -89,10 +94,16 @@ def read_back(repo: str, tag: str, dist: Path | None) -> _Verified:
     faults = list(_tables(repo, tag, manifest, rows))
     # the others after load_dataset, so that its own requests are not answered by files fetched here
     found = {path: files.sha256(fetch(path)) for path in paths}
-    faults = [*_files(manifest, found), *faults, *(_local(found, dist) if dist else ())]
+    faults = [*_files(manifest, found), *faults]
+    apart = list(_local(found, dist)) if dist else []
     if faults:
-        message = f"{repo}@{tag} differs from what was built:\n" + listed(faults, _MOST)
+        message = f"{repo}@{tag} differs from what was built:\n" + listed([*faults, *apart], _MOST)
         raise Drift(message, hint="Do not use this tag; publish a higher version.")
+    if apart:
+        message = f"{repo}@{tag} is whole, and differs from {dist}:\n" + listed(apart, _MOST)
+        raise Drift(
+            message, hint="Another build or plan lies in that folder; without --dist it is not asked."
+        )
     return _Verified(repo, tag, commit, found, rows)
 
 
@@ -137,14 +148,11 @@ def _difference(rows: pa.Table, file: PublishedFile) -> str:
 
 
 def _fault(error: Exception, what: str) -> str:
-    """Return why something does not load; a Hub that fails is no fault of the release."""
-    import httpx2
-
-    silence = next((cause for cause in hub.causes(error) if isinstance(cause, httpx2.TimeoutException)), None)
-    known = hub.explain(silence or error, f"loading {what}")
-    if known is not None:
+    """Return why something does not load; a Hub that fails or refuses is no fault of the release."""
+    known = hub.explain(error, f"loading {what}", hub.Advice(missing=SourceMissing))
+    if known is not None and not isinstance(known, SourceMissing):
         raise known from error
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return hub.reason(error)
 
 
 def _files(manifest: Manifest, found: Mapping[str, str]) -> Iterator[str]:

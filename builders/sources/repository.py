@@ -183,7 +183,7 @@ def _not_cached(repo: str, commit: str, what: str) -> SourceMissing:
 
 def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the files of each part's first config that exists, in the order of the README's patterns."""
-    configs = _configs(f"{repo}: {_README}", readme)
+    configs = card_configs(f"{repo}: {_README}", readme)
     names = list(paths)
     selection: dict[str, list[str]] = {}
     for part in parts:
@@ -196,7 +196,7 @@ def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str
             )
         files: dict[str, None] = {}
         for pattern in _patterns(f"{repo}: {_README}, config {config!r}", repo, configs[config]):
-            found = _matching(pattern, names)
+            found = matching(pattern, names)
             if not found:
                 raise SourceMissing(
                     f"{repo}: config {config!r}: no file matches {pattern!r} ({len(names)} files)", hint=_LOOK
@@ -206,7 +206,7 @@ def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str
     return selection
 
 
-def _matching(pattern: str, paths: Iterable[str]) -> list[str]:
+def matching(pattern: str, paths: Iterable[str]) -> list[str]:
     """Return the paths that a `data_files` pattern of a README names, sorted, as on the Hub.
 
     `*`, `?` and `[…]` stay inside one folder and a part `**` spans folders; names that begin with a dot, and
@@ -217,7 +217,7 @@ def _matching(pattern: str, paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if _matches(wanted, path.split("/")))
 
 
-def _configs(where: str, readme: bytes) -> dict[str, Mapping[str, Any]]:
+def card_configs(where: str, readme: bytes) -> dict[str, Mapping[str, Any]]:
     """Return the README's `configs` by name."""
     entries = _header(where, readme).get("configs")
     if entries is None:

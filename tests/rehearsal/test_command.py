@@ -52,6 +52,8 @@ def test_a_missing_folder_and_a_taken_port_are_errors_of_ours(tmp_path: Path) ->
     with serve() as hub, pytest.raises(RemoteError, match="cannot be used"):
         with serve(port=int(hub.endpoint.rsplit(":", maxsplit=1)[1])):
             raise AssertionError("two Hubs on one port")
+    with pytest.raises(RemoteError, match="port 99999 of"), serve(port=99999):
+        raise AssertionError("there is no such port")
 
 
 def test_an_empty_folder_takes_a_first_release(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def replan(out: Path, **changes: Any) -> Plan:
 def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: FaultyHub) -> None:
     applied = apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
-    assert (applied.repo, applied.tag, applied.recognised) == (REPO, "v1.0.0", False)
+    assert (applied.repo, applied.tag, applied.already) == (REPO, "v1.0.0", False)
     assert applied.commit == repo_of(hub).branches["main"]
     assert not repo_of(hub).private
     parents = [path for path in writes(hub) if path.endswith("/commit/main")]
@@ -178,8 +178,7 @@ def test_a_commit_that_is_not_the_planned_one_is_never_tagged(
 @pytest.mark.parametrize("drop", [False, True])
 def test_a_commit_whose_answer_was_lost_is_recognised(rehearsed: Path, hub: FaultyHub, drop: bool) -> None:
     hub.fault("POST", COMMIT, 504, after=True, drop=drop)
-    applied = apply(rehearsed, RELEASE, api=api_of(hub))
-    assert applied.recognised
+    apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 
@@ -188,7 +187,7 @@ def test_a_commit_that_failed_is_an_error_and_can_be_applied_again(rehearsed: Pa
     with pytest.raises(RemoteError, match="503"):
         apply(rehearsed, RELEASE, api=api_of(hub))
     assert repo_of(hub).tags == {} and len(repo_of(hub).commits) == 1
-    assert not apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 
@@ -201,7 +200,7 @@ def test_a_tag_whose_answer_was_lost_and_a_tag_that_failed(rehearsed: Path, hub:
         apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
     hub.fault("POST", "/tag/", 503)
     hub.fault("POST", "/tag/", 504, after=True)
-    assert apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
     assert_published_once(hub, rehearsed)
     assert len(waited) == 3
 
@@ -214,7 +213,18 @@ def test_a_tag_is_believed_only_when_it_is_read_back(rehearsed: Path, hub: Fault
     assert "same command again" in caught.value.hint and waited
     assert repo_of(hub).tags == {}
     hub.fault("POST", "/tag/", 200)
-    assert apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
+    assert_published_once(hub, rehearsed)
+
+
+@pytest.mark.parametrize(
+    ("method", "pattern"), [("GET", "whoami"), ("POST", "/repos/create$"), ("POST", COMMIT)]
+)
+def test_an_answer_that_no_hub_gives(rehearsed: Path, hub: FaultyHub, method: str, pattern: str) -> None:
+    hub.fault(method, pattern, 200)
+    with pytest.raises(RemoteError, match="does not answer as a Hub does"):
+        apply(rehearsed, RELEASE, api=api_of(hub))
+    apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 
@@ -229,7 +239,7 @@ def test_a_conflict_although_main_has_not_moved_is_tried_again_and_told_as_what_
     assert "plan" not in caught.value.hint and len(waited) == 2
     hub.fault("POST", COMMIT, status)
     hub.fault("POST", "/api/repos/create$", status)
-    assert not apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append).recognised
+    apply(rehearsed, RELEASE, api=api_of(hub), sleep=waited.append)
     assert_published_once(hub, rehearsed)
 
 
@@ -297,7 +307,7 @@ def test_a_hub_that_cannot_be_read_after_an_error(rehearsed: Path, hub: FaultyHu
     with pytest.raises(RemoteError, match="cannot be read") as caught:
         push(read_plan(rehearsed, RELEASE), rehearsed / RELEASE, api, sleep=fail_reading)
     assert "again" in caught.value.hint
-    assert apply(rehearsed, RELEASE, api=api_of(hub)).recognised
+    apply(rehearsed, RELEASE, api=api_of(hub))
     assert_published_once(hub, rehearsed)
 
 

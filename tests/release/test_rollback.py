@@ -47,7 +47,7 @@ def test_the_files_of_a_version_come_back_under_a_new_tag(two: Path, hub: Faulty
     assert "germandpr/corpus/corpus.parquet" not in planned.restore, "the same in both"
     uploads = len([path for path in writes(hub) if "/storage/" in path])
     applied = rollback(planned, api=api_of(hub))
-    assert (applied.tag, applied.recognised) == ("v3.0.0", False)
+    assert (applied.tag, applied.already) == ("v3.0.0", False)
     assert tree(hub, "v3.0.0") == tree(hub, "v1.1.0") != tree(hub, "v2.0.0")
     assert repo_of(hub).tags == before | {"v3.0.0": applied.commit}, "nothing is taken away"
     assert repo_of(hub).commits[applied.commit].parent == before["v2.0.0"]

@@ -78,6 +78,10 @@ def test_a_plan_that_no_longer_fits(rehearsed: Path, hub: FaultyHub, tmp_path: P
     edit(receipt_path(rehearsed, RELEASE), plan=read_plan(rehearsed, RELEASE).seal)
     found = now(rehearsed, hub)
     assert (found.state, found.next) == ("rehearsed", planning(rehearsed)), "apply would refuse the gate"
+    hub.store.create_repo("dataset", REPO)
+    edit(plan_path(rehearsed, RELEASE), private=True)
+    assert now(rehearsed, hub).why == f"{REPO} is public, and the release shall be private"
+    edit(plan_path(rehearsed, RELEASE), private=False)
     (rehearsed / RELEASE / "README.md").write_bytes(b"anders")
     found = now(rehearsed, hub)
     assert found.state == "stale" and "README.md: other bytes" in found.why

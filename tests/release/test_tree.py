@@ -39,6 +39,15 @@ def test_each_status_says_what_to_do(
     assert hint in caught.value.hint
 
 
+@pytest.mark.parametrize("pattern", [f"/api/datasets/{REPO}$", "/refs$", "/tree/"])
+def test_an_answer_that_no_hub_gives(hub: FaultyHub, pattern: str) -> None:
+    hub.fault("GET", pattern, 200)
+    hub.store.create_repo("dataset", REPO)
+    with pytest.raises(RemoteError, match="does not answer as a Hub does") as caught:
+        read_remote(api_of(hub), REPO)
+    assert "HF_ENDPOINT" in caught.value.hint
+
+
 def test_a_repository_that_is_absent_empty_or_hidden(hub: FaultyHub) -> None:
     assert read_remote(api_of(hub), REPO) == ABSENT
     repo = hub.store.create_repo("dataset", REPO, private=True)
@@ -51,8 +60,8 @@ def test_errors_of_the_client_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     offline = explain(OfflineModeIsEnabled("x"), "reading")
     assert isinstance(offline, RemoteError) and "HF_HUB_OFFLINE" in offline.hint
     assert explain(KeyError("x"), "reading") is None
-    with pytest.raises(KeyError), hub_errors("reading"):
-        raise KeyError("x")
+    with pytest.raises(ZeroDivisionError), hub_errors("reading"):
+        raise ZeroDivisionError
     monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HF_TOKEN", raising=False)
     with pytest.raises(RemoteError, match="no token"), hub_errors("asking"):
@@ -106,6 +115,7 @@ PATHS = [
     "orte/a-1.parquet",
     "orte/b.parquet",
     "orte/b.csv",
+    "orte/alt/a-2.parquet",
     ".alt/x.parquet",
 ]
 

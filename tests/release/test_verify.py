@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.errors import Drift, RemoteError
+from builders.errors import Drift, RemoteError, UsageError
 from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.rehearsal.store import Operation
 from builders.release.publish import apply
 from builders.release.verify import verify
+from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
@@ -45,6 +46,17 @@ def test_a_release_reads_back_with_this_process_settings_and_fresh_caches(
     assert verified.commit == hub.store.repo("dataset", REPO).tags["v1.0.0"]
     assert "README.md" in verified.files
     assert not stale.exists(), "a cache from before would hide what the Hub sends now"
+    (published / "README.md").write_bytes(b"# Anders")
+    with pytest.raises(Drift, match=r"is whole, and differs from .*\nREADME\.md: other bytes") as caught:
+        verify(REPO, "v1.0.0", dist=published)
+    assert "Do not use" not in caught.value.hint
+
+
+def test_a_folder_that_is_not_there_is_no_fault_of_the_release(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        verify(REPO, "v1.0.0", dist=tmp_path / "fehlt")
+    with pytest.raises(UsageError, match="not a Hub repository"):
+        verify("a/b/c", "v1.0.0")
 
 
 def test_everything_that_differs_is_drift(published: Path, hub: Hub, tmp_path: Path) -> None:
@@ -78,6 +90,14 @@ def test_everything_that_differs_is_drift(published: Path, hub: Hub, tmp_path: P
     assert "jobs-paare: not in the manifest" in faults
     assert "jobs-qrels: does not load (ValueError" in faults
     assert "jobs-queries/" not in faults
+
+
+def test_a_refusal_while_a_table_is_loaded_is_no_fault_of_the_release(
+    published: Path, hub: FaultyHub, tmp_path: Path
+) -> None:
+    hub.fault("HEAD", "/resolve/.*parquet$", 403)
+    with pytest.raises(RemoteError, match="loading germandpr-corpus: the Hub answered 403"):
+        verify(REPO, "v1.0.0", environment=hub.environment(tmp_path / "home"))
 
 
 def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path) -> None:

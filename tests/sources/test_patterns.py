@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders.errors import SourceError
 from builders.files import safe_path
 from builders.hub import shown_url
-from builders.sources.repository import _matching
+from builders.sources.repository import matching
 
 NAMES = st.text("ab._", min_size=1, max_size=4).filter(lambda name: set(name) != {"."})
 PARTS = st.text("ab*?._", min_size=1, max_size=4).filter(lambda part: set(part) != {"."})
@@ -37,24 +37,24 @@ def as_datasets_does(pattern: str, path: str) -> bool:
 def test_patterns_match_as_the_hub_s_own_do(pattern: str, paths: list[str]) -> None:
     if any("**" in part and part != "**" for part in pattern.split("/")):
         return  # fsspec refuses those
-    assert _matching(pattern, paths) == sorted(path for path in paths if as_datasets_does(pattern, path))
+    assert matching(pattern, paths) == sorted(path for path in paths if as_datasets_does(pattern, path))
 
 
 def test_wildcards_stay_inside_one_folder() -> None:
     paths = ["data/train-1.parquet", "data/old/train-0.parquet", "data/train-0.parquet", "train-0.parquet"]
-    assert _matching("data/train-*", paths) == ["data/train-0.parquet", "data/train-1.parquet"]
-    assert _matching("**/train-0.parquet", paths) == [
+    assert matching("data/train-*", paths) == ["data/train-0.parquet", "data/train-1.parquet"]
+    assert matching("**/train-0.parquet", paths) == [
         "data/old/train-0.parquet",
         "data/train-0.parquet",
         "train-0.parquet",
     ]
-    assert _matching("data/train-[1-9].*", paths) == ["data/train-1.parquet"]
-    assert _matching("data", paths) == []
+    assert matching("data/train-[1-9].*", paths) == ["data/train-1.parquet"]
+    assert matching("data", paths) == []
 
 
 def test_a_hostile_pattern_takes_linear_time() -> None:
-    assert _matching("*a" * 400 + "/x", ["a" * 250 + "b/x"]) == []
-    assert _matching("/".join(["**", "a"] * 200), ["/".join(["a"] * 400 + ["b"])]) == []
+    assert matching("*a" * 400 + "/x", ["a" * 250 + "b/x"]) == []
+    assert matching("/".join(["**", "a"] * 200), ["/".join(["a"] * 400 + ["b"])]) == []
 
 
 @pytest.mark.parametrize("path", ["README.md", "data/train-00.parquet", ".hidden", "a..b/c", "ä/ö", "a/b:c"])
