@@ -47,7 +47,6 @@ class _PlannedFile(Frozen):
     """A file that the tag will hold.
 
     Attributes:
-        size: Bytes.
         oid: The id under which git stores the bytes.
         lfs: Whether the Hub is expected to keep it as an LFS object.
         change: The difference from what the repository held when the plan was made.
@@ -80,12 +79,10 @@ class Plan(_Sealed):
     """One commit and one tag, byte for byte. It names no Hub: the rehearsal pushes the same plan.
 
     Attributes:
-        repo: "OWNER/NAME".
-        version: "1.0.0"; the tag is "v1.0.0".
         private: Whether a new repository becomes private.
         parent: The commit that must still be the head; None where there is no repository yet.
         base: The published tag that the version was weighed against; "" where there is none.
-        bump: The least that the version had to rise.
+        bump: The least that the version had to rise, with its `reasons`.
         files: All files of the tag, sorted by path.
         delete: Files of the repository that are no longer published.
         gates: Findings that stop `apply`, since no waiver covers them.
@@ -122,9 +119,9 @@ class Receipt(_Sealed):
     """Proof that a plan was rehearsed.
 
     Attributes:
-        plan: Seal of the plan that was rehearsed.
+        plan: Seal of the plan.
         files: sha256 of every file as it was read back over the wire, by path.
-        rows: Rows that `load_dataset` gave and that equal the built ones, by config and split.
+        rows: Number of rows that `load_dataset` gave and that equal the built ones, by config and split.
         requests: Number of requests that the rehearsal took.
         tools: Versions of the clients.
     """
@@ -157,20 +154,20 @@ def receipt_path(out: Path, release: str) -> Path:
 
 def read_plan(out: Path, release: str) -> Plan:
     """Read the plan of a release."""
-    again = command("plan", release, "--repo", "OWNER/NAME", out=out)
-    return _read(plan_path(out, release), Plan, "plan", again)
+    return _read(plan_path(out, release), Plan, command("plan", release, "--repo", "OWNER/NAME", out=out))
 
 
 def read_receipt(out: Path, release: str) -> Receipt:
     """Read the receipt of a rehearsal."""
-    return _read(receipt_path(out, release), Receipt, "receipt", command("rehearse", release, out=out))
+    return _read(receipt_path(out, release), Receipt, command("rehearse", release, out=out))
 
 
 _Document = TypeVar("_Document", Plan, Receipt)
 
 
-def _read(path: Path, kind: type[_Document], name: str, verb: str) -> _Document:
-    again = f"Run this again: {verb}"
+def _read(path: Path, kind: type[_Document], verb: str) -> _Document:
+    """Read a sealed document; `verb` is the command that writes it."""
+    name, again = kind.__name__.lower(), f"Run this again: {verb}"
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:
@@ -202,8 +199,8 @@ def make_plan(
 ) -> Plan:
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
-    Change the folder of the release and nothing remote. For a private repository the release is private, too.
-    `least` takes the lowest version that may follow in place of the target's; `beside` holds the citations.
+    Nothing remote changes. For a private repository the release is private, too. `least` takes the lowest
+    version that may follow in place of the target's; `beside` holds the citations.
 
     Raises:
         Refused: Nothing has changed and `least` is asked for, the folder holds links or unknown files, or the
@@ -217,26 +214,24 @@ def make_plan(
 def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Path, api: HfApi) -> Plan:
     ids = functools.cache(files.ids_of)
     remote, comparison = compare(out, release, target.repo, api, ids, beside=beside)
-    if least and comparison.latest and comparison.difference.bump == "none":
+    difference = comparison.difference
+    if least and comparison.latest and difference.bump == "none":
         hint = f"There is nothing to publish; --version {comparison.least} does so again."
         message = f"{release}: nothing has changed since {comparison.latest} of {target.repo}"
         raise Refused(message, hint=hint)
     version = comparison.least if least else target.version
     target = replace(target, version=version, private=target.private or remote.private)
     _check_target(release, target, remote, comparison)
-    locks = [lock for _, lock in sorted(locks_of(out, release).items())]
-    folder = out / release
+    locks, folder = [lock for _, lock in sorted(locks_of(out, release).items())], out / release
     citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
     rendered = describe.render(RELEASES[release], locks, target, citations=citations)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
     for stale in filter(is_plot, paths_in(folder) - published):
         files.remove(folder / stale)  # of an earlier plan, which had something else to show
-    unknown = sorted(paths_in(folder) - published)
-    if unknown:
+    if unknown := sorted(paths_in(folder) - published):
         message = f"{folder} holds files that this release does not publish: {', '.join(shortened(unknown))}"
         raise Refused(message, hint="Remove them, and make the plan again.")
-    links = sorted(path for path in published if (folder / path).is_symlink())
-    if links:
+    if links := sorted(path for path in published if (folder / path).is_symlink()):
         message = f"{folder} holds links in place of files: {', '.join(shortened(links))}"
         raise Refused(message, hint="Build again, or put the files there.")
     for path in (receipt_path(out, release), plan_path(out, release)):
@@ -253,8 +248,8 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
         parent=remote.head,
         message=f"{release} {target.version}",
         base=comparison.revision if comparison.latest else "",
-        bump=comparison.difference.bump,
-        reasons=comparison.difference.reasons,
+        bump=difference.bump,
+        reasons=difference.reasons,
         files=tuple(_planned(path, ids(folder / path), remote) for path in sorted(published)),
         delete=tuple(sorted(remote.files.keys() - published)),
         gates=tuple(_gates(locks)),
@@ -289,16 +284,14 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
 
 def _planned(path: str, file: FileIds, remote: Remote) -> _PlannedFile:
     there = remote.files.get(path)
-    change: Literal["added", "changed", "unchanged"] = "added"
-    if there is not None:
-        change = "unchanged" if same_bytes(there, file) else "changed"
+    is_changed = there is not None and not same_bytes(there, file)
     return _PlannedFile(
         path=path,
         size=file.size,
         sha256=file.sha256,
         oid=file.oid,
         lfs=path.endswith(".parquet"),
-        change=change,
+        change="added" if there is None else "changed" if is_changed else "unchanged",
     )
 
 
@@ -320,22 +313,18 @@ def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[
 
 
 def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
-    """Hold the folder of a release against its plan, and write the compared bytes to `copy`, if it is given.
+    """Refuse a folder that differs from its plan, and write the compared bytes to `copy`, if it is given.
 
     Each file is opened once, and hashed while it is copied: what becomes of the folder afterwards changes
     nothing of what is sent.
-
-    Raises:
-        Refused: A file was changed, removed or added since, or a link stands in its place.
     """
-    faults = changes(plan, folder, copy)
-    if faults:
+    if faults := changes(plan, folder, copy):
         message = f"{folder} has changed since the plan was made:\n{listed(faults)}"
         raise Refused(message, hint="Make a new plan and rehearse it.")
 
 
 def changes(plan: Plan, folder: Path, copy: Path | None = None, *, tables_only: bool = False) -> list[str]:
-    """Return in which files, or tables only, the folder of a release differs from its plan, sorted."""
+    """Return the files, or tables only, in which the folder of a release differs from its plan, sorted."""
     ending = ".parquet" if tables_only else ""
     wanted = {file.path: file.sha256 for file in plan.files if file.path.endswith(ending)}
     found = {path for path in paths_in(folder) if path.endswith(ending)}
