@@ -28,7 +28,7 @@ from builders.evaluation.results import (
 )
 from builders.evaluation.statistics import STEP, ConfigStatistics
 from builders.plots import charts
-from builders.printable import NOTHING, percent, share, span
+from builders.printable import NOTHING, percent, share, shortened, span
 from builders.tables import SPLITS
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _METRICS = SCORES | {"v_measure": "V-measure"}
 _WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")
+_IN_WORDS = 12
+"""Scores of a plot that its description gives."""
 _USUAL = "minibatch-kmeans"
 _NO_CHARACTER = 0.5
 """Where the band of empty texts begins on a logarithmic axis."""
@@ -409,7 +411,7 @@ def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
         shares = {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()}
         other = f"{percent(found.random)} in a random passage"
         if found.random is None:
-            other = "and no passage that was drawn at random is none"
+            other = "and every passage that was drawn at random is one"
         said = f"on average {percent(found.positive)} stand in a positive, {other}"
         of = "" if found.queries == found.of else f"of {found.of:,} "
         yield Block(
@@ -488,5 +490,5 @@ def _comparable(result: Result, compared: Sequence[Compared]) -> Iterator[Compar
 
 def _dot_plot(values: list[charts.Dot], alt: str, across: str) -> tuple[Callable[[], Figure] | None, str]:
     """Return a plot of scores, and the first of them in words; None without any."""
-    said = "; ".join(f"{dot.row}: {dot.series} {dot.value:.3f}" for dot in values[:12])
+    said = "; ".join(shortened([f"{dot.row}: {dot.series} {dot.value:.3f}" for dot in values], _IN_WORDS))
     return partial(charts.dots, values, across=across) if values else None, f"{alt}. {said}."

@@ -11,7 +11,16 @@ from builders.evaluation.results import (
     Score,
     SetScore,
 )
-from builders.evaluation.views import cells, clustering, filled, retrieval, summary
+from builders.evaluation.statistics import ConfigStatistics, _Overlap
+from builders.evaluation.views import (
+    cells,
+    clustering,
+    filled,
+    retrieval,
+    retrieval_scores,
+    summary,
+    word_overlap,
+)
 
 
 def clustered(name: str, *levels: str) -> ClusteringResult:
@@ -61,3 +70,20 @@ def test_the_published_score_that_tells_most_stands_beside_ours() -> None:
     frame = summary([beside("not comparable", "ein Grund"), beside("agrees", "")])
     shown = ["garten test", "e5", "nDCG@10", "0.2500", "0.2000", "+0.0500", "0.1000", "agrees"]
     assert cells(frame) == [shown]
+
+
+def test_a_plot_of_many_scores_says_in_words_how_many_it_leaves_out() -> None:
+    results = [searched(f"modell-{number:02}", "ndcg_at_10") for number in range(15)]
+    (block,) = retrieval_scores(results, [])
+    assert block.alt.count("nDCG@10 0.250") == 12 and block.alt.endswith("; … and 3 more.")
+
+
+def test_queries_that_met_their_positives_alone_are_told_so() -> None:
+    overlap = _Overlap(
+        queries=2, of=2, positive=0.5, random=None, positive_tenths=(0,) * 10, random_tenths=(0,) * 10
+    )
+    (block,) = word_overlap([ConfigStatistics(config="garten", overlap=overlap)])
+    assert block.text == (
+        "Of the words of 2 queries, on average 50.0 % stand in a positive, "
+        "and every passage that was drawn at random is one."
+    )
