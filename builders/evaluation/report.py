@@ -144,7 +144,7 @@ def planned(
         _key(spec.name, one.name, way)
         for spec, one in itertools.product(specs, candidates)
         # Random vectors are clustered by mteb's pipeline, whatever is asked for.
-        for way in ((split,) if isinstance(spec, Retrieval) else (*pipelines, MTEB))
+        for way in ((split,) if isinstance(spec, Retrieval) else pipelines if one.clustering else (MTEB,))
     }
 
 

@@ -244,7 +244,8 @@ def test_a_narrower_evaluation_keeps_a_fuller_report(
 
     assert asked("--encoder", "bm25").code == 0
     before = files_of(tmp_path / "report")
-    for narrower in ((), ("germandpr",), ("germandpr", "--encoder", "bm25"), ("--split", "all")):
+    other = ("--pipeline", "agglomerative", "--encoder", "bm25")
+    for narrower in ((), ("germandpr",), ("germandpr", "--encoder", "bm25"), ("--split", "all"), other):
         said = asked(*narrower)
         assert said.code == 2 and said.out == "" and "results that this evaluation lacks, of " in said.err
         assert files_of(tmp_path / "report") == before
