@@ -13,7 +13,7 @@ from typing import Literal
 from builders import registry
 from builders.encoders.protocol import Encoder, Role
 from builders.errors import EncoderError, RemoteError, SourceMissing, UsageError
-from builders.evaluation.rankings import RULES
+from builders.evaluation.rankings import BM25_FACTS, RULES
 from builders.evaluation.results import EncoderFacts
 from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity, Lock
@@ -111,6 +111,8 @@ def naming(one: Candidate) -> Iterator[None]:
 
 def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock | None) -> EncoderFacts:
     """Return the facts of a candidate with the identity of its encoder; the config's lock names the miner."""
+    if candidate.name == BM25:
+        return BM25_FACTS
     if identity is None:
         return EncoderFacts(name=candidate.name, kind=candidate.kind)
     miner = lock.mining.encoder if lock and lock.mining else None

@@ -23,7 +23,6 @@ from builders.evaluation.kept import keep, kept_path, read_kept
 from builders.evaluation.metrics import CHANCES, chance, score
 from builders.evaluation.pipelines import MTEB, choose
 from builders.evaluation.rankings import (
-    BM25_FACTS,
     RULES,
     Judged,
     Rankings,
@@ -33,15 +32,7 @@ from builders.evaluation.rankings import (
     require_split,
     search,
 )
-from builders.evaluation.results import (
-    EncoderFacts,
-    Result,
-    RetrievalResult,
-    Score,
-    SetScore,
-    builder_of,
-    place_of,
-)
+from builders.evaluation.results import Result, RetrievalResult, Score, SetScore, builder_of, place_of
 from builders.evaluation.vmeasure import (
     RANDOM_FACTS,
     random_vectors,
@@ -54,10 +45,11 @@ from builders.lock.beside import CitedScore
 from builders.printable import label
 from builders.progress import Progress
 from builders.spec import SEED, ConfigSpec, Ids, Retrieval
-from builders.tables import CLUSTERING, Kind, config_name, kind_of
+from builders.tables import CLUSTERING, Kind, config_name
 
 _FAILURES = (EncoderError, SourceError, RemoteError, UsageError)
 """Errors that keep one encoder or one config from being scored, and no other."""
+_RANDOM = Candidate(RANDOM, "rule")
 _BASELINES = (*(Candidate(rule, "rule") for rule in RULES), Candidate(BM25, "lexical"))
 _SEARCHED = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS)
 _SCORES = {"ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"}
@@ -127,43 +119,32 @@ def evaluate(
     """
     pipelines = tuple(pipeline.name for pipeline in choose(options.pipelines))
     require_split(options.split)
-    configs = [_Config(options, _read(options, spec), progress) for spec in specs]
-    searched = [config for config in configs if isinstance(config.built.spec, Retrieval)]
-    clustered = [config for config in configs if not isinstance(config.built.spec, Retrieval)]
-    asked = _Results(progress)
-    for candidate in candidates:
-        for config in searched:
-            with asked.attempt(candidate):
-                asked.results.append(_search(config, candidate))
-        if candidate.kind == "dense" or candidate.name == RANDOM:
-            _cluster(asked, clustered, candidate, pipelines)
-        elif clustered:
-            progress.step(label(candidate.name), "gives no vectors: left out of clustering")
-    if asked.failures and not asked.results:
-        raise failed(asked.failures)
-    beside, chances = _Results(progress, asked.failures), {}
-    for config in searched:
-        with beside.attempt():
-            beside.results.extend(_search(config, baseline) for baseline in _BASELINES)
-            chances[config.searched] = _expected(config)
-    _cluster(beside, clustered, Candidate(RANDOM, "rule"), pipelines)
-    names, encoders = [config.name for config in configs], [one.name for one in candidates]
-
-    def place(result: Result) -> tuple[int, ...]:
-        first = (names.index(builder_of(result)), encoders.index(result.encoder.name))
-        if isinstance(result, RetrievalResult):
-            return first
-        asked = result.pipeline in pipelines  # random vectors are clustered by mteb's own pipeline alone
-        pipeline = pipelines.index(result.pipeline) if asked else -1
-        return (*first, list(CLUSTERING.values()).index(kind_of(result.config)), pipeline)
-
-    return Evaluation(
-        results=tuple(sorted(asked.results, key=place)),
-        baselines=tuple(beside.results),
-        chances=chances,
-        configs={config.name: config.built for config in configs},
-        failures=tuple(beside.failures),
-    )
+    configs = {spec.name: _read(options, spec) for spec in specs}
+    tables = [_tables(built, options, progress) for built in configs.values()]
+    for one in candidates:
+        if (
+            one.clustering is None
+            and one.name != RANDOM
+            and not all(table.searched for (table, *_) in tables)
+        ):
+            progress.step(label(one.name), "gives no vectors: left out of clustering")
+    attempts = _Attempts(progress)
+    results = [
+        result
+        for of, one in itertools.product(tables, candidates)
+        for table in of
+        for result in attempts.results(table, one, pipelines, named=True)
+    ]
+    if attempts.failures and not results:
+        raise failed(attempts.failures)
+    baselines, chances = list[Result](), {}
+    for table in itertools.chain(*tables):
+        for one in _BASELINES if table.searched else (_RANDOM,):
+            baselines += attempts.results(table, one, pipelines, named=False)
+        if table.searched:
+            with attempts.noted():
+                chances[table.name] = _expected(table)
+    return Evaluation(tuple(results), tuple(baselines), chances, configs, tuple(attempts.failures))
 
 
 def _read(options: EvalOptions, spec: ConfigSpec) -> Built:
@@ -197,14 +178,12 @@ def cited_scores(results: Iterable[Result], configs: Mapping[str, Built]) -> dic
     found: dict[str, list[CitedScore]] = {}
     for result in results:
         encoder, lock = result.encoder, configs[builder_of(result)].lock
-        if lock is None or encoder.kind == "rule":
+        if lock is None or encoder.kind == "rule" or result.pipeline not in {"", MTEB}:
             continue
         if isinstance(result, RetrievalResult):
             metric, score = "ndcg_at_10", result.scores["ndcg_at_10"]
-        elif result.pipeline == MTEB:
-            metric, score = "v_measure", Score(value=result.v_measure)
         else:
-            continue
+            metric, score = "v_measure", Score(value=result.v_measure)
         cited = CitedScore(
             build=lock.rows_id,
             config=place_of(result),
@@ -217,16 +196,28 @@ def cited_scores(results: Iterable[Result], configs: Mapping[str, Built]) -> dic
     return found
 
 
-@dataclass
-class _Results:
-    """Results as they come; an error ends the attempt that it belongs to, and is noted once."""
+@dataclass(frozen=True)
+class _Attempts:
+    """What could not be scored so far: an error ends the attempt that it belongs to, and is noted once."""
 
     progress: Progress
     failures: list[_Failure] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
+
+    def results(
+        self, table: _Table, candidate: Candidate, pipelines: Sequence[str], *, named: bool
+    ) -> list[Result]:
+        """Return the results of a candidate on a table, up to its first error, in the order of pipelines."""
+        found: list[Result] = []
+        with self.noted(candidate if named else None):
+            if table.searched:
+                found.append(_search(table, candidate))
+            elif candidate.clustering or candidate.name == RANDOM:
+                found.extend(_clusters(table, candidate, pipelines))
+        return sorted(found, key=lambda one: (*pipelines, one.pipeline).index(one.pipeline))
 
     @contextlib.contextmanager
-    def attempt(self, candidate: Candidate | None = None) -> Iterator[None]:
+    def noted(self, candidate: Candidate | None = None) -> Iterator[None]:
+        """Note an error; that of a candidate has its name in front."""
         try:
             with naming(candidate) if candidate else contextlib.nullcontext():
                 yield
@@ -237,38 +228,42 @@ class _Results:
 
 
 @dataclass(frozen=True, eq=False)
-class _Config:
-    """A config under evaluation: its rows are read when something has to be computed."""
+class _Table:
+    """The passages of a config, or its clustering sets of one kind; rows are read when they are needed."""
 
-    options: EvalOptions
     built: Built
+    kind: Kind
+    options: EvalOptions
     progress: Progress
-    _read: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def searched(self) -> bool:
+        return self.kind is Kind.CORPUS
 
     @property
     def name(self) -> str:
-        return self.built.spec.name
+        """As in results: "jobs/test", "blurbs-clustering-s2s"."""
+        config = self.built.spec.name
+        return f"{config}/{self.options.split}" if self.searched else config_name(config, self.kind)
 
     @property
-    def searched(self) -> str:
-        """What is searched: "jobs/test"."""
-        return f"{self.name}/{self.options.split}"
+    def _kinds(self) -> tuple[Kind, ...]:
+        return _SEARCHED if self.searched else (self.kind,)
 
     @functools.cached_property
     def judged(self) -> Judged:
         found = read_judged(self.built, self.options.split)
-        self.built.verify(_SEARCHED)
+        self.built.verify(self._kinds)
         return found
 
-    def sets(self, variant: str) -> pl.DataFrame:
-        if variant not in self._read:
-            found = read_sets(self.built.path(CLUSTERING[variant], "test"))
-            self.built.verify([CLUSTERING[variant]])
-            self._read[variant] = found
-        return self._read[variant]
+    @functools.cached_property
+    def sets(self) -> pl.DataFrame:
+        found = read_sets(self.built.path(self.kind, "test"))
+        self.built.verify(self._kinds)
+        return found
 
-    def path(self, kinds: Sequence[Kind], **asked: object) -> Path:
-        return kept_path(self.options.out, self.built, kinds, asked | {"seed": self.options.seed})
+    def path(self, **asked: object) -> Path:
+        return kept_path(self.options.out, self.built, self._kinds, asked | {"seed": self.options.seed})
 
     def keep(self, path: Path, shape: TypeAdapter[_T], result: _T) -> None:
         self.built.verify_unchanged()
@@ -276,14 +271,13 @@ class _Config:
 
     def kept(
         self,
-        kinds: Sequence[Kind],
         shape: TypeAdapter[_T],
         compute: Callable[[], _T],
         complete: Callable[[_T], bool],
         **asked: object,
     ) -> tuple[_T, bool]:
         """Return a result, and whether it was kept; else it is computed and kept."""
-        path = self.path(kinds, **asked)
+        path = self.path(split=self.options.split, **asked)
         found = read_kept(path, shape, complete)
         if found is not None:
             return found, True
@@ -305,52 +299,49 @@ class _Config:
         return encoded.vectors
 
 
-def _search(config: _Config, candidate: Candidate) -> RetrievalResult:
-    options = config.options
-    encoder = candidate.searching(pinned_encoder([config.built.spec])) if candidate.searching else None
-    identity = encoder.identity if encoder else None
-    facts = BM25_FACTS if candidate.name == BM25 else facts_of(candidate, identity, config.built.lock)
-    result, kept = config.kept(
-        _SEARCHED,
+def _tables(built: Built, options: EvalOptions, progress: Progress) -> list[_Table]:
+    kinds = [Kind.CORPUS] if isinstance(built.spec, Retrieval) else CLUSTERING.values()
+    return [_Table(built, kind, options, progress) for kind in kinds]
+
+
+def _search(table: _Table, candidate: Candidate) -> RetrievalResult:
+    options = table.options
+    encoder = candidate.searching(pinned_encoder([table.built.spec])) if candidate.searching else None
+    facts = facts_of(candidate, encoder.identity if encoder else None, table.built.lock)
+    result, kept = table.kept(
         _retrieval,
         lambda: score(
-            config.judged,
-            _rankings(config, candidate, encoder),
+            table.judged,
+            _rankings(table, candidate, encoder),
             facts,
             seed=options.seed,
             resamples=options.resamples,
         ),
         lambda found: found.scores.keys() >= _SCORES,
-        split=options.split,
         resamples=options.resamples,
-        encoder=(identity or facts).model_dump(mode="json"),
+        encoder=(encoder.identity if encoder else facts).model_dump(mode="json"),
     )
     found = "kept" if kept else f"nDCG@10 {result.scores['ndcg_at_10'].value:.5f}"
-    config.progress.step(config.searched, f"{label(candidate.name)} {found}")
+    table.progress.step(table.name, f"{label(candidate.name)} {found}")
     return result.model_copy(update={"encoder": facts})
 
 
-def _expected(config: _Config) -> dict[str, float]:
-    expected, _ = config.kept(
-        _SEARCHED,
-        _chance,
-        lambda: chance(config.judged),
-        lambda found: found.keys() >= CHANCES,
-        split=config.options.split,
-        rule="chance",
+def _expected(table: _Table) -> dict[str, float]:
+    found, _ = table.kept(
+        _chance, lambda: chance(table.judged), lambda found: found.keys() >= CHANCES, rule="chance"
     )
-    return expected
+    return found
 
 
-def _rankings(config: _Config, candidate: Candidate, encoder: Encoder | None) -> Rankings:
-    judged = config.judged
+def _rankings(table: _Table, candidate: Candidate, encoder: Encoder | None) -> Rankings:
+    judged = table.judged
     if candidate.name == BM25:
         return bm25(judged)
     if encoder is None:
-        return rank_by_rule(judged, candidate.name, seed=config.options.seed)
-    queries = config.encode(candidate, encoder, judged.query_texts(), "query")
-    passages = config.encode(candidate, encoder, judged.passage_texts(), "passage")
-    tick = functools.partial(config.progress.tick, f"search {config.searched}")
+        return rank_by_rule(judged, candidate.name, seed=table.options.seed)
+    queries = table.encode(candidate, encoder, judged.query_texts(), "query")
+    passages = table.encode(candidate, encoder, judged.passage_texts(), "passage")
+    tick = functools.partial(table.progress.tick, f"search {table.name}")
     return search(judged, _unit(queries, encoder), _unit(passages, encoder), progress=tick)
 
 
@@ -363,51 +354,32 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
     return unit
 
 
-def _cluster(
-    found: _Results, configs: Sequence[_Config], candidate: Candidate, pipelines: Sequence[str]
-) -> None:
-    """Cluster the vectors of an encoder table by table; random ones by mteb's own pipeline, for chance."""
-    for config, variant in itertools.product(configs, CLUSTERING):
-        if candidate.clustering is None:
-            random = functools.partial(random_vectors, seed=config.options.seed)
-            with found.attempt():
-                found.results.extend(_clusters(config, variant, RANDOM_FACTS, (MTEB,), random, rule=RANDOM))
-            continue
-        with found.attempt(candidate):
-            encoder = candidate.clustering()
-            facts = facts_of(candidate, encoder.identity, config.built.lock)
-            encode = functools.partial(config.encode, candidate, encoder, role=candidate.role)
-            identity = encoder.identity.model_dump(mode="json")
-            results = _clusters(
-                config, variant, facts, pipelines, encode, role=candidate.role, encoder=identity
-            )
-            found.results.extend(results)
-
-
-def _clusters(
-    config: _Config,
-    variant: str,
-    facts: EncoderFacts,
-    pipelines: Sequence[str],
-    encode: Callable[[pl.Series], NDArray[np.float32]],
-    **asked: object,
-) -> Iterator[Result]:
+def _clusters(table: _Table, candidate: Candidate, pipelines: Sequence[str]) -> Iterator[Result]:
     """Yield the results of a table by pipeline, first those of which all sets were scored before.
 
-    The scores of its sets are kept as they come; `asked` is what decides the vectors, as JSON values.
+    The scores of its sets are kept as they come. Random vectors are clustered by mteb's own pipeline alone,
+    for chance.
     """
-    kind = CLUSTERING[variant]
-    table, sets, named = config_name(config.name, kind), config.sets(variant), label(facts.name)
-    paths = {name: config.path((kind,), pipeline=name, **asked) for name in pipelines}
+    decides: dict[str, object]
+    encode: Callable[[pl.Series], NDArray[np.float32]]
+    if candidate.clustering is None:
+        pipelines, facts, decides = (MTEB,), RANDOM_FACTS, {"rule": RANDOM}
+        encode = functools.partial(random_vectors, seed=table.options.seed)
+    else:
+        encoder, role = candidate.clustering(), candidate.role
+        facts = facts_of(candidate, encoder.identity, table.built.lock)
+        decides = {"role": role, "encoder": encoder.identity.model_dump(mode="json")}
+        encode = functools.partial(table.encode, candidate, encoder, role=role)
+    sets, named = table.sets, label(facts.name)
+    paths = {name: table.path(pipeline=name, **decides) for name in pipelines}
     scored = {
         name: read_kept(path, _sets, lambda scores: len(scores) <= sets.height) or ()
         for name, path in paths.items()
     }
-    whole = [name for name, scores in scored.items() if len(scores) == sets.height]
-    for name in whole:
-        config.progress.step(table, f"{named} {name} kept")
-        yield summed_up(table, facts, name, scored[name])
-    lacking = [name for name in pipelines if name not in whole]
+    lacking = [name for name in pipelines if len(scored[name]) < sets.height]
+    for name in (name for name in pipelines if name not in lacking):
+        table.progress.step(table.name, f"{named} {name} kept")
+        yield summed_up(table.name, facts, name, scored[name])
     if not lacking:
         return
     texts = unique_texts([sets])
@@ -416,12 +388,12 @@ def _clusters(
         texts,
         encode(texts),
         facts,
-        config=table,
+        config=table.name,
         pipelines=lacking,
-        seed=config.options.seed,
+        seed=table.options.seed,
         scored=scored,
-        keep=lambda name, scores: config.keep(paths[name], _sets, tuple(scores)),
-        progress=config.progress,
+        keep=lambda name, scores: table.keep(paths[name], _sets, tuple(scores)),
+        progress=table.progress,
     ):
-        config.progress.step(table, f"{named} {result.pipeline} V {result.v_measure:.6f}")
+        table.progress.step(table.name, f"{named} {result.pipeline} V {result.v_measure:.6f}")
         yield result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -20,17 +21,8 @@ from builders.lock.lock import work_folder
 _VERSION = 3
 """Raise it when a score of equal rows and equal vectors changes: what was kept is then computed again."""
 _DECIDE = (
-    "bm25s",
-    "ir-measures",
-    "numba",
-    "numpy",
-    "pynndescent",
-    "pystemmer",
-    "pytrec-eval-terrier",
-    "river",
-    "scikit-learn",
-    "scipy",
-    "umap-learn",
+    *("bm25s", "ir-measures", "numba", "numpy", "pynndescent", "pystemmer", "pytrec-eval-terrier", "river"),
+    *("scikit-learn", "scipy", "umap-learn"),
 )
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -39,18 +31,14 @@ _log = logging.getLogger(__name__)
 def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str, Any]) -> Path:
     """Return the path of a result, which is named after all that decides it.
 
-    Args:
-        out: The folder that was built into.
-        built: The config; the rows of its tables count, not the bytes of its files.
-        kinds: Kinds of the tables that are read: "corpus", "clustering-s2s".
-        asked: The encoder and every parameter, as JSON values.
+    Of the tables that are read (`kinds`), the rows count, and not the bytes of the files. `asked` holds the
+    encoder and every parameter, as JSON values.
     """
     work = work_folder(out, built.spec.name)
     classes = work / "classes.parquet"
-    rows = {path: content for path, content in built.contents.items() if Path(path).parent.name in kinds}
     described = {
         "version": _VERSION,
-        "rows": rows,
+        "rows": {path: rows for path, rows in built.contents.items() if Path(path).parent.name in kinds},
         "classes": files.sha256(classes) if classes.exists() else None,
         "asked": dict(asked),
         "tools": dict(versions()),
@@ -89,8 +77,6 @@ def versions() -> Mapping[str, str]:
     """Return the versions of the installed libraries that decide scores."""
     found = {}
     for name in _DECIDE:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -79,14 +79,12 @@ class RetrievalResult(Frozen):
     """How an encoder searches in a config.
 
     Attributes:
-        config: Name of the config, "jobs".
         split: One of `SPLITS`, or "all" for their union.
-        queries: Number of queries that were scored.
-        passages: Number of passages that were searched.
         scores: Scores by the names of `SCORES`, the last two where passages have classes.
         lengths: nDCG@10 by length of the query.
     """
 
+    pipeline: ClassVar[str] = ""
     kind: Literal["retrieval"] = "retrieval"
     config: str
     split: str
@@ -101,8 +99,6 @@ class SetScore(Frozen):
     """Scores of one clustering set.
 
     Attributes:
-        rows: Number of sentences.
-        labels: Number of different labels.
         v_measure: V-measure as mteb computes it; 1 where there is one label.
         ami: Adjusted mutual information of the distinct sentences, 0 by chance; 0 where there is one label.
     """
@@ -134,6 +130,7 @@ class ClusteringResult(Frozen):
         sets: Scores of the sets in published order.
     """
 
+    split: ClassVar[str] = ""
     kind: Literal["clustering"] = "clustering"
     config: str
     encoder: EncoderFacts
@@ -154,4 +151,4 @@ def builder_of(result: Result) -> str:
 
 def place_of(result: Result) -> str:
     """Return the table and split of a result: "jobs/test", "blurbs-clustering-s2s"."""
-    return f"{result.config}/{result.split}" if isinstance(result, RetrievalResult) else result.config
+    return f"{result.config}/{result.split}" if result.split else result.config

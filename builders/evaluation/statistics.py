@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import log
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from builders.built import Built
-from builders.lock.lock import Frozen
 from builders.spec import PAIR, SEED
-from builders.tables import CLUSTERING, SPLITS, Kind
+from builders.tables import CLUSTERING, Kind
 from builders.text.merge import encoded_text
 
 STEP = 10**0.1
@@ -26,7 +24,8 @@ _WORD = r"[\p{L}\p{N}]+"
 _READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *CLUSTERING.values(), Kind.CLUSTERING_IDS)
 
 
-class Lengths(Frozen):
+@dataclass(frozen=True, slots=True)
+class Lengths:
     """Lengths of `texts` texts in characters; the median is the lower one of two.
 
     Attributes:
@@ -42,12 +41,12 @@ class Lengths(Frozen):
     bands: tuple[tuple[int, int, int], ...]
 
 
-class _Overlap(Frozen):
+@dataclass(frozen=True, slots=True)
+class _Overlap:
     """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
 
     Attributes:
-        queries: Number of queries that were compared.
-        of: Number of queries that could have been.
+        queries: Number of queries that were compared, of `of` that could have been.
         positive: Mean share in the positive.
         random: Mean share in the other passage; None where each passage that was drawn was a positive.
         positive_tenths: Queries by tenth of the share, the last with 1.
@@ -61,64 +60,49 @@ class _Overlap(Frozen):
     random_tenths: tuple[int, ...]
 
 
-class _SetBalance(Frozen):
-    """Spread of a clustering set over its labels.
-
-    Attributes:
-        largest: Share of the most frequent label.
-        rarest: Number of rows of the rarest label.
-        evenness: Entropy of the labels over that of equal shares, from 0 to 1; 1 with one label.
-    """
-
-    level: str
-    rows: int
-    labels: int
-    largest: float
-    rarest: int
-    evenness: float
-
-
-class ConfigStatistics(Frozen):
+@dataclass(frozen=True, slots=True)
+class ConfigStatistics:
     """Statistics of one built or hydrated config; what its kind does not have is empty.
 
     Attributes:
         splits: Number of queries by split.
         positives: Number of queries by their number of positives.
         mined: Number of queries by their number of hard negatives.
-        overlap: _Overlap of words; None without pairs to compare.
-        sets: Balance of the sets, in published order.
+        overlap: Overlap of words; None without pairs to compare.
+        sets: What `_balance` returns, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
     """
 
     config: str
-    splits: dict[str, int] = Field(default_factory=dict)
+    splits: Mapping[str, int] = field(default_factory=dict)
     passages: int = 0
-    positives: dict[str, int] = Field(default_factory=dict)
-    mined: dict[str, int] = Field(default_factory=dict)
+    positives: Mapping[str, int] = field(default_factory=dict)
+    mined: Mapping[str, int] = field(default_factory=dict)
     lengths: tuple[Lengths, ...] = ()
     overlap: _Overlap | None = None
-    sets: tuple[_SetBalance, ...] = ()
+    sets: pl.DataFrame = field(default_factory=pl.DataFrame)
     stand_in: bool = False
 
 
 def read_statistics(built: Built) -> ConfigStatistics:
     """Return the statistics of a built or hydrated config."""
     built.verify(_READ)
-    config, stand_in = built.spec.name, {"stand_in": built.stand_in}
+    config, mining = built.spec.name, built.lock.mining if built.lock else None
+    variants = {name: built.table(kind, "test") for name, kind in CLUSTERING.items() if built.splits(kind)}
     if splits := built.splits(Kind.QUERIES):
-        mining = built.lock.mining if built.lock else None
-        return _retrieval(
+        found = _retrieval(
             config,
-            {split: built.table(Kind.QUERIES, split) for split in SPLITS if split in splits},
+            {split: built.table(Kind.QUERIES, split) for split in splits},
             built.stacked(Kind.QRELS),
             built.table(Kind.CORPUS, "corpus"),
             mined=mining.report.by_count if mining else {},
-        ).model_copy(update=stand_in)
-    variants = {name: built.table(kind, "test") for name, kind in CLUSTERING.items() if built.splits(kind)}
-    if variants:
-        return _clustering(config, variants).model_copy(update=stand_in)
-    ids = built.table(Kind.CLUSTERING_IDS, "test").with_columns(level=pl.lit("ids"))
-    return ConfigStatistics(config=config, sets=_balance(ids), stand_in=built.stand_in)
+        )
+    elif variants:
+        found = _clustering(config, variants)
+    else:
+        ids = built.table(Kind.CLUSTERING_IDS, "test").with_columns(level=pl.lit("ids"))
+        found = ConfigStatistics(config, sets=_balance(ids))
+    return replace(found, stand_in=built.stand_in)
 
 
 def _retrieval(
@@ -138,20 +122,20 @@ def _retrieval(
         splits={split: frame.height for split, frame in queries.items()},
         passages=corpus.height,
         positives=_positives(asked, qrels),
-        mined={str(number): int(count) for number, count in mined.items()},
+        mined=mined,
         lengths=tuple(one for one in found if one),
         overlap=overlap(asked, passages, qrels),
     )
 
 
 def _clustering(config: str, variants: Mapping[str, pl.DataFrame]) -> ConfigStatistics:
-    """Return the statistics of the tables of clustering sets by variant."""
+    """Return the statistics of the tables of clustering sets by variant, of which there is one at least."""
     found = [
         lengths(f"sentences of {variant}", sets["sentences"].explode(empty_as_null=False).unique())
         for variant, sets in variants.items()
     ]
-    balance = next((_balance(sets) for sets in variants.values()), ())
-    return ConfigStatistics(config=config, lengths=tuple(one for one in found if one), sets=balance)
+    sets = _balance(next(iter(variants.values())))
+    return ConfigStatistics(config, lengths=tuple(one for one in found if one), sets=sets)
 
 
 def lengths(what: str, texts: pl.Series) -> Lengths | None:
@@ -219,25 +203,24 @@ def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
     return {name: int(count) for name, count in zip(_POSITIVES, grouped, strict=True) if count}
 
 
-def _balance(sets: pl.DataFrame) -> tuple[_SetBalance, ...]:
-    return tuple(
-        _set_balance(level, labels.value_counts()["count"].sort())
-        for level, labels in zip(sets["level"], sets["labels"], strict=True)
-    )
+def _balance(sets: pl.DataFrame) -> pl.DataFrame:
+    """Return how clustering sets (``level``, ``labels``) are spread over their labels, in their order.
 
-
-def _set_balance(level: str, counts: pl.Series) -> _SetBalance:
-    if counts.is_empty():  # a hydrated set of which no text is left
-        return _SetBalance(level=level, rows=0, labels=0, largest=0.0, rarest=0, evenness=1.0)
-    shares = (counts / counts.sum()).to_list()
-    entropy = -sum(share * log(share) for share in shares)
-    return _SetBalance(
-        level=level,
-        rows=int(counts.sum()),
-        labels=len(counts),
-        largest=round(shares[-1], 6),
-        rarest=int(counts[0]),
-        evenness=round(entropy / log(len(shares)), 6) if len(shares) > 1 else 1.0,
+    Returns:
+        ``level``; ``rows``, ``labels``: their numbers; ``largest``: share of the most frequent label;
+        ``rarest``: number of rows of the rarest; ``evenness``: entropy of the labels over that of equal
+        shares, from 0 to 1, and 1 with one label.
+    """
+    counts = pl.col("labels").list.eval(pl.element().unique_counts())
+    entropy = counts.list.eval(pl.element().entropy()).list.first()
+    labels = counts.list.len()
+    return sets.select(
+        "level",
+        rows=pl.col("labels").list.len(),
+        labels=labels,
+        largest=(counts.list.max() / counts.list.sum()).round(6).fill_null(0.0),
+        rarest=counts.list.min().fill_null(0),
+        evenness=pl.when(labels > 1).then((entropy / labels.log()).round(6)).otherwise(1.0),
     )
 
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from statistics import mean, median
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
+from builders.evaluation.pipelines import MTEB
 from builders.evaluation.published import Compared
 from builders.evaluation.results import (
     SCORES,
@@ -23,7 +23,6 @@ from builders.evaluation.results import (
     EncoderFacts,
     Result,
     RetrievalResult,
-    SetScore,
     by_level,
 )
 from builders.evaluation.statistics import STEP, ConfigStatistics
@@ -36,14 +35,14 @@ if TYPE_CHECKING:
 
 _METRICS = SCORES | {"v_measure": "V-measure"}
 _WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")
+_VERDICTS = ("differs", "agrees", "not comparable")
+"""The one that tells most comes first."""
 _IN_WORDS = 12
 """Scores of a plot that its description gives."""
-_USUAL = "minibatch-kmeans"
 _NO_CHARACTER = 0.5
 """Where the band of empty texts begins on a logarithmic axis."""
 _TENTHS = tuple(f"{10 * tenth}–{10 * tenth + 10}" for tenth in range(10))
-_Item = TypeVar("_Item")
-_Key = TypeVar("_Key", bound=Hashable)
+_One = TypeVar("_One", RetrievalResult, ClusteringResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +89,13 @@ def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
 
 def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
     """Return the scores of searches, a row a result."""
-    named, metrics = _named(results), [name for name in SCORES if any(name in r.scores for r in results)]
+    named = _named(results)
     columns: dict[str, list[object]] = {
         "Config": [result.config for result in results],
         "Split": [result.split for result in results],
         "Encoder": [named[result.encoder] for result in results],
     }
-    for name in metrics:
+    for name in (name for name in SCORES if any(name in result.scores for result in results)):
         scores = [result.scores.get(name) for result in results]
         columns[SCORES[name]] = [score and score.value for score in scores]
         if name in _WITH_INTERVAL:
@@ -145,91 +144,80 @@ def summary(compared: Sequence[Compared]) -> pl.DataFrame:
 
     That is one outside its tolerance, else one inside, else one that cannot be compared.
     """
-    order = ("differs", "agrees", "not comparable")
-    main = [one for one in compared if one.metric in {"ndcg_at_10", "v_measure"}]
-    place = {id(one): number for number, one in enumerate(compared)}
-    main.sort(key=lambda one: order.index(one.verdict))
-    groups = _grouped(main, lambda one: (one.config, one.split, one.encoder, one.pipeline))
-    first = (group[0] for group in groups.values())
-    shown = published(sorted(first, key=lambda one: place[id(one)]))
-    return filled(shown.drop("Published for", "Source"))
+    found: dict[tuple[str, ...], Compared] = {}
+    for one in sorted(compared, key=lambda one: _VERDICTS.index(one.verdict)):
+        if one.metric in {"ndcg_at_10", "v_measure"}:
+            found.setdefault((one.config, one.split, one.encoder, one.pipeline), one)
+    shown = set(map(id, found.values()))
+    return filled(published([one for one in compared if id(one) in shown]).drop("Published for", "Source"))
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame without the columns, but the first, in which no row has a value."""
-    return frame.select(
-        column for number, column in enumerate(frame) if not number or column.null_count() < frame.height
-    )
+    first, *others = frame.get_columns()
+    return pl.DataFrame([first, *(column for column in others if column.null_count() < frame.height)])
 
 
 def evaluated(results: Sequence[Result], statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return the tables that were evaluated, and the encoders."""
     stand_ins = ", ".join(one.config for one in statistics if one.stand_in)
     text = f"Not built from all of the real upstreams, but from stand-ins or a part: {stand_ins}."
-    tables = pl.DataFrame({
-        "Config": [one.config for one in statistics],
-        "Queries": [sum(one.splits.values()) or None for one in statistics],
-        **{split: [one.splits.get(split) for one in statistics] for split in SPLITS},
-        "Passages": [one.passages or None for one in statistics],
-        "Sets": [len(one.sets) or None for one in statistics],
-    })
-    if statistics:
-        yield Block(filled(tables), "Tables", text if stand_ins else "")
-    mined: dict[EncoderFacts, list[str]] = {}
-    for result in results:
-        configs = mined.setdefault(_anywhere(result.encoder), [])
-        if result.encoder.miner and result.config not in configs:
-            configs.append(result.config)
-    named = names(mined)
     rows = [
-        (named[facts], facts.kind, facts.model or None, facts.revision or None, facts.dimensions or None,
-         ", ".join(configs) or None)
-        for facts, configs in mined.items()
+        (one.config, sum(one.splits.values()) or None, *map(one.splits.get, SPLITS), one.passages or None,
+         one.sets.height or None)
+        for one in statistics
     ]  # fmt: skip
     if rows:
+        tables = _frame(("Config", "Queries", *SPLITS, "Passages", "Sets"), rows)
+        yield Block(filled(tables), "Tables", text if stand_ins else "")
+    mined: dict[EncoderFacts, dict[str, None]] = {}
+    for result in results:
+        configs = mined.setdefault(_anywhere(result.encoder), {})
+        configs |= {result.config: None} if result.encoder.miner else {}
+    named = names(mined)
+    encoders = [
+        (named[one], one.kind, one.model or None, one.revision or None, one.dimensions or None,
+         ", ".join(configs) or None)
+        for one, configs in mined.items()
+    ]  # fmt: skip
+    if encoders:
         columns = ("Encoder", "Kind", "Model", "Revision", "Dimensions", "Mined for")
         text = (
             "Dense encoders turn texts into vectors, lexical ones rank by words, and rules know no text. One "
             "that mined the hard negatives of a config is never to be the only one there."
         )
-        yield Block(filled(_frame(columns, rows)), "Encoders", text)
+        yield Block(filled(_frame(columns, encoders)), "Encoders", text)
 
 
 def retrieval_scores(results: Sequence[Result], compared: Sequence[Compared]) -> Iterator[Block]:
     """Return the scores of searches, a block a config and split."""
-    for (config, split), group in _searches(results):
+    for where, group in _by_table(results, RetrievalResult):
         named, dots = _named(group), []
         for result in filter(_has_model, group):
             row = named[result.encoder]
-            for name in _WITH_INTERVAL:
-                if score := result.scores.get(name):
-                    dots.append(charts.Dot(row, SCORES[name], score.value, score.low, score.high))
-            dots += [
-                charts.Dot(row, SCORES[one.metric], one.published, published=True)
-                for one in _comparable(result, compared)
-                if one.metric in _WITH_INTERVAL
-            ]
+            found = {name: result.scores[name] for name in _WITH_INTERVAL if name in result.scores}
+            dots += [charts.Dot(row, SCORES[name], s.value, s.low, s.high) for name, s in found.items()]
+            others = [one for one in _comparable(result, compared) if one.metric in _WITH_INTERVAL]
+            dots += [charts.Dot(row, SCORES[one.metric], one.published, published=True) for one in others]
         yield Block(
             retrieval(group).drop("Config", "Split"),
-            f"{config}, split {split}",
+            where,
             f"{group[0].queries:,} queries, {group[0].passages:,} passages.",
-            *_dot_plot(dots, f"nDCG@10 and MRR@10 on {config}, split {split}", "score"),
+            *_dot_plot(dots, f"nDCG@10 and MRR@10 on {where}", "score"),
         )
 
 
 def clustering_scores(results: Sequence[Result], compared: Sequence[Compared]) -> Iterator[Block]:
     """Return the scores of clusterings, a block a config."""
-    for config, group in _clusterings(results):
+    for config, group in _by_table(results, ClusteringResult):
         named, dots = _named(group), []
         several = len({result.pipeline for result in group if _has_model(result)}) > 1
         for result in filter(_has_model, group):
             name, mid, spread = named[result.encoder], result.v_measure, result.spread
             row, series = (result.pipeline, name) if several else (name, "V-measure")
             dots.append(charts.Dot(row, series, mid, max(0.0, mid - spread), min(1.0, mid + spread)))
-            dots += [
-                charts.Dot(row, series, one.published, published=True)
-                for one in _comparable(result, compared)
-            ]
+            others = _comparable(result, compared)
+            dots += [charts.Dot(row, series, one.published, published=True) for one in others]
         frame = clustering(group).drop("Config")
         yield Block(
             frame if frame.width > 5 else frame[:, :4],  # a single level has the mean of all sets
@@ -248,85 +236,80 @@ def published_scores(compared: Sequence[Compared]) -> Iterator[Block]:
 
 
 def set_scores(results: Sequence[Result]) -> Iterator[Block]:
-    """Return V-measure against the size of a set and its number of labels, of the usual pipeline."""
-    for config, group in _clusterings(result for result in results if _has_model(result)):
-        usual = any(result.pipeline == _USUAL for result in group)
-        pipeline = _USUAL if usual else group[0].pipeline
+    """Return V-measure against the size of a set and its number of labels, of mteb's pipeline if it ran."""
+    for config, group in _by_table(filter(_has_model, results), ClusteringResult):
+        pipeline = MTEB if any(result.pipeline == MTEB for result in group) else group[0].pipeline
         mine = [result for result in group if result.pipeline == pipeline]
         named = _named(mine)
-        sets = {named[result.encoder]: result.sets for result in mine}
-        labels = sorted({one.labels for of in sets.values() for one in of})
-        series = sets if len(sets) > 1 else _leveled(mine[0].sets)
-        axes: dict[str, Callable[[SetScore], int]] = {"texts in the set": lambda one: one.rows}
-        if len(labels) > 1:
-            axes["labels in the set"] = lambda one: one.labels
+        sets = {named[one.encoder]: pl.DataFrame([of.model_dump() for of in one.sets]) for one in mine}
+        rows = [
+            (name, level, of.height, _span(of["rows"]), _span(of["labels"]),
+             of["v_measure"].min(), of["v_measure"].mean(), of["v_measure"].max())
+            for name, frame in sets.items() for level, of in _leveled(frame).items()
+        ]  # fmt: skip
+        columns = {"Level": "level", "Texts": "rows", "Labels": "labels", "V-measure": "v_measure"}
+        every = pl.concat(
+            frame.select(pl.lit(name).alias("Encoder"), **columns) for name, frame in sets.items()
+        )
+        series = sets if len(sets) > 1 else _leveled(next(iter(sets.values())))
+        several = every["Labels"].n_unique() > 1
+        axes = {"texts": "rows", "labels": "labels"} if several else {"texts": "rows"}
         panels = [
             charts.Panel(
-                across,
-                {name: [(place(one), one.v_measure) for one in of] for name, of in series.items()},
-                log=across.startswith("texts"),
+                f"{what} in the set",
+                {name: of.select(column, "v_measure").rows() for name, of in series.items()},
+                log=what == "texts",
             )
-            for across, place in axes.items()
+            for what, column in axes.items()
         ]
-        rows = []
-        for name, of in sets.items():
-            for level, some in _leveled(of).items():
-                scores = [one.v_measure for one in some]
-                spans = span([one.rows for one in some]), span([one.labels for one in some])
-                rows.append((name, level, len(some), *spans, min(scores), mean(scores), max(scores)))
-        every = [(name, s.level, s.rows, s.labels, s.v_measure) for name, of in sets.items() for s in of]
-        against = " and ".join(across.replace("in the", "in each") for across in axes)
+        against = " and ".join(f"{what} in each set" for what in axes)
         yield Block(
             _frame(("Encoder", "Level", "Sets", "Texts", "Labels", "Lowest", "Mean", "Highest"), rows),
             config,
-            f"Pipeline {pipeline}." + ("" if len(labels) > 1 else f" Every set has {labels[0]:,} labels."),
+            f"Pipeline {pipeline}." + ("" if several else f" Every set has {every['Labels'][0]:,} labels."),
             partial(charts.scatter, panels, up="V-measure"),
             f"V-measure of each set of {config} against the number of {against}.",
-            {"Every set": _frame(("Encoder", "Level", "Texts", "Labels", "V-measure"), every)},
+            {"Every set": every},
         )
 
 
 def query_lengths(results: Sequence[Result]) -> Iterator[Block]:
     """Return nDCG@10 against the length of the query."""
-    for (config, split), group in _searches(r for r in results if _has_model(r)):
-        mine = [result for result in group if result.lengths]
-        named = _named(mine)
-        by_band: dict[tuple[int, int, int], dict[str, float]] = {}
-        points: dict[str, list[tuple[float, float]]] = {}
-        for result in mine:
-            name = named[result.encoder]
-            points[name] = [(sqrt(max(1, b.low) * max(1, b.high)), b.ndcg_at_10) for b in result.lengths]
-            for b in result.lengths:
-                by_band.setdefault((b.low, b.high, b.queries), {})[name] = b.ndcg_at_10
+    for where, group in _by_table(filter(_has_model, results), RetrievalResult):
+        named = _named(group)
+        bands = {named[result.encoder]: result.lengths for result in group if result.lengths}
+        points = {
+            name: [(sqrt(max(1, one.low) * max(1, one.high)), one.ndcg_at_10) for one in of]
+            for name, of in bands.items()
+        }
         rows = [
-            (f"{low:,} to {high:,}", queries, *(scores.get(name) for name in points))
-            for (low, high, queries), scores in sorted(by_band.items())
+            (f"{low:,} to {high:,}", queries, *scores)
+            for (low, high, queries), *scores in _crossed(
+                {(one.low, one.high, one.queries): one.ndcg_at_10 for one in of} for of in bands.values()
+            )
         ]
         panel = charts.Panel("characters of the query", points, log=True)
         draw = partial(charts.scatter, (panel,), up="nDCG@10", lines=True)
-        alt = f"nDCG@10 on {config}, split {split}, against the length of the query."
+        alt = f"nDCG@10 on {where}, against the length of the query."
         if rows:
             frame = _frame(("Characters", "Queries", *points), rows)
-            yield Block(frame, f"{config}, split {split}", "", draw if len(rows) > 1 else None, alt)
+            yield Block(frame, where, "", draw if len(rows) > 1 else None, alt)
 
 
 def mining_yield(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return how many queries got how many hard negatives."""
     mined = {one.config: one.mined for one in statistics if one.mined}
-    most = max((int(number) for counts in mined.values() for number in counts), default=0)
-    numbers = [str(number) for number in range(most + 1)]
-    amounts = {config: [counts.get(number, 0) for number in numbers] for config, counts in mined.items()}
-    rows = [
-        (config, sum(counts), *counts, share(sum(counts[1:]), sum(counts)))
-        for config, counts in amounts.items()
-    ]
-    if rows:
-        said = "; ".join(f"{row[0]}: {row[-1]} of {row[1]:,} queries have at least one" for row in rows)
-        yield Block(
-            _frame(("Config", "Queries", *(f"with {number}" for number in numbers), "At least one"), rows),
-            draw=partial(charts.stacked, amounts, numbers, across="queries by number of hard negatives"),
-            alt=f"Share of queries by number of hard negatives. {said}.",
-        )
+    if not mined:
+        return
+    numbers = [str(number) for number in range(1 + max(int(most) for of in mined.values() for most in of))]
+    amounts = {config: [of.get(number, 0) for number in numbers] for config, of in mined.items()}
+    rows = [(config, sum(of), *of, share(sum(of[1:]), sum(of))) for config, of in amounts.items()]
+    said = "; ".join(f"{row[0]}: {row[-1]} of {row[1]:,} queries have at least one" for row in rows)
+    yield Block(
+        _frame(("Config", "Queries", *(f"with {number}" for number in numbers), "At least one"), rows),
+        draw=partial(charts.stacked, amounts, numbers, across="queries by number of hard negatives"),
+        alt=f"Share of queries by number of hard negatives. {said}.",
+    )
 
 
 def text_lengths(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
@@ -339,20 +322,20 @@ def text_lengths(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
             )
             for of in found
         }
-        by_band: dict[tuple[int, int], dict[str, int]] = {}
-        for of in found:
-            for low, high, count in of.bands:
-                by_band.setdefault((low, high), {})[of.what] = count
         bands = [
-            (f"{low:,} to {high:,}", *(counts.get(of.what, 0) for of in found))
-            for (low, high), counts in sorted(by_band.items())
+            (f"{low:,} to {high:,}", *(count or 0 for count in counts))
+            for (low, high), *counts in _crossed(
+                {(low, high): count for low, high, count in of.bands} for of in found
+            )
         ]
-        rows = [(of.what, of.texts, of.shortest, of.median, of.longest) for of in found]
         said = "; ".join(
             f"{of.what}: {of.shortest:,} to {of.longest:,}, median {of.median:,}" for of in found
         )
         yield Block(
-            _frame(("Texts", "Number", "Shortest", "Median", "Longest"), rows),
+            _frame(
+                ("Texts", "Number", "Shortest", "Median", "Longest"),
+                [(of.what, of.texts, of.shortest, of.median, of.longest) for of in found],
+            ),
             config,
             "",
             partial(charts.histograms, panels, step=STEP, across="characters", up="share"),
@@ -370,28 +353,23 @@ def positives(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
         said = "; ".join(f"{number}: {part}" for number, _, part in rows)
         draw = partial(charts.bars, shares, list(found), across="positives of a query", up="queries")
         alt = f"Queries of {config} by number of positives. {said}."
-        yield Block(
-            _frame(("Positives", "Queries", "Share"), rows), config, "", draw if len(rows) > 1 else None, alt
-        )
+        frame = _frame(("Positives", "Queries", "Share"), rows)
+        yield Block(frame, config, "", draw if len(rows) > 1 else None, alt)
 
 
 def balance(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return how evenly labels are spread in clustering sets."""
-    for config, sets in ((one.config, one.sets) for one in statistics if one.sets):
-        groups = _leveled(sets)
-        most = max(each.labels for each in sets)
+    for config, sets in ((one.config, one.sets) for one in statistics if one.sets.height):
+        levels = _leveled(sets)
         panel = charts.Panel(
             "labels in the set",
-            {level: [(each.labels, each.largest) for each in group] for level, group in groups.items()},
-            curve=[(labels, 1 / labels) for labels in range(2, most + 1)],
+            {level: of.select("labels", "largest").rows() for level, of in levels.items()},
+            curve=[(labels, 1 / labels) for labels in range(2, max(sets["labels"]) + 1)],
         )
         rows = [
-            (
-                level, len(group), span([each.rows for each in group]), span([each.labels for each in group]),
-                median(each.largest for each in group), span([each.rarest for each in group]),
-                median(each.evenness for each in group),
-            )
-            for level, group in groups.items()
+            (level, of.height, _span(of["rows"]), _span(of["labels"]), of["largest"].median(),
+             _span(of["rarest"]), of["evenness"].median())
+            for level, of in levels.items()
         ]  # fmt: skip
         header = ("Level", "Sets", "Texts", "Labels", "Most frequent", "Texts of the rarest", "Evenness")
         yield Block(
@@ -423,16 +401,24 @@ def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
         )
 
 
-def _frame(header: Iterable[str], rows: Iterable[Sequence[object]]) -> pl.DataFrame:
-    names = list(header)
-    data: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(names)
-    return pl.DataFrame([pl.Series(name, column) for name, column in zip(names, data, strict=True)])
+def _frame(header: Sequence[str], rows: Iterable[Sequence[object]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=list(header), orient="row", infer_schema_length=None)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value + 0.0:.4f}"  # no minus before a zero
     return NOTHING if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _span(numbers: pl.Series) -> str:
+    return span(numbers.to_list())
+
+
+def _crossed(columns: Iterable[Mapping[Any, Any]]) -> list[tuple[Any, ...]]:
+    """Return the sorted keys of all columns, each with its value in every column; None for none."""
+    known = list(columns)
+    return [(key, *(column.get(key) for column in known)) for key in sorted(set().union(*known))]
 
 
 def _short(name: str) -> str:
@@ -450,28 +436,20 @@ def _named(results: Iterable[Result]) -> dict[EncoderFacts, str]:
     return names(result.encoder for result in results)
 
 
-def _grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Group items, in the order in which the first of each group comes."""
-    groups: dict[_Key, list[_Item]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
+def _by_table(results: Iterable[Result], kind: type[_One]) -> Iterable[tuple[str, list[_One]]]:
+    """Group results of a kind by table and split, in the order in which the first of each group comes."""
+    groups: dict[str, list[_One]] = {}
+    for result in results:
+        if isinstance(result, kind):
+            where = f"{result.config}, split {result.split}" if result.split else result.config
+            groups.setdefault(where, []).append(result)
+    return groups.items()
 
 
-def _searches(results: Iterable[Result]) -> Iterable[tuple[tuple[str, str], list[RetrievalResult]]]:
-    found = (result for result in results if isinstance(result, RetrievalResult))
-    return _grouped(found, lambda result: (result.config, result.split)).items()
-
-
-def _clusterings(results: Iterable[Result]) -> Iterable[tuple[str, list[ClusteringResult]]]:
-    found = (result for result in results if isinstance(result, ClusteringResult))
-    return _grouped(found, lambda result: result.config).items()
-
-
-def _leveled(sets: Sequence[Any]) -> dict[str, list[Any]]:
+def _leveled(sets: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Group sets by their level, from coarse to fine; sets within labels are one level."""
-    groups = _grouped(sets, lambda one: str(one.level).partition(":")[0])
-    return {level: groups[level] for level in by_level(groups)}
+    level = pl.col("level").str.split(":").list.first()
+    return {name: sets.filter(level == name) for name in by_level(sets.select(level)["level"])}
 
 
 def _has_model(result: Result) -> bool:
@@ -480,9 +458,7 @@ def _has_model(result: Result) -> bool:
 
 def _comparable(result: Result, compared: Sequence[Compared]) -> Iterator[Compared]:
     """Return the published scores beside a result that may be compared with it."""
-    split = result.split if isinstance(result, RetrievalResult) else ""
-    pipeline = "" if isinstance(result, RetrievalResult) else result.pipeline
-    mine = (result.config, result.encoder.name, split, pipeline)
+    mine = (result.config, result.encoder.name, result.split, result.pipeline)
     for one in compared:
         if (one.config, one.encoder, one.split, one.pipeline) == mine and one.verdict != "not comparable":
             yield one

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,14 +27,12 @@ RANDOM_FACTS = EncoderFacts(name="random", kind="rule", dimensions=16)
 _COLUMNS = {"sentences": pl.List(pl.String), "labels": pl.List(pl.String), "level": pl.String}
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberedSet:
-    """A clustering set: rows of the vectors, and codes of the labels from 0 without gaps, `count` in all."""
+class _NumberedSet(NamedTuple):
+    """A clustering set: int64 rows of the vectors, and int64 codes of the labels, from 0 without gaps."""
 
     level: str
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
-    count: int
 
 
 def read_sets(path: Path) -> pl.DataFrame:
@@ -43,23 +41,18 @@ def read_sets(path: Path) -> pl.DataFrame:
     Raises:
         StorageError: The file is missing, or holds something else.
     """
-    frame = read_frame(path)
+    frame, again = read_frame(path), "Build the config again."
     missing = [name for name, dtype in _COLUMNS.items() if frame.schema.get(name) != dtype]
     if missing:
-        raise StorageError(
-            f"{path}: no clustering sets (see {', '.join(missing)})", hint="Build the config again."
-        )
+        raise StorageError(f"{path}: no clustering sets (see {', '.join(missing)})", hint=again)
     sets = frame.select(_COLUMNS.keys())
-    sizes = pl.col("sentences").list.len()
-    uneven = sets.with_row_index("set", offset=1).filter(
-        (sizes.ne_missing(pl.col("labels").list.len())) | (sizes == 0) | pl.any_horizontal(pl.all().is_null())
-    )
-    if uneven.height or not sets.height:
-        where = ", ".join(map(str, uneven["set"].head(3))) or "none at all"
-        raise StorageError(
-            f"{path}: a set needs as many labels as sentences, and one at least (set {where})",
-            hint="Build the config again.",
-        )
+    sizes, labels = pl.col("sentences").list.len(), pl.col("labels").list.len()
+    wrong = sizes.ne_missing(labels) | (sizes == 0) | pl.any_horizontal(pl.all().is_null())
+    uneven = sets.select(number=pl.arg_where(wrong) + 1)["number"]
+    if len(uneven) or not sets.height:
+        where = ", ".join(map(str, uneven.head(3))) or "none at all"
+        message = f"{path}: a set needs as many labels as sentences, and one at least (set {where})"
+        raise StorageError(message, hint=again)
     return sets
 
 
@@ -107,7 +100,8 @@ def score_pipelines(
         progress: Listener that is called after every set.
     """
     chosen = ways.choose(pipelines)
-    found = _number(sets, texts, vectors, config)
+    _require_finite(vectors, config)
+    found = _numbered(sets, texts)
     for number, one in enumerate(found, 1):
         ways.check_rows(chosen, len(one.rows), f"{config}, set {number}")
     scores = {pipeline.name: list((scored or {}).get(pipeline.name, ())) for pipeline in chosen}
@@ -165,8 +159,9 @@ def _scored(
 
     if not pipelines:
         return
-    scored = partial(SetScore, level=one.level, rows=len(one.rows), labels=one.count)
-    if one.count == 1:
+    count = int(one.labels.max()) + 1
+    scored = partial(SetScore, level=one.level, rows=len(one.rows), labels=count)
+    if count == 1:
         yield from ((pipeline, scored(v_measure=1.0, ami=0.0)) for pipeline in pipelines)
         return
     members = np.take(vectors, one.rows, axis=0, out=memory[: len(one.rows)], mode="clip")
@@ -177,37 +172,28 @@ def _scored(
     _, distinct = np.unique(one.rows, return_index=True)
     for pipeline in pipelines:
         with config_context(assume_finite=True):  # known already: not looked at once more for each set
-            clusters = ways.cluster(reduced, pipeline.algorithm, one.count, seed=seed)
+            clusters = ways.cluster(reduced, pipeline.algorithm, count, seed=seed)
         v_measure = float(v_measure_score(one.labels, clusters))
         ami = float(adjusted_mutual_info_score(one.labels[distinct], clusters[distinct]))
         yield pipeline, scored(v_measure=v_measure, ami=ami)
 
 
-def _number(sets: pl.DataFrame, texts: pl.Series, vectors: Vectors, config: str) -> list[_NumberedSet]:
-    """Return the sets with rows of `vectors` for sentences, and codes for labels."""
+def _require_finite(vectors: Vectors, config: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         length = vectors.ravel() @ vectors.ravel()  # needs no memory, unlike a test of each number
     if not np.isfinite(length):
-        raise EncoderError(
-            f"{config}: a vector holds NaN, infinity or a number too large to square",
-            hint="Try another encoder.",
-        )
-    index = pl.DataFrame({"sentence": texts}).with_row_index("row")
-    sentences = sets.select(pl.col("sentences").explode().alias("sentence"))
-    rows = sentences.join(index, on="sentence", how="left", maintain_order="left")["row"]
-    ends = np.cumsum(sets["sentences"].list.len().to_numpy())
-    labels = sets["labels"].explode()
-    codes = labels.cast(pl.Enum(labels.unique().sort())).to_physical().to_numpy().astype(np.int64)
-    parts = zip(
-        sets["level"],
-        np.split(rows.to_numpy().astype(np.int64), ends[:-1]),
-        np.split(codes, ends[:-1]),
-        strict=True,
-    )
-    return [_NumberedSet(level, members, *_dense(labels_of)) for level, members, labels_of in parts]
+        message = f"{config}: a vector holds NaN, infinity or a number too large to square"
+        raise EncoderError(message, hint="Try another encoder.")
 
 
-def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return codes without gaps, in their order, and how many there are: no other set changes a bit then."""
-    there = np.bincount(codes) > 0
-    return (np.cumsum(there) - 1)[codes], int(there.sum())
+def _numbered(sets: pl.DataFrame, texts: pl.Series) -> list[_NumberedSet]:
+    """Number sentences by their place in `texts`, and the labels of each set: no other set changes a bit."""
+    index = pl.DataFrame({"sentences": texts}).with_row_index("row")
+    flat = sets.with_row_index("set").explode("sentences", "labels")
+    flat = flat.with_columns(code=pl.col("labels").rank("dense").over("set") - 1)
+    found = flat.join(index, on="sentences", how="left", maintain_order="left")
+    found = found.select("set", "level", pl.col("row", "code").cast(pl.Int64))
+    return [
+        _NumberedSet(of["level"][0], of["row"].to_numpy(), of["code"].to_numpy())
+        for of in found.partition_by("set", maintain_order=True)
+    ]

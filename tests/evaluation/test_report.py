@@ -334,7 +334,7 @@ def test_the_sets_of_one_encoder_are_told_apart_by_level() -> None:
 
 
 def test_what_was_built_of_stand_ins_is_told(tmp_path: Path) -> None:
-    made = replace(content(), statistics=(garden().model_copy(update={"stand_in": True}), beds()))
+    made = replace(content(), statistics=(replace(garden(), stand_in=True), beds()))
     text, page = (path.read_text(encoding="utf-8") for path in write_report(made, tmp_path))
     told = "from stand-ins or a part: garten."
     assert told in text and told in page

@@ -49,17 +49,18 @@ def test_overlap_is_the_share_of_a_querys_words() -> None:
 
 def test_sets_are_weighed_and_their_texts_counted_once() -> None:
     found = beds()
-    first, second = found.sets
-    assert (first.rows, first.labels, first.largest, first.rarest) == (4, 2, 0.75, 1)
-    assert first.evenness == pytest.approx(0.811278)
-    assert (second.largest, second.evenness) == (0.5, 1.0)
+    first, second = found.sets.rows(named=True)
+    assert first == {
+        "level": "coarse", "rows": 4, "labels": 2, "largest": 0.75, "rarest": 1, "evenness": 0.811278,
+    }  # fmt: skip
+    assert (second["largest"], second["evenness"]) == (0.5, 1.0)
     assert [(one.what, one.texts) for one in found.lengths] == [("sentences of s2s", 4)]
 
 
 def test_one_label_is_even_and_no_texts_have_no_lengths() -> None:
     one = pl.DataFrame({"sentences": [["a", "b"]], "labels": [["x", "x"]], "level": ["topic"]})
-    assert _clustering("a", {"s2s": one}).sets[0].evenness == 1.0
-    assert _clustering("a", {}).sets == ()
+    assert _clustering("a", {"s2s": one}).sets["evenness"].to_list() == [1.0]
+    assert _clustering("a", {"s2s": one.clear()}).lengths == ()
 
 
 def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     assert blurbs.stand_in and germandpr.stand_in
     lock = built["blurbs"]
     assert lock.clustering is not None
-    assert [(one.level, one.rows, one.labels) for one in blurbs.sets] == [
+    assert blurbs.sets.select("level", "rows", "labels").rows() == [
         (one.level, one.rows, one.labels) for one in lock.clustering.sets
     ]
     assert {one.what: one.texts for one in blurbs.lengths} == {
@@ -87,7 +88,7 @@ def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
     found = read(tmp_path / "dist", "subreddit")
 
     assert lock.clustering is not None
-    assert [(one.rows, one.labels) for one in found.sets] == [
+    assert found.sets.select("rows", "labels").rows() == [
         (one.rows, one.labels) for one in lock.clustering.sets
     ]
     assert (found.lengths, found.overlap) == ((), None)
@@ -120,7 +121,7 @@ def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
     hydrated(tmp_path / "texte", ["Wie heißt der Vogel?", "Wer kocht heute"], [])
     found = read_statistics(read_hydrated(tmp_path / "texte", registry.load("subreddit")))
 
-    assert [(one.level, one.rows, one.labels) for one in found.sets] == [("topic", 2, 1), ("topic", 0, 0)]
+    assert found.sets.rows() == [("topic", 2, 1, 1.0, 2, 1.0), ("topic", 0, 0, 0.0, 0, 1.0)]
     assert [(one.what, one.texts, one.longest) for one in found.lengths] == [
         ("sentences of s2s", 2, 20),
         ("sentences of p2p", 2, 20),
