@@ -133,10 +133,10 @@ def command(
                 lock = build(spec, options, lines)
                 if check and (held := locked[spec.name]) is not None:
                     notes = committed.require_equal(lock, held)
-                    lines.step("compare", "the rows of the committed lock", *notes)
+                    lines.step("compare", "rows equal to those of the committed lock", *notes)
                 if reference is not None:
                     notes = hold_against(lock, out, reference)
-                    lines.step("compare", f"the rows of {against}", *notes)
+                    lines.step("compare", f"rows equal to those of {against}", *notes)
                 if update_lock:
                     lines.step("commit", *map(str, committed.commit(out, lock, folder)))
         except MtebDeError as error:

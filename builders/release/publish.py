@@ -82,7 +82,7 @@ def apply(
     published, before anything is read from the Hub; `sleep` waits the seconds until a request is repeated.
 
     Raises:
-        Refused: A gate is open, or the build is not from the real upstreams.
+        Refused: A gate is shut, or the build is not from the real upstreams.
     """
     read_plan(out, release)  # a folder without one is not made
     with files.exclusive(out):
@@ -90,7 +90,7 @@ def apply(
         check_receipt(out, release, plan)
         api = api or client()
         if plan.gates:
-            message = f"{release} has open gates:\n" + "\n".join(plan.gates)
+            message = f"{release} has shut gates:\n" + "\n".join(plan.gates)
             raise Refused(message, hint="Mend the cause, or waive it in the config; then build again.")
         if plan.stand_ins and not is_loopback(api.endpoint):
             reasons = "\n".join(plan.stand_ins)

@@ -227,7 +227,7 @@ def test_check_against_another_build_needs_no_committed_lock(
     there = str(tmp_path / "there")
     said = call(capsys, *words, "--against", there)
     assert said.code == 0
-    assert f"the rows of {there}" in said.err
+    assert f"rows equal to those of {there}" in said.err
     rows = tmp_path / "there/mteb-de/germandpr/queries/dev.parquet"
     pl.read_parquet(rows).with_columns(text=pl.lit("anders")).write_parquet(rows)
     said = call(capsys, *words, "--against", there)

@@ -352,7 +352,7 @@ def with_receipt(out: Path, **changes: Any) -> None:
     receipt.model_copy(update={"plan": seal}).write(receipt_path(out, RELEASE))
 
 
-def test_open_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:
+def test_shut_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:
     with_receipt(rehearsed, gates=("jobs: mining-yield: 10 %",))
     with pytest.raises(Refused, match="mining-yield"):
         apply(rehearsed, RELEASE, api=api_of(hub))
