@@ -60,6 +60,10 @@ class WorkerPool:
             self.close()
             raise
 
+    def __del__(self) -> None:
+        """End the processes at once, and not while Python ends, which then may write to a closed pipe."""
+        self.close()
+
     def close(self) -> None:
         """End all processes at once; the next call starts them again."""
         if self._pool is not None:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -214,6 +215,16 @@ def test_a_worker_that_dies_is_named_and_the_next_call_works(number: int, messag
             encoder.encode(TITLES, "query")
         assert re.search(hint, caught.value.hint) and "kept" in caught.value.hint
         np.testing.assert_array_equal(encoder.encode(TITLES, "query"), expected)
+
+
+def test_processes_end_with_their_encoder_and_not_while_python_ends() -> None:
+    before, threads = set(children(os.getpid())), threading.active_count()
+    encoder = OfflineE5(workers=1)
+    encoder.encode(TITLES[:1], "query")
+    assert set(children(os.getpid())) > before
+    del encoder
+    assert set(children(os.getpid())) == before
+    assert threading.active_count() == threads
 
 
 def test_loading_takes_the_spec_and_refuses_what_it_cannot_give() -> None:
