@@ -276,9 +276,9 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
     for folder in folders:
         if (path := folder / f"{sample}{_SAMPLE}").exists():
             return _read_sample(path)
-    where = " or ".join(map(str, folders)) or "what was built there: nothing was"
+    where = " nor in ".join(map(str, folders))
     raise UsageError(
-        f"the sample {sample!r} is not in {where}",
+        f"the sample {sample!r} is neither in {where}",
         hint="Import where the sample was drawn, or pass its build with --dist.",
     )
 
@@ -286,9 +286,11 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
 def read_history(folder: Path) -> list[Audit]:
     """Read the samples of a config with their verdicts, by the time of the first verdict."""
     audits = []
-    for path in sorted(folder.glob(f"*{_SAMPLE}")):
-        judged = read_judgements(path.with_name(path.name.replace(_SAMPLE, _VERDICTS)))
-        audits.append((_read_sample(path), [one for _, one in judged]))
+    for path in sorted(
+        folder.glob(f"*{_VERDICTS}")
+    ):  # written last: an import that was cut left no such file
+        sample = _read_sample(path.with_name(path.name.replace(_VERDICTS, _SAMPLE)))
+        audits.append((sample, [one for _, one in read_judgements(path)]))
     never = datetime.min.replace(tzinfo=UTC)
     return sorted(audits, key=lambda a: (min((one.at for one in a[1]), default=never), a[0].head.sample))
 

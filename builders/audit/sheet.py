@@ -9,17 +9,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.history import Judgement, NoVerdict, Sample
+from builders.audit.history import Judgement, NoVerdict, Sample, auditor_name, find_sample
 from builders.audit.sample import Pairs
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import first_fault
 
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
+_IDS = ("sample", "item", "query-id", "corpus-id")
 _FORMULA = re.compile(r"[\s\u200b\ufeff]*[-=+@＝＋－＠]|[ \u00a0\u200b\ufeff]*[\t\r\n]")
 _SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
 _SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
@@ -56,38 +58,47 @@ def _guarded(name: str) -> str:
     return name if _SAFE_ID.fullmatch(name) else f"'{name}"
 
 
-def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tuple[int, Judgement]]:
+def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[int, Judgement]]:
     """Read the verdicts that were typed into the CSV of a sample, with line numbers; empty rows are left out.
 
-    "withdrawn" takes an earlier verdict back. A row whose item id was rewritten is known by its pair.
+    "withdrawn" takes an earlier verdict back. A row whose item id was rewritten is known by its pair. The
+    verdicts bear the time of the file: a spreadsheet keeps no other.
 
     Args:
         path: The file, comma- or semicolon-separated.
-        sample: The sample that it was made from.
+        folders: Where the sample may lie that it was made from.
         auditor: Name of the auditor.
-        at: Time of the verdicts, which a spreadsheet does not keep.
 
     Raises:
         UsageError: It is no such CSV, a verdict is none of the known ones, a row belongs to no item, or two
             judge one item; the error names file and line.
     """
+    try:
+        auditor_name(auditor)
+    except ValueError as error:
+        raise UsageError(f"--auditor: {error}", hint="Pass --auditor NAME.") from error
+    rows = _rows(path)
+    name = rows[0][1]["sample"]
+    if not _SAMPLE.fullmatch(name):
+        fault = f"line {rows[0][0]}: {name[:40]!r} is no id of a sample"
+        raise UsageError(f"{path}, {fault}", hint=_REWRITTEN)
+    sample = find_sample(name, folders)
+    at = datetime.fromtimestamp(path.stat().st_mtime_ns // 1_000_000 / 1000, UTC)
     by_id = {item.item: item for item in sample.items}
     by_pair = {(item.query_id, item.passage_id): item for item in sample.items}
     judged: dict[str, tuple[int, Judgement]] = {}
-    for number, row in _rows(path):
-        verdict, note = row["verdict"].strip().casefold().replace(" ", "_"), row["note"].strip()
-        if not verdict and not note:
+    for number, row in rows:
+        if not row["verdict"] and not row["note"]:
             continue
-        cells = {name: _unguarded(row[name]) for name in ("sample", "item", "query-id", "corpus-id")}
-        item = by_id.get(cells["item"]) or by_pair.get((cells["query-id"], cells["corpus-id"]))
+        pair = row["query-id"], row["corpus-id"]
+        item = by_id.get(row["item"]) or by_pair.get(pair)
+        fault = ""
         if item is None:
-            raise UsageError(
-                f"{path}, line {number}: neither item {cells['item'][:40]!r} nor the pair "
-                f"{cells['query-id'][:40]!r}, {cells['corpus-id'][:40]!r} is in the sample",
-                hint=_REWRITTEN,
-            )
-        if cells["sample"] != sample.head.sample:
-            fault = f"{cells['sample'][:40]!r} is another sample than above"
+            short, pair_ = row["item"][:40], tuple(part[:40] for part in pair)
+            fault = f"neither item {short!r} nor the pair {pair_[0]!r}, {pair_[1]!r} is in the sample"
+        elif row["sample"] != name:
+            fault = f"{row['sample'][:40]!r} is another sample than above"
+        if item is None or fault:
             raise UsageError(f"{path}, line {number}: {fault}", hint=_REWRITTEN)
         if item.item in judged:
             raise UsageError(
@@ -95,12 +106,11 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
                 hint="Keep one of the two rows.",
             )
         document = {
-            **cells,
+            **{column: row[column] for column in ("sample", "query-id", "corpus-id", "note")},
             "config": sample.head.config,
             "build": sample.head.build,
             "item": item.item,
-            "verdict": verdict or NoVerdict.NOTED,
-            "note": note,
+            "verdict": row["verdict"].casefold().replace(" ", "_") or NoVerdict.NOTED,
             "auditor": auditor,
             "at": at,
         }
@@ -112,21 +122,8 @@ def read_csv(path: Path, sample: Sample, auditor: str, at: datetime) -> list[tup
     return list(judged.values())
 
 
-def sample_of(path: Path) -> str:
-    """Return the id of the sample that a CSV was made from."""
-    for number, row in _rows(path):
-        name = _unguarded(row["sample"])
-        if not _SAMPLE.fullmatch(name):
-            raise UsageError(f"{path}, line {number}: {name[:40]!r} is no id of a sample", hint=_REWRITTEN)
-        return name
-    raise UsageError(f"{path}: no row", hint="Take the CSV that mteb-de audit sample wrote.")
-
-
-def _unguarded(cell: str) -> str:
-    return cell.strip().removeprefix("'")
-
-
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """Return the rows, at least one, with the numbers of their lines; ids are without their apostrophes."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -140,8 +137,13 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
         if missing := [name for name in COLUMNS[1:] if name not in (reader.fieldnames or ())]:
             raise UsageError(f"{path}: column {missing[0]!r} is missing", hint="Keep the header as it was.")
-        return [(reader.line_num, row) for row in reader]
+        rows = [(reader.line_num, {name: row[name].strip() for name in COLUMNS[1:]}) for row in reader]
     except csv.Error as error:
         raise UsageError(f"{path}: not CSV ({error})") from error
     finally:
         csv.field_size_limit(before)
+    if not rows:
+        raise UsageError(f"{path}: no row", hint="Take the CSV that mteb-de audit sample wrote.")
+    for _, row in rows:
+        row |= {name: row[name].removeprefix("'") for name in _IDS}
+    return rows

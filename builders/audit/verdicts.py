@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pydantic import Field
@@ -20,7 +20,6 @@ from builders.audit.history import (
     NoVerdict,
     PairKind,
     Verdict,
-    auditor_name,
     find_sample,
     history_folder,
     read_history,
@@ -31,11 +30,11 @@ from builders.audit.history import (
     write_judgements,
     write_sample,
 )
-from builders.audit.sheet import read_csv, sample_of
-from builders.built import read_built
+from builders.audit.sheet import read_csv
+from builders.built import Built, read_all
 from builders.errors import Refused, UsageError
 from builders.lock.committed import FOLDER
-from builders.lock.lock import Frozen, all_locks
+from builders.lock.lock import Frozen
 from builders.personal import scrub
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions, write_decisions
 from builders.printable import counted, listed, printable
@@ -43,17 +42,11 @@ from builders.spec import CONTACT, Retrieval
 
 
 class _Imported(Frozen):
-    """The result of an import, for one sample; without `items` it is what ``--json`` prints.
+    """The result of an import for one sample; without the number of its items it is what ``--json`` prints.
 
-    Attributes:
-        items: Number of items of the sample.
-        read: Number of lines in the files.
-        new: Number of lines that the history did not have, `withdrawn` of which take a verdict back.
-        judged: Number of items with a verdict that holds.
-        auditors: Names of all whose verdicts hold, sorted.
-        history: The file of the verdicts.
-        decisions: Number of decisions of the config now.
-        decisions_path: The file of the decisions; None where they were not written.
+    Of the lines `read`, the history did not have those that are `new`; of these, `withdrawn` take a verdict
+    back. Items `judged` have a verdict that holds, and `auditors` gave those. `decisions` is the number of
+    decisions of the config now; `decisions_path` is None where they were not written.
     """
 
     config: str
@@ -70,6 +63,14 @@ class _Imported(Frozen):
     remarks: tuple[str, ...]
 
 
+class _Line(NamedTuple):
+    """A line of an imported file: its place, and whether it holds the time at which it was written."""
+
+    where: str
+    judgement: Judgement
+    dated: bool
+
+
 def import_verdicts(
     paths: Sequence[Path],
     *,
@@ -78,7 +79,6 @@ def import_verdicts(
     locks: Path | None = None,
     auditor: str = "",
     replace: bool = False,
-    specs: Mapping[str, Retrieval] | None = None,
 ) -> list[_Imported]:
     """Add the verdicts of files to the history, all of them or none, and bring the decisions up to date.
 
@@ -92,109 +92,96 @@ def import_verdicts(
         locks: Folder of committed locks and decisions; None for the one beside the configs.
         auditor: Name of the auditor of CSVs.
         replace: Whether rows of a CSV replace other verdicts of the auditor that hold.
-        specs: Configs by name; None for those of the registry that were built under `dist`.
     """
-    specs = _built(dist) if specs is None else specs
-    built = {name: read_built(dist, spec) for name, spec in specs.items()}
-    builds = {name: one.rows_id for name, one in built.items()}  # reads all tables: once
-    for name in specs:
-        read_decisions(decisions_path(locks or FOLDER, name))  # a fault there shows before a file is written
-    folders = {name: (sample_folder(dist, name), history_folder(notes, name)) for name in specs}
-    lines: defaultdict[tuple[str, str], list[_Line]] = defaultdict(list)
-    for path in paths:
-        for line in _read(path, folders, auditor):
-            _require_build(line, builds)
-            lines[line.judgement.sample, line.judgement.config].append(line)
-    merged = []
-    for (name, config), read in sorted(lines.items()):
-        sample = find_sample(name, folders[config])
-        items = {item.item: item for item in sample.items}
-        for line in read:
-            _require_item(line, items)
-        path = verdicts_path(notes, sample)
-        before = [one for _, one in read_judgements(path)] if path.exists() else []
-        merged.append((sample, len(read), path, before, _new(before, _scrubbed(read), replace=replace)))
-    for sample, _, path, before, new in merged:
-        write_sample(path.parent, sample)
-        write_judgements(path, [*before, *new])
+    built = {one.spec.name: one for one in read_all(dist, registry.load) if isinstance(one.spec, Retrieval)}
+    lines = _lines(paths, built, dist, notes, auditor)
+    histories = {
+        config: {audit[0].head.sample: audit for audit in read_history(history_folder(notes, config))}
+        for config, _ in lines
+    }
+    kept = {config: read_decisions(decisions_path(locks or FOLDER, config)) for config in histories}
+    added = {}
+    for (config, name), read in lines.items():
+        audit = histories[config].get(name) or (find_sample(name, [sample_folder(dist, config)]), [])
+        added[config, name] = _new(audit, read, replace=replace)
+        histories[config][name] = audit[0], [*audit[1], *added[config, name]]
+    for config, name in added:  # from here on it is written: all of it is sound
+        sample, judgements = histories[config][name]
+        write_sample(history_folder(notes, config), sample)
+        write_judgements(verdicts_path(notes, sample), judgements)
+    decided = {
+        config: _decide(built[config], list(audits.values()), kept[config], locks)
+        for config, audits in histories.items()
+    }
     imported = []
-    for sample, count, path, before, new in merged:
-        config = sample.head.config
-        holding = [one for one, _ in standing([*before, *new])]
-        decisions, written, remarks = _decide(specs[config], built[config].stand_ins, notes, locks)
+    for config, name in sorted(added, key=lambda key: key[::-1]):
+        sample, judgements = histories[config][name]
+        new, holding = added[config, name], [one for one, _ in standing(judgements)]
+        decisions, path, remarks = decided[config]
         imported.append(
             _Imported(
                 config=config,
-                sample=sample.head.sample,
+                sample=name,
                 items=len(sample.items),
-                read=count,
+                read=len(lines[config, name]),
                 new=len(new),
                 withdrawn=sum(one.verdict is NoVerdict.WITHDRAWN for one in new),
                 judged=len({one.item for one in holding}),
                 auditors=tuple(sorted({one.who: one.auditor for one in holding}.values())),
-                history=path,
+                history=verdicts_path(notes, sample),
                 decisions=decisions,
-                decisions_path=written,
+                decisions_path=path,
                 remarks=remarks,
             )
         )
     return imported
 
 
-def _built(dist: Path) -> dict[str, Retrieval]:
-    found = {lock.config for lock in all_locks(dist)}
-    specs = (registry.load(name) for name in registry.names() if name in found)
-    return {spec.name: spec for spec in specs if isinstance(spec, Retrieval)}
+def _lines(
+    paths: Sequence[Path], built: Mapping[str, Built], dist: Path, notes: Path, auditor: str
+) -> dict[tuple[str, str], list[_Line]]:
+    """Read the lines of files by config and sample; all are verdicts of what is built now."""
+    builds = {name: one.rows_id for name, one in built.items()}  # reads all tables: once
+    folders = [place for name in built for place in (sample_folder(dist, name), history_folder(notes, name))]
+    lines: defaultdict[tuple[str, str], list[_Line]] = defaultdict(list)
+    for path in paths:
+        for line in _read(path, folders, auditor):
+            config, build = line.judgement.config, line.judgement.build
+            if config not in builds:
+                raise UsageError(
+                    f"{line.where}: nothing was built of {config[:60]!r} there",
+                    hint="Pass the folder that was audited with --dist.",
+                )
+            if build != builds[config]:
+                raise Refused(
+                    f"{line.where}: the verdict is of build {build}, and {config} is {builds[config]} now",
+                    hint="Import into the build that was audited, or draw a new sample: rows have changed.",
+                )
+            lines[config, line.judgement.sample].append(line)
+    return lines
 
 
-class _Line(NamedTuple):
-    """A line of an imported file: its place, and whether it tells itself when it was written."""
-
-    where: str
-    judgement: Judgement
-    dated: bool
-
-
-def _read(path: Path, folders: Mapping[str, tuple[Path, Path]], auditor: str) -> list[_Line]:
+def _read(path: Path, folders: Sequence[Path], auditor: str) -> list[_Line]:
     dated = path.suffix.lower() != ".csv"
     if dated:
         judged = read_judgements(path)
+    elif not auditor:
+        raise UsageError(f"{path}: a CSV does not say who judged", hint="Pass --auditor NAME.")
     else:
-        if not auditor:
-            raise UsageError(f"{path}: a CSV does not say who judged", hint="Pass --auditor NAME.")
-        try:
-            auditor_name(auditor)
-        except ValueError as error:
-            raise UsageError(f"--auditor: {error}", hint="Pass --auditor NAME.") from error
-        sample = find_sample(sample_of(path), [folder for both in folders.values() for folder in both])
-        at = datetime.fromtimestamp(path.stat().st_mtime_ns // 1_000_000 / 1000, UTC)
-        judged = read_csv(path, sample, auditor, at)
+        judged = read_csv(path, folders, auditor)
     if not judged:
         raise UsageError(f"{path}: no verdict in it", hint="Judge some items first, then download again.")
     return [_Line(f"{path}, line {number}", one, dated) for number, one in judged]
 
 
-def _require_build(line: _Line, builds: Mapping[str, str]) -> None:
-    config, build = line.judgement.config, line.judgement.build
-    if config not in builds:
-        raise UsageError(
-            f"{line.where}: nothing was built of {config[:60]!r} there",
-            hint="Pass the folder that was audited with --dist.",
-        )
-    if build != builds[config]:
-        raise Refused(
-            f"{line.where}: the verdict is of build {build}, and {config} is {builds[config]} now",
-            hint="Rows have changed since. Import into the build that was audited, or draw a new sample.",
-        )
-
-
 def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
     one = line.judgement
     item = items.get(one.item)
-    if item is not None and (item.query_id, item.passage_id) == (one.query_id, one.passage_id):
+    if item is None:
+        fault = f"item {one.item} is not in the sample {one.sample}"
+    elif (item.query_id, item.passage_id) == (one.query_id, one.passage_id):
         return
-    fault = f"item {one.item} is not in the sample {one.sample}"
-    if item is not None:
+    else:
         ids = printable(f"{one.query_id[:60]}, {one.passage_id[:60]}")
         fault = f"item {one.item} is the pair {item.query_id}, {item.passage_id}, and the line says {ids}"
     raise UsageError(f"{line.where}: {fault}", hint="The file was edited: download it again from the page.")
@@ -210,12 +197,17 @@ def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
     ]
 
 
-def _new(before: Sequence[Judgement], lines: Sequence[_Line], *, replace: bool) -> list[Judgement]:
-    """Return the lines that the history does not have.
+def _new(audit: Audit, read: Sequence[_Line], *, replace: bool) -> list[Judgement]:
+    """Return the lines of a sample that its history does not have, with scrubbed notes.
 
-    A CSV does not tell when its verdicts were given, and a copy of it bears another time: a row of it is new
+    A CSV does not hold when its verdicts were given, and a copy of it bears another time: a row of it is new
     only where the last verdict of its auditor on the item is another, and then it needs `replace`.
     """
+    sample, before = audit
+    items = {item.item: item for item in sample.items}
+    for line in read:
+        _require_item(line, items)
+    lines = _scrubbed(read)
     _refuse_equal_times(before, lines)
     last = {_subject(one): one for one in sorted(before, key=lambda one: one.at)}
     new: dict[Judgement, str] = {}
@@ -242,27 +234,25 @@ def _new(before: Sequence[Judgement], lines: Sequence[_Line], *, replace: bool) 
     return list(new)
 
 
-def _refuse_equal_times(before: Sequence[Judgement], lines: Sequence[_Line]) -> None:
-    """Refuse a line whose auditor gave the item another verdict at the same moment: neither is the last."""
-    first = {(one.item, one.who, one.at): ("the history", one) for one in before if _is_last_word(one)}
-    for where, one, _ in lines:
-        if not _is_last_word(one):
-            continue
-        other, known = first.setdefault((one.item, one.who, one.at), (where, one))
-        if known.verdict != one.verdict:
-            raise UsageError(
-                f"{where}: {one.auditor} finds item {one.item} {one.verdict}, and {known.verdict} at the "
-                f"same moment ({other})",
-                hint="Leave out the line that does not hold.",
-            )
-
-
-def _is_last_word(one: Judgement) -> bool:
-    return one.verdict is not NoVerdict.NOTED
-
-
 def _subject(one: Judgement) -> tuple[str, str, bool]:
     return one.item, one.who, one.verdict is NoVerdict.NOTED
+
+
+def _refuse_equal_times(before: Sequence[Judgement], lines: Sequence[_Line]) -> None:
+    """Refuse a line whose auditor gave the item another verdict at the same moment: neither is the last."""
+    kept = [_Line("the history", one, dated=True) for one in before]
+    first: dict[tuple[str, str, datetime], _Line] = {}
+    for line in (*kept, *lines):
+        one = line.judgement
+        if one.verdict is NoVerdict.NOTED:
+            continue
+        other = first.setdefault((one.item, one.who, one.at), line)
+        if other.judgement.verdict != one.verdict:
+            raise UsageError(
+                f"{line.where}: {one.auditor} finds item {one.item} {one.verdict}, and "
+                f"{other.judgement.verdict} at the same moment ({other.where})",
+                hint="Leave out the line that does not hold.",
+            )
 
 
 def _refuse_copied(before: Sequence[Judgement], new: Mapping[Judgement, str]) -> None:
@@ -271,17 +261,16 @@ def _refuse_copied(before: Sequence[Judgement], new: Mapping[Judgement, str]) ->
     for one in (*before, *new):
         names[_moment(one)].setdefault(one.who, one.auditor)
     copied = [one for one in new if next(iter(names[_moment(one)])) != one.who]
-    if not copied:
-        return
-    both = sorted({name for one in copied for name in names[_moment(one)].values()})
-    items = sorted({one.item for one in copied})
-    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    raise Refused(
-        f"{new[copied[0]]}: verdicts of {' and '.join(both)} on the same items bear the same times, to the "
-        f"millisecond ({', '.join(items[:3])}{more})",
-        hint="These are one person's verdicts under two names. Let everyone judge under their own name: "
-        "Start as another auditor, on the page. CSVs that were copied together: save one of them again.",
-    )
+    if copied:
+        both = sorted({name for one in copied for name in names[_moment(one)].values()})
+        items = sorted({one.item for one in copied})
+        more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+        raise Refused(
+            f"{new[copied[0]]}: verdicts of {' and '.join(both)} on the same items bear the same times, to "
+            f"the millisecond ({', '.join(items[:3])}{more})",
+            hint="These are one person's verdicts under two names. Let everyone judge under their own name: "
+            "Start as another auditor, on the page. CSVs that were copied together: save one of them again.",
+        )
 
 
 def _moment(one: Judgement) -> tuple[str, datetime]:
@@ -289,17 +278,16 @@ def _moment(one: Judgement) -> tuple[str, datetime]:
 
 
 def _decide(
-    spec: Retrieval, stand_ins: tuple[str, ...], notes: Path, locks: Path | None
+    built: Built, audits: Sequence[Audit], kept: Sequence[Decision], locks: Path | None
 ) -> tuple[int, Path | None, tuple[str, ...]]:
     """Write the decisions of a config; return their number, their file where it was written, and remarks."""
-    path = decisions_path(locks or FOLDER, spec.name)
-    audits = read_history(history_folder(notes, spec.name))
-    if locks is None and not stand_ins:
-        audits = of_real_builds(audits)
-    decisions = merged(read_decisions(path), decide(audits, spec.audit.auditors))
+    name, stand_ins = built.spec.name, built.stand_ins
+    counting = audits if locks or stand_ins else of_real_builds(audits)
+    decisions = merged(kept, decide(counting, registry.load_retrieval(name).audit.auditors))
     if stand_ins and locks is None:
         remark = f"decisions not written: {stand_ins[0]}; pass --locks FOLDER to try them"
         return len(decisions), None, (remark,)
+    path = decisions_path(locks or FOLDER, name)
     if decisions or path.exists():
         write_decisions(path, decisions)
     return len(decisions), path if path.exists() else None, ()
@@ -333,54 +321,46 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):
         kind = kinds.get((one.sample, one.item), "control")
         votes[one.query_id, one.passage_id][kind][one.who] = one.at, verdict, one.sample
-    found = (_decision(pair, by["negative"], by["positive"], needed) for pair, by in sorted(votes.items()))
-    return [decision for decision in found if decision is not None]
+    decisions = []
+    for (query, passage), by in sorted(votes.items()):
+        reason, agreed = _reason(by["negative"], by["positive"], needed)
+        if reason is not None:
+            document = {
+                "query-id": query,
+                "corpus-id": passage,
+                "decision": "relevant" if reason == "false_negative" else "excluded",
+                "reason": reason,
+                "auditors": sum(_counted(agreed)),
+                "sample": max(agreed.values())[2],
+            }
+            decisions.append(Decision.model_validate(document))
+    return decisions
 
 
-def _decision(
-    pair: tuple[str, str], as_negative: _Votes, as_positive: _Votes, needed: int
-) -> Decision | None:
+def _reason(as_negative: _Votes, as_positive: _Votes, needed: int) -> tuple[Reason | None, _Votes]:
+    """Return why there is a decision on a pair, None where there is none, and the votes that count."""
+    confirmed, wrong = _counted(as_positive)
+    if wrong >= needed and not confirmed:
+        return "false_positive", as_positive
     doubts = {
         who: vote
         for who, vote in as_positive.items()
         if vote[1] is Verdict.NOT_RELEVANT and (who not in as_negative or as_negative[who][0] < vote[0])
     }
-    confirmed, wrong = _counted(as_positive)
-    if wrong >= needed and not confirmed:
-        return _of(pair, "excluded", "false_positive", as_positive)
     votes = as_negative | doubts
     if as_negative:  # a confirmation weighs against doubts about what the audits made a positive
         confirming = {who: vote for who, vote in as_positive.items() if vote[1] is Verdict.ALSO_RELEVANT}
-        votes |= {who: vote for who, vote in confirming.items() if who not in votes}
+        votes = confirming | votes
     relevant, wrong = _counted(votes)
     if relevant >= needed and not wrong:
-        return _of(pair, "relevant", "false_negative", votes)
-    if relevant >= wrong > 0:
-        return _of(pair, "excluded", "disputed", votes)
-    return None
+        return "false_negative", votes
+    return ("disputed" if relevant >= wrong > 0 else None), votes
 
 
 def _counted(votes: _Votes) -> tuple[int, int]:
     """Count the auditors who found a pair relevant, and those who did not."""
     verdicts = [verdict for _, verdict, _ in votes.values()]
     return verdicts.count(Verdict.ALSO_RELEVANT), verdicts.count(Verdict.NOT_RELEVANT)
-
-
-def _of(
-    pair: tuple[str, str], decision: Literal["relevant", "excluded"], reason: Reason, votes: _Votes
-) -> Decision:
-    query, passage = pair
-    return Decision.model_validate(
-        {
-            "query_id": query,
-            "passage_id": passage,
-            "decision": decision,
-            "reason": reason,
-            "auditors": sum(_counted(votes)),
-            "sample": max(votes.values())[2],
-        },
-        by_name=True,
-    )
 
 
 def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:

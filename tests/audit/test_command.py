@@ -86,8 +86,9 @@ def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[
         (
             ("import", "s.csv", "--auditor", "Ben", "--dist", "leer"),
             2,
-            "'s-0f3a5b7c9d1e2f40' is not in what was",
+            "leer: nothing was built there",
         ),
+        (("import", "s.csv", "--auditor", "Ben"), 2, "'s-0f3a5b7c9d1e2f40' is neither in dist"),
         (("sample", "jobs", "--out", "seite.csv"), 2, "cannot be a .csv"),
         (("import", "fort.jsonl"), 2, "cannot be read"),
         (("report",), 2, "no verdict of"),

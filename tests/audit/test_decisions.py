@@ -330,18 +330,17 @@ def test_pairs_add_up_and_end_in_the_qrels_where_the_config_relates_what_it_obse
     assert funnel.read == records().pairs.height + 1
 
 
-def test_import_writes_what_the_config_lets_one_auditor_decide(tmp_path: Path) -> None:
+def test_import_writes_what_the_config_lets_one_auditor_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = replace(jobs(), audit=Audit(auditors=1))
     drawn = draw(spec, 10, 5, dist=build(tmp_path / "dist"), notes=tmp_path / "notes").sample
     item = drawn.of_kind("negative")[0]
     path = verdict_file(tmp_path / "a.jsonl", [judgement(drawn, item, R)])
     for one, decided in ((spec, 1), (jobs(), 0)):
+        monkeypatch.setattr("builders.registry.load", {"jobs": one}.__getitem__)
         (taken,) = import_verdicts(
-            [path],
-            dist=tmp_path / "dist",
-            notes=tmp_path / "notes",
-            locks=tmp_path / "locks",
-            specs={"jobs": one},
+            [path], dist=tmp_path / "dist", notes=tmp_path / "notes", locks=tmp_path / "locks"
         )
         assert taken.decisions == decided
     (tmp_path / "locks" / "jobs.decisions.jsonl").unlink()

@@ -12,6 +12,7 @@ from builders.audit.history import (
     Sample,
     Verdict,
     auditor_name,
+    read_history,
     sample_folder,
     verdicts_path,
     write_judgements,
@@ -187,6 +188,7 @@ def test_times_are_compared_to_the_millisecond(
 
 def test_a_history_that_holds_equal_times_takes_what_others_judged(place: Path, sample: Sample) -> None:
     one = judgement(sample, sample.items[0], WRONG)
+    write_sample(history(place, sample).parent, sample)
     write_judgements(history(place, sample), [one, one.model_copy(update={"auditor": "Ben"})])
     third = judgement(sample, sample.items[1], WRONG, "Cem")
     import_(place, verdict_file(place / "c.jsonl", [third]))
@@ -311,3 +313,24 @@ def test_a_damaged_decisions_file_stops_the_import_before_anything_is_written(
     with pytest.raises(UsageError, match=r"jobs\.decisions\.jsonl, line 1"):
         import_(place, path)
     assert not (place / "notes").exists()
+
+
+def test_a_damaged_history_stops_the_import_before_anything_is_written(place: Path, sample: Sample) -> None:
+    path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG)])
+    folder = history(place, sample).parent
+    folder.mkdir(parents=True)
+    (folder / "s-0000000000000000.sample.jsonl").write_text("{}", encoding="utf-8")
+    (folder / "s-0000000000000000.verdicts.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"s-0000000000000000\.sample\.jsonl, line 1"):
+        import_(place, path)
+    assert not history(place, sample).exists()
+
+
+def test_a_sample_without_verdicts_in_the_history_is_what_an_import_that_was_cut_left(
+    place: Path, sample: Sample
+) -> None:
+    write_sample(history(place, sample).parent, sample)
+    import_(place, verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG)]))
+    assert len(history(place, sample).read_bytes().splitlines()) == 1
+    write_sample(history(place, sample).parent, draw(jobs(), 9, 0, dist=place / "dist", notes=place).sample)
+    assert [len(judged) for _, judged in read_history(history(place, sample).parent)] == [1]
