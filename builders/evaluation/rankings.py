@@ -128,8 +128,8 @@ def search(
     for part in judged.parts():
         asked = slice(done, done + part.queries.height)
         # `exact_topk` breaks ties by index, ascending; ids descend in the reversed passages.
-        rows, _, indices, scores = exact_topk(queries[asked], passages[::-1], k).flat()
-        yield part, _run(part, rows, judged.corpus.height - 1 - indices, scores)
+        found = exact_topk(queries[asked], passages[::-1], k)
+        yield part, _run(part, found.row, judged.corpus.height - 1 - found.index, found.score)
         done = asked.stop
         if progress is not None:
             progress(done, judged.queries.height)

@@ -1,13 +1,12 @@
 """The rules by which ranked passages become hard negatives, or are dropped for a reason. Pure.
 
-Frames are keyed by ``query_id`` and ``passage_id``. A ranking is labelled once (`label`) and can then be
-judged by several recipes (`judge`).
+A ranking is labelled once (`label`) and can then be judged by several recipes (`judge`).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf, isfinite
 
 import polars as pl
 
@@ -18,6 +17,7 @@ EXCLUSIONS = ("positive", "undecided", "positive_text", "query_text", "equivalen
 """Why a pair can never be a hard negative; the first that fits counts."""
 REASONS = (*EXCLUSIONS, "margin", "floor", "beyond_keep")
 """Why a passage that was looked at is no hard negative; the first that fits counts."""
+_MARGIN_KINDS = ("absolute", "relative", "deviations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +44,16 @@ def require_valid(recipe: Recipe) -> None:
     Raises:
         UsageError: A number is out of its range, or a choice is unknown.
     """
-    depth = math.inf if recipe.depth is None else recipe.depth
+    depth = inf if recipe.depth is None else recipe.depth
     faults = {
         f"depth {recipe.depth} is below 1": depth < 1,
         f"keep {recipe.keep} is below 1": recipe.keep < 1,
         f"keep {recipe.keep} exceeds depth {recipe.depth}": recipe.keep > depth,
-        f"margin {recipe.margin} is negative or no number": not 0 <= recipe.margin < math.inf,
-        f"floor {recipe.floor} is no number": recipe.floor is not None and not math.isfinite(recipe.floor),
-        f"suspicious_below {recipe.suspicious_below} is no number": not math.isfinite(
-            recipe.suspicious_below
-        ),
+        f"margin {recipe.margin} is negative or no number": not 0 <= recipe.margin < inf,
+        f"floor {recipe.floor} is no number": recipe.floor is not None and not isfinite(recipe.floor),
+        f"suspicious_below {recipe.suspicious_below} is no number": not isfinite(recipe.suspicious_below),
         f"guard {recipe.guard!r} is unknown": recipe.guard not in {"lowest", "highest"},
-        f"margin_kind {recipe.margin_kind!r} is unknown": recipe.margin_kind
-        not in {"absolute", "relative", "deviations"},
+        f"margin_kind {recipe.margin_kind!r} is unknown": recipe.margin_kind not in _MARGIN_KINDS,
         f"depth_counts {recipe.depth_counts!r} is unknown": recipe.depth_counts not in {"all", "candidates"},
     }
     if found := [fault for fault, holds in faults.items() if holds]:
@@ -115,32 +112,27 @@ def exclusions(
     return pl.concat(frames).unique(PAIR, keep="first", maintain_order=True)
 
 
-def guards(positives: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
-    """Choose each query's guarding positive from every positive and its ``score`` float64.
+def guards(positives: pl.DataFrame) -> pl.DataFrame:
+    """Return the positives that may guard a query, from every positive and its ``score`` float64.
 
     Returns:
-        ``query_id``, ``positives`` (how many), ``positive_score`` float64 (the guard's), ``best_score``
-        float64 (the highest-scoring one's).
+        ``query_id``, ``positives`` (how many), ``lowest`` and ``highest`` float64 (the scores of these two).
     """
     score = pl.col("score")
-    chosen = score.min() if recipe.guard == "lowest" else score.max()
-    return positives.group_by("query_id").agg(
-        positives=pl.len(), positive_score=chosen, best_score=score.max()
-    )
+    return positives.group_by("query_id").agg(positives=pl.len(), lowest=score.min(), highest=score.max())
 
 
 def is_suspicious(recipe: Recipe) -> pl.Expr:
-    """Return whether a query's best positive is near its mean: ``best_score``, ``mean``, ``deviation``."""
-    return pl.col("best_score") < pl.col("mean") + recipe.suspicious_below * pl.col("deviation")
+    """Return whether a query's best positive is near its mean: ``highest``, ``mean``, ``deviation``."""
+    return pl.col("highest") < pl.col("mean") + recipe.suspicious_below * pl.col("deviation")
 
 
 def ceiling(recipe: Recipe) -> pl.Expr:
-    """Return the highest score of a negative, from ``positive_score`` and, for such a margin, ``deviation``.
+    """Return the highest score of a negative, from the guard and, for such a margin, ``deviation``.
 
-    A relative margin is a share of the positive's absolute score, so that the ceiling stays below a negative
-    positive score.
+    A relative margin is a share of the guard's absolute score: the ceiling of a negative one lies below it.
     """
-    guard = pl.col("positive_score")
+    guard = pl.col(recipe.guard)
     units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
     return guard - recipe.margin * units[recipe.margin_kind]
 
@@ -148,22 +140,17 @@ def ceiling(recipe: Recipe) -> pl.Expr:
 def floor(recipe: Recipe) -> pl.Expr:
     """Return the lowest score of a negative, from ``mean`` and ``deviation`` if the recipe has a floor."""
     if recipe.floor is None:
-        return pl.lit(-math.inf)
+        return pl.lit(-inf)
     return pl.col("mean") + recipe.floor * pl.col("deviation")
 
 
-def other_guard(recipe: Recipe) -> Recipe:
-    """Return the recipe with the guard that it did not choose."""
-    return replace(recipe, guard="highest" if recipe.guard == "lowest" else "lowest")
-
-
 def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) -> pl.DataFrame:
-    """Join what the rules need to a ranking. Queries without positives have no guard and fall out.
+    """Join what the rules need to a ranking.
 
     Args:
         ranking: ``query_id``, ``passage_id``, ``rank`` (1-based, among all passages), ``score`` float64.
-        excluded: From `exclusions`; its ``reason`` is null for candidates.
-        guarded: From `guards`, with ``mean`` and ``deviation`` where the recipe needs them.
+        excluded: From `exclusions`; its ``reason`` becomes null for candidates.
+        guarded: From `guards`, with ``mean`` and ``deviation`` where a recipe needs them.
     """
     return (
         ranking
@@ -200,7 +187,8 @@ def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:
     """Judge a ranking by a recipe of bounded depth; arguments as for `judge`."""
     judged = judge(labelled, recipe)
     counts = dict(judged["reason"].drop_nulls().value_counts().rows())
-    kept = judged.filter(pl.col("reason").is_null()).select(*PAIR, "rank", "score", "positive_score")
+    kept = judged.filter(pl.col("reason").is_null())
+    kept = kept.select(*PAIR, "rank", "score", positive_score=pl.col(recipe.guard))
     dropped = {reason: counts.get(reason, 0) for reason in reasons_of(recipe)}
     return Chosen(kept, judged.height, dropped, _ties(labelled, judged))
 
@@ -213,23 +201,6 @@ def reasons_of(recipe: Recipe) -> list[str]:
         "floor": recipe.floor is None or recipe.depth is None,
     }
     return [reason for reason in REASONS if not absent.get(reason)]
-
-
-def fetch_depth(recipe: Recipe, positives: pl.Expr) -> pl.Expr:
-    """Return how many ranks a query needs, so that `judge` sees all it looks at and one more."""
-    assert recipe.depth is not None, "an unbounded recipe needs no ranking"
-    extra = positives if recipe.depth_counts == "candidates" else pl.lit(0)
-    return recipe.depth + 1 + extra
-
-
-def negatives(kept: pl.DataFrame) -> pl.DataFrame:
-    """Return the hard negatives as they are published, sorted by query and rank."""
-    return kept.select(
-        *PAIR,
-        pl.col("rank").cast(pl.Int32),
-        pl.col("score").cast(pl.Float32),
-        pl.col("positive_score").cast(pl.Float32),
-    ).sort("query_id", "rank")
 
 
 def _ties(labelled: pl.DataFrame, judged: pl.DataFrame) -> dict[str, int]:

@@ -7,38 +7,21 @@ float32's error of a ceiling, a floor or the k-th score is decided in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.errors import EncoderError, UsageError
+from builders.errors import EncoderError
+from builders.mining.hits import Hits, joined, merge_topk
 from builders.mining.scores import Float32s, Float64s, Int64s, float32_error, lengths, score_pairs
 
 Progress = Callable[[int, int], None]
 _SPARE = 32  # fetched beyond k: float32 may misplace neighbours, and a query that needs more is scanned twice
-_NONE = -1
 _BEYOND = 1e38  # more than any score (`float32_error` sees to it), and a float32
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """The first passages of each query, by (score descending, index ascending).
-
-    Attributes:
-        indices: int64 (q, k); -1 where a query has fewer.
-        scores: float64 (q, k); minus infinity where a query has fewer.
-    """
-
-    indices: Int64s
-    scores: Float64s
-
-    def flat(self) -> tuple[Int64s, Int64s, Int64s, Float64s]:
-        """Return query row, 1-based rank, passage index and score of every entry, without the gaps."""
-        rows, places = np.nonzero(self.indices != _NONE)
-        return rows, places + 1, self.indices[rows, places], self.scores[rows, places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +46,18 @@ _NO_PAIR = Masked(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class _Window:
     """What lies between floor and ceiling.
 
     Attributes:
-        found: The first passages of each query that are not masked, and within its floor and ceiling.
+        found: The first passages of each query that are not masked, and within its floor and ceiling; sorted
+            by (query, score descending, index ascending).
         above: int64 (q,): passages that are not masked, above the ceiling, and not below the floor.
         within: int64 (q,): passages that are not masked, and within floor and ceiling.
         masked_scores: float64 (m,): the scores of the masked pairs; minus infinity for those below the floor.
     """
 
-    found: TopK
+    found: Hits
     above: Int64s
     within: Int64s
     masked_scores: Float64s
@@ -88,41 +72,20 @@ def exact_topk(
     tile: int = 2048,
     first: int = 0,
     progress: Progress | None = None,
-) -> TopK:
+) -> Hits:
     """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
 
-    Arguments and method are those of `exact_window`, without floor and ceiling. Memory beside input and
-    output: at worst about 40 bytes per cell of (tile × block), 170 MB. `passages` may be a memory
-    map: it is read in order, once for its lengths, once per tile, and once more for a tile with queries that
-    are scanned again. `first` is the index of the first passage where `passages` is a shard: an engine gives
-    each shard one call, and joins the results by `merge_topk`.
+    Arguments and method are those of `exact_window`, without floor and ceiling; so is the order of the hits.
+    Memory beside input and output: at worst about 40 bytes per cell of (tile × block), 170 MB. `passages` may
+    be a memory map: it is read in order, once for its lengths, once per tile, and once more for a tile with
+    queries that are scanned again. `first` is the index of the first passage where `passages` is a shard: an
+    engine gives each shard one call, and joins the results by `merge_topk`.
     """
     edge = np.full(len(queries), np.inf)
     window = exact_window(
         queries, passages, -edge, edge, _NO_PAIR, k, block=block, tile=tile, progress=progress
     )
-    indices = window.found.indices
-    return TopK(np.where(indices == _NONE, _NONE, indices + first), window.found.scores)
-
-
-def merge_topk(parts: Sequence[TopK], k: int | NDArray[Any]) -> TopK:
-    """Join the top-k of shards of the passages: associative, and independent of the order of `parts`.
-
-    Args:
-        parts: One result per shard, for the same queries in the same order; at least one. Each passage
-            belongs to one shard.
-        k: As for `exact_topk`.
-
-    Raises:
-        UsageError: There are no parts, or they have different numbers of queries.
-    """
-    if len({len(part.indices) for part in parts}) != 1:
-        raise UsageError("parts of a top-k differ in their queries", hint="Merge one result per shard.")
-    flat = [part.flat() for part in parts]
-    hits = _joined([_Hits(rows, indices, scores) for rows, _, indices, scores in flat])
-    queries = len(parts[0].indices)
-    wanted = np.minimum(_per_query(k, queries), np.bincount(hits.row, minlength=queries))
-    return _table(hits.best(wanted), wanted)
+    return Hits(window.found.row, window.found.index + first, window.found.score)
 
 
 def exact_window(
@@ -136,7 +99,7 @@ def exact_window(
     block: int = 2048,
     tile: int = 2048,
     progress: Progress | None = None,
-) -> Window:
+) -> _Window:
     """Find the first k passages of each query whose score is at least its floor and at most its ceiling.
 
     Scores are those of `score_pairs`, ties are broken by index; blocks, tiles, threads and the BLAS kernel
@@ -156,59 +119,39 @@ def exact_window(
         tile: Queries per product.
         progress: Called with products done and products in all.
     """
-    wanted = np.minimum(_per_query(k, len(queries)), len(passages))
-    query_lengths, longest = _measured(queries, passages)
-    _require_positive(block=block, tile=tile)
-    error = float32_error(queries.shape[1], query_lengths, longest)
+    wanted = np.minimum(np.broadcast_to(np.asarray(k, np.int64), len(queries)), len(passages))
+    error = _float32_error(queries, passages)
     tiles = range(0, len(queries), tile)
-    tick = _ticker(progress, len(tiles) * -(-len(passages) // block))
+    products, done = len(tiles) * -(-len(passages) // block), itertools.count(1)
+
+    def tick() -> None:
+        if progress is not None:
+            progress(next(done), products)
+
     above, within = np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64)
     masked_scores = np.full(len(masked.row), -np.inf)
-    parts = []
+    found = []
     for start in tiles:
         part = slice(start, start + tile)
         pairs, of_tile = masked.of_tile(start, start + tile)
         scan = _Scan(queries[part], passages, floor[part], ceiling[part], error[part], of_tile, block)
         near, unseen = scan.shortlist(np.minimum(wanted[part] + _SPARE, len(passages)), tick)
         hits = scan.certified(near, unseen, wanted[part])
-        parts.append(_Hits(hits.row + start, hits.index, hits.score))
+        found.append(Hits(hits.row + start, hits.index, hits.score))
         above[part], within[part] = scan.above, scan.within
         masked_scores[pairs] = scan.masked_scores
-    return Window(_table(_joined(parts), wanted), above, within, masked_scores)
+    return _Window(joined(found), above, within, masked_scores)
 
 
-@dataclass(frozen=True, slots=True)
-class _Hits:
-    """Pairs of a tile's row and a passage, with a score in float32 or float64; each (m,)."""
-
-    row: Int64s
-    index: Int64s
-    score: NDArray[np.floating[Any]]
-
-    def best(self, k: Int64s) -> _Hits:
-        """Keep the first ``k[row]`` of each row by (score descending, index ascending), in that order."""
-        order = np.lexsort((self.index, -self.score, self.row))
-        rows = self.row[order]
-        place = np.arange(rows.size) - np.searchsorted(rows, np.arange(k.size))[rows]
-        return self.at(order[place < k[rows]])
-
-    def at(self, chosen: NDArray[Any]) -> _Hits:
-        """Keep the pairs at positions, or where a mask is true."""
-        return _Hits(self.row[chosen], self.index[chosen], self.score[chosen])
-
-
-def _joined(parts: Sequence[_Hits]) -> _Hits:
-    if not parts:
-        return _Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-    return _Hits(
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.index for part in parts]),
-        np.concatenate([part.score for part in parts]),
-    )
-
-
-def _rescored(queries: Float32s, passages: Float32s, row: Int64s, index: Int64s) -> _Hits:
-    return _Hits(row, index, score_pairs(queries, passages, row, index))
+def _float32_error(queries: Float32s, passages: Float32s) -> Float64s:
+    """Check vectors, and bound the error of each query's scores in float32."""
+    query_lengths, passage_lengths = lengths(queries, "queries"), lengths(passages, "passages")
+    if queries.shape[1] != passages.shape[1]:
+        raise EncoderError(
+            f"queries have {queries.shape[1]} dimensions, passages {passages.shape[1]}",
+            hint="Encode both with one encoder.",
+        )
+    return float32_error(queries.shape[1], query_lengths, float(passage_lengths.max(initial=0.0)))
 
 
 def _cells_above(scores: Float32s, threshold: Float32s, width: int) -> tuple[Int64s, Int64s]:
@@ -264,19 +207,22 @@ class _Scan:
         self.within = np.zeros(len(queries), np.int64)
         self.masked_scores = np.full(len(order), -np.inf)
 
-    def _scores(self, start: int, rows: Int64s | slice = slice(None)) -> tuple[Float32s, slice]:
+    def _products(self, start: int, rows: Int64s | slice = slice(None)) -> tuple[Float32s, slice]:
         """Return float32 scores of a block, and which of the masked pairs, by index, belong to it."""
         part = slice(*np.searchsorted(self._index, [start, start + self.block]).tolist())
         return self.queries[rows] @ np.asarray(self.passages[start : start + self.block]).T, part
 
-    def shortlist(self, widths: Int64s, tick: Callable[[], None]) -> tuple[_Hits, Float64s]:
+    def _scores(self, rows: Int64s, index: Int64s) -> Float64s:
+        return score_pairs(self.queries, self.passages, rows, index)
+
+    def shortlist(self, widths: Int64s, tick: Callable[[], None]) -> tuple[Hits, Float64s]:
         """Count, and find the best `widths` that may lie within; nothing else there exceeds the second."""
         threshold = np.nextafter(self.floor.below, np.float32(-np.inf))
         width, room = int(widths.max(initial=0)), int(widths.sum())
         full = np.zeros(len(self.queries), np.bool_)
-        kept, waiting, held = _joined([]), list[_Hits](), 0
+        parts, waiting = list[Hits](), 0
         for start in range(0, len(self.passages), self.block):
-            scores, part = self._scores(start)
+            scores, part = self._products(start)
             rows, columns = self._row[part], self._index[part] - start
             self._score_masked(scores[rows, columns], part)
             scores[rows, columns] = -np.inf
@@ -284,22 +230,21 @@ class _Scan:
                 self._count(scores, start)
                 scores[scores > self.ceiling.above[:, None]] = -np.inf
             rows, columns = _cells_above(scores, threshold, width)
-            waiting.append(_Hits(rows, columns + start, scores[rows, columns]))
-            held += rows.size
+            parts.append(Hits(rows, columns + start, scores[rows, columns]))
+            waiting += rows.size
             # Sorting waits until it at least halves what is held: cheap, and bounded all the same.
-            if held >= room or start + self.block >= len(self.passages):
-                kept, waiting, held = _joined([kept, *waiting]).best(widths), [], 0
-                counts = np.bincount(kept.row, minlength=len(widths))
-                full = counts == widths
-                threshold[full] = kept.score[np.cumsum(counts)[full] - 1]
+            if waiting >= room or start + self.block >= len(self.passages):
+                parts, waiting = [merge_topk(parts, widths)], 0
+                full, last = parts[0].last(widths)
+                threshold[full] = last
             tick()
         doubted = full & (widths < len(self.passages))
-        return kept, np.where(doubted, threshold.astype(np.float64), -np.inf)
+        return joined(parts), np.where(doubted, threshold.astype(np.float64), -np.inf)
 
     def _score_masked(self, scores: Float32s, part: slice) -> None:
         rows, index = self._row[part], self._index[part]
         near = np.flatnonzero(scores >= self.floor.below[rows])
-        exact = score_pairs(self.queries, self.passages, rows[near], index[near])
+        exact = self._scores(rows[near], index[near])
         exact[exact < self.floor.exact[rows[near]]] = -np.inf
         self.masked_scores[self._order[part][near]] = exact
 
@@ -309,91 +254,44 @@ class _Scan:
         at_floor = np.count_nonzero(scores > self.floor.above[:, None], axis=1)
         over = np.count_nonzero(scores > self.ceiling.above[:, None], axis=1)
         rows, columns = self.floor.doubtful(scores)
-        exact = score_pairs(self.queries, self.passages, rows, columns + start)
+        exact = self._scores(rows, columns + start)
         at_floor += np.bincount(rows[exact >= self.floor.exact[rows]], minlength=size)
         rows, columns = self.ceiling.doubtful(scores)
-        exact = score_pairs(self.queries, self.passages, rows, columns + start)
+        exact = self._scores(rows, columns + start)
         over += np.bincount(rows[exact > self.ceiling.exact[rows]], minlength=size)
         over = np.where(self.ceiling.exact < self.floor.exact, at_floor, over)
         self.above += over
         self.within += at_floor - over
 
-    def certified(self, near: _Hits, unseen: Float64s, k: Int64s) -> _Hits:
+    def certified(self, near: Hits, unseen: Float64s, k: Int64s) -> Hits:
         """Score again in float64, and scan again where something unseen could belong to the first k."""
-        exact = self._within(_rescored(self.queries, self.passages, near.row, near.index)).best(k)
-        counts = np.bincount(exact.row, minlength=len(k))
-        last = self.floor.exact.copy()
-        whole = (counts == k) & (k > 0)
-        last[whole] = exact.score[np.cumsum(counts)[whole] - 1]
-        doubtful = np.flatnonzero(np.isfinite(unseen) & (last <= unseen + self.error))
+        exact = self._within(near.row, near.index).best(k)
+        least = self.floor.exact.copy()
+        full, last = exact.last(k)
+        least[full] = last
+        doubtful = np.flatnonzero(np.isfinite(unseen) & (least <= unseen + self.error))
         if not doubtful.size:
             return exact
-        again = self._scan_between(doubtful, last, k)
-        return _joined([exact.at(~np.isin(exact.row, doubtful)), again])
+        again = self._scan_between(doubtful, least, k)
+        return merge_topk([exact.at(~np.isin(exact.row, doubtful)), again], k)
 
-    def _scan_between(self, doubtful: Int64s, last: Float64s, k: Int64s) -> _Hits:
-        low = _Edge.of(last, self.error).below[doubtful, None]
+    def _scan_between(self, doubtful: Int64s, least: Float64s, k: Int64s) -> Hits:
+        low = _Edge.of(least, self.error).below[doubtful, None]
         high = self.ceiling.above[doubtful, None]
         place = np.full(len(self.queries), -1)
         place[doubtful] = np.arange(doubtful.size)
-        kept = _joined([])
+        found = joined([])
         for start in range(0, len(self.passages), self.block):
-            scores, part = self._scores(start, doubtful)
+            scores, part = self._products(start, doubtful)
             rows, columns = place[self._row[part]], self._index[part] - start
             scores[rows[rows >= 0], columns[rows >= 0]] = -np.inf
             rows, columns = np.nonzero((scores >= low) & (scores <= high))
-            found = _rescored(self.queries, self.passages, doubtful[rows], columns + start)
-            kept = _joined([kept, self._within(found)]).best(k)
-        return kept
+            found = merge_topk([found, self._within(doubtful[rows], columns + start)], k)
+        return found
 
-    def _within(self, hits: _Hits) -> _Hits:
-        low, high = self.floor.exact[hits.row], self.ceiling.exact[hits.row]
-        return hits.at((hits.score >= low) & (hits.score <= high))
-
-
-def _table(hits: _Hits, k: Int64s) -> TopK:
-    shape = (k.size, int(k.max(initial=0)))
-    indices, scores = np.full(shape, _NONE, np.int64), np.full(shape, -np.inf)
-    order = np.argsort(hits.row, kind="stable")
-    rows = hits.row[order]
-    place = np.arange(rows.size) - np.searchsorted(rows, np.arange(k.size))[rows]
-    indices[rows, place] = hits.index[order]
-    scores[rows, place] = hits.score[order]
-    return TopK(indices, scores)
-
-
-def _measured(queries: Float32s, passages: Float32s) -> tuple[Float64s, float]:
-    """Check vectors; return the queries' lengths and the longest passage's."""
-    query_lengths, passage_lengths = lengths(queries, "queries"), lengths(passages, "passages")
-    if queries.shape[1] != passages.shape[1]:
-        raise EncoderError(
-            f"queries have {queries.shape[1]} dimensions, passages {passages.shape[1]}",
-            hint="Encode both with one encoder.",
+    def _within(self, rows: Int64s, index: Int64s) -> Hits:
+        """Score pairs in float64, and keep those within floor and ceiling."""
+        scores = self._scores(rows, index)
+        return Hits(rows, index, scores).at(
+            (scores >= self.floor.exact[rows]) & (scores <= self.ceiling.exact[rows])
         )
-    return query_lengths, float(passage_lengths.max(initial=0.0))
-
-
-def _per_query(k: int | NDArray[Any], queries: int) -> Int64s:
-    """Return how many each query wants, at least 1."""
-    wanted = np.broadcast_to(np.asarray(k, np.int64), (queries,))
-    if wanted.size:
-        _require_positive(k=int(wanted.min()))
-    return wanted
-
-
-def _require_positive(**values: int) -> None:
-    for name, value in values.items():
-        if value < 1:
-            raise UsageError(f"{name} is {value}", hint=f"Give a {name} of at least 1.")
-
-
-def _ticker(progress: Progress | None, total: int) -> Callable[[], None]:
-    done = 0
-
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
-    return tick

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.errors import EncoderError, UsageError
+from builders.errors import EncoderError
 
 Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
@@ -142,13 +142,8 @@ def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Floa
 
     Returns:
         Two float64 (q,), whose bits depend on the vectors alone.
-
-    Raises:
-        UsageError: There is no passage.
     """
     count, dimensions = passages.shape
-    if count == 0:
-        raise UsageError("no passages: a mean over none is not defined", hint="Give at least one passage.")
     centre = np.zeros(dimensions)
     for start in range(0, count, _BLOCK):
         centre += np.ascontiguousarray(passages[start : start + _BLOCK], np.float64).sum(axis=0)
@@ -156,7 +151,7 @@ def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Floa
     covariance = np.zeros((dimensions, dimensions))
     for start in range(0, count, _BLOCK):
         block = passages[start : start + _BLOCK] - centre
-        covariance += ordered_product(block.T, block)
+        covariance += _ordered_product(block.T, block)
     covariance /= count
     mean, variance = np.empty(len(queries)), np.empty(len(queries))
     step = max(1, _CELLS // dimensions)
@@ -164,19 +159,14 @@ def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Floa
         part = slice(start, start + step)
         wide = queries[part].astype(np.float64)
         mean[part] = _sum_by_halving(wide * centre)
-        variance[part] = _sum_by_halving(ordered_product(wide, covariance) * wide)
+        variance[part] = _sum_by_halving(_ordered_product(wide, covariance) * wide)
     return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-def ordered_product(left: Float64s, right: Float64s) -> Float64s:
-    """Multiply two matrices, to bits that depend on them alone.
+def _ordered_product(left: Float64s, right: Float64s) -> Float64s:
+    """Multiply (m, k) by (k, n), to bits that depend on them alone.
 
-    Args:
-        left: float64 (m, k), finite.
-        right: float64 (k, n), finite.
-
-    Returns:
-        float64 (m, n); off by no more than about k · 2⁻⁴⁰ times the largest numbers of both.
+    It is off by no more than about k · 2⁻⁴⁰ times the largest numbers of both.
     """
     total = np.zeros((left.shape[0], right.shape[1]))
     for start in range(0, left.shape[1], _BLOCK):

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from builders.lock.lock import (
-    FromMean,
-    MinedScores,
-    MiningReport,
-    OthersPositives,
-    Quantiles,
-    Reuse,
-    Suspicious,
-    Variant,
-    Yield,
-    YieldByPositives,
-)
-from builders.mining.recipe import Chosen, judge, other_guard
+from builders.lock.lock import MiningReport, Quantiles
+from builders.mining.recipe import Chosen, is_suspicious, judge
 from builders.spec import Recipe
 
 _DEPTHS = (10, 20, 50, 100)
-MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1)
+_MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1)
 LOOK = max(_DEPTHS)
 """The deepest rank that the report looks at."""
 _SPREAD_RANK = 10
@@ -33,60 +22,66 @@ _MORE_POSITIVES = "21+"
 _QUANTILES = {"min": 0.0, "p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a report is made of.
+def build_report(
+    queries: pl.DataFrame,
+    qrels: pl.DataFrame,
+    guarded: pl.DataFrame,
+    chosen: Chosen,
+    labelled: pl.DataFrame,
+    recipe: Recipe,
+    bounded: Recipe,
+) -> MiningReport:
+    """Report what a recipe kept, what it dropped, and what others would have kept.
 
-    Attributes:
+    Args:
         queries: ``query_id`` of every query, with or without positives.
         qrels: ``query_id``, ``passage_id`` of every positive.
         guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation`` of each query's scores
             over all passages.
-        suspicious: The rows of `guarded` whose best positive lies near the mean.
         chosen: What the recipe took and dropped.
+        labelled: From `builders.mining.recipe.label`, at least `LOOK` deep, as far as there are passages.
+        recipe: The recipe.
         bounded: The recipe whose variants are reported: itself, or "v0" where it is unbounded.
-        labelled: From `builders.mining.recipe.label` for `bounded`, at least `LOOK` deep, as far as there are
-            passages.
-        labelled_by_other_guard: The same with the guard that `bounded` did not choose.
     """
-
-    queries: pl.DataFrame
-    qrels: pl.DataFrame
-    guarded: pl.DataFrame
-    suspicious: pl.DataFrame
-    chosen: Chosen
-    bounded: Recipe
-    labelled: pl.DataFrame
-    labelled_by_other_guard: pl.DataFrame
-
-
-def build_report(evidence: Evidence, recipe: Recipe) -> MiningReport:
-    """Report what a recipe kept, what it dropped, and what others would have kept."""
-    chosen = evidence.chosen
     kept = chosen.kept
-    counted = _negatives_per_query(evidence, kept)
-    report = {
-        "queries": evidence.queries.height,
-        "queries_without_positives": evidence.queries.height - evidence.guarded.height,
-        "suspicious": Suspicious(
-            queries=evidence.suspicious.height, positives=int(evidence.suspicious["positives"].sum())
-        ),
+    counted = _negatives_per_query(queries, guarded, kept)
+    number = counted["negatives"]
+    some, full = int((number > 0).sum()), int((number == recipe.keep).sum())
+    others = kept.join(qrels, on="passage_id", how="semi").height
+    times = kept.group_by("passage_id").len()["len"]
+    suspicious = guarded.filter(is_suspicious(recipe))["positives"]
+    return MiningReport.model_validate({
+        "queries": queries.height,
+        "queries_without_positives": queries.height - guarded.height,
+        "suspicious": {"queries": len(suspicious), "positives": int(suspicious.sum())},
         "negatives": kept.height,
-        "yield": _yield(counted, recipe),
+        "yield": {
+            "any": some,
+            "full": full,
+            "any_share": _share(some, queries.height),
+            "full_share": _share(full, queries.height),
+        },
         "by_count": _by_count(counted, recipe),
         "by_positives": _by_positives(counted, recipe),
         "looked_at": chosen.looked_at,
         "dropped": chosen.dropped,
-        "top_spread": _top_spread(evidence.labelled),
-        "scores": _scores(evidence.guarded, kept),
-        "distance_from_mean": _distance_from_mean(kept.join(evidence.guarded, on="query_id"), "score"),
-        "best_positive": _distance_from_mean(evidence.guarded, "best_score").deviations,
-        "reuse": _reuse(kept),
-        "others_positives": _others_positives(kept, evidence.qrels),
+        "top_spread": _top_spread(labelled),
+        "scores": {
+            "guard": _quantiles(guarded[recipe.guard]),
+            "negative": _quantiles(kept["score"]),
+            "gap": _quantiles(kept["positive_score"] - kept["score"]),
+        },
+        "distance_from_mean": _distance_from_mean(kept.join(guarded, on="query_id"), "score"),
+        "best_positive": _distance_from_mean(guarded, "highest")["deviations"],
+        "reuse": {
+            "passages": len(times),
+            "most": max(times.to_list(), default=0),
+            "mean": _share(kept.height, len(times)),
+        },
+        "others_positives": {"negatives": others, "share": _share(others, kept.height)},
         "ties": chosen.ties,
-        "what_if": _what_if(evidence),
-    }
-    return MiningReport.model_validate(report)
+        "what_if": [_variant(labelled, variant) for variant in _variants(bounded)],
+    })
 
 
 def summary_lines(report: MiningReport) -> list[str]:
@@ -124,26 +119,11 @@ def summary_lines(report: MiningReport) -> list[str]:
     return lines
 
 
-def _negatives_per_query(evidence: Evidence, kept: pl.DataFrame) -> pl.DataFrame:
-    """``query_id``, ``positives``, ``negatives`` of every query; zeros where there are none."""
+def _negatives_per_query(queries: pl.DataFrame, guarded: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:
+    """Return ``positives``, ``negatives`` of every query; zeros where there are none."""
     counts = kept.group_by("query_id").agg(negatives=pl.len())
-    return (
-        evidence.queries
-        .join(evidence.guarded, on="query_id", how="left")
-        .join(counts, on="query_id", how="left")
-        .select("query_id", pl.col("positives", "negatives").fill_null(0).cast(pl.Int64))
-    )
-
-
-def _yield(counted: pl.DataFrame, recipe: Recipe) -> Yield:
-    number = counted["negatives"]
-    some, full = int((number > 0).sum()), int((number == recipe.keep).sum())
-    return Yield(
-        any=some,
-        full=full,
-        any_share=_share(some, counted.height),
-        full_share=_share(full, counted.height),
-    )
+    joined = queries.join(guarded, on="query_id", how="left").join(counts, on="query_id", how="left")
+    return joined.select(pl.col("positives", "negatives").fill_null(0).cast(pl.Int64))
 
 
 def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
@@ -151,14 +131,14 @@ def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
     return {str(count): int((number == count).sum()) for count in range(recipe.keep + 1)}
 
 
-def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[YieldByPositives]:
+def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[dict[str, object]]:
     band = pl.lit(_MORE_POSITIVES)
     for name, largest in reversed(_POSITIVES.items()):
         band = pl.when(pl.col("positives") <= largest).then(pl.lit(name)).otherwise(band)
     banded = counted.with_columns(band=band)
     groups = ((name, banded.filter(pl.col("band") == name)) for name in (*_POSITIVES, _MORE_POSITIVES))
     return [
-        YieldByPositives(positives=name, queries=group.height, by_count=_by_count(group, recipe))
+        {"positives": name, "queries": group.height, "by_count": _by_count(group, recipe)}
         for name, group in groups
         if group.height
     ]
@@ -170,64 +150,43 @@ def _top_spread(labelled: pl.DataFrame) -> Quantiles:
     return _quantiles(per_query["spread"])
 
 
-def _scores(guarded: pl.DataFrame, kept: pl.DataFrame) -> MinedScores:
-    return MinedScores(
-        guard=_quantiles(guarded["positive_score"]),
-        negative=_quantiles(kept["score"]),
-        gap=_quantiles(kept["positive_score"] - kept["score"]),
-    )
-
-
-def _distance_from_mean(scaled: pl.DataFrame, score: str) -> FromMean:
+def _distance_from_mean(scaled: pl.DataFrame, score: str) -> dict[str, int | Quantiles]:
     distance = scaled[score] - scaled["mean"]
     spread = scaled["deviation"] > 10**-_DIGITS
-    return FromMean(
-        below_mean=int((distance.round(_DIGITS) < 0).sum()),
-        cosine=_quantiles(distance),
-        deviations=_quantiles(distance.filter(spread) / scaled["deviation"].filter(spread)),
-    )
+    return {
+        "below_mean": int((distance.round(_DIGITS) < 0).sum()),
+        "cosine": _quantiles(distance),
+        "deviations": _quantiles(distance.filter(spread) / scaled["deviation"].filter(spread)),
+    }
 
 
-def _reuse(kept: pl.DataFrame) -> Reuse:
-    times = kept.group_by("passage_id").len()["len"]
-    most = max(times.to_list(), default=0)
-    return Reuse(passages=len(times), most=most, mean=_share(kept.height, len(times)))
-
-
-def _others_positives(kept: pl.DataFrame, qrels: pl.DataFrame) -> OthersPositives:
-    count = kept.join(qrels, on="passage_id", how="semi").height
-    return OthersPositives(negatives=count, share=_share(count, kept.height))
-
-
-def _what_if(evidence: Evidence) -> list[Variant]:
-    recipe = evidence.bounded
+def _variants(recipe: Recipe) -> list[Recipe]:
+    """Return a bounded recipe by other depths and margins, and by the other guard."""
     assert recipe.depth is not None
-    variants = [
+    other = replace(recipe, guard="highest" if recipe.guard == "lowest" else "lowest")
+    return [
         replace(base, depth=depth, margin=margin)
         for base, depths, margins in (
-            (recipe, {recipe.depth, *_DEPTHS}, {recipe.margin, *MARGINS}),
-            (other_guard(recipe), {recipe.depth, LOOK}, {recipe.margin}),
+            (recipe, {recipe.depth, *_DEPTHS}, {recipe.margin, *_MARGINS}),
+            (other, {recipe.depth, LOOK}, {recipe.margin}),
         )
         for depth in sorted(depths)
         for margin in sorted(margins)
         if depth >= recipe.keep
     ]
-    return [_variant(evidence, recipe, variant) for variant in variants]
 
 
-def _variant(evidence: Evidence, recipe: Recipe, variant: Recipe) -> Variant:
-    labelled = evidence.labelled if variant.guard == recipe.guard else evidence.labelled_by_other_guard
+def _variant(labelled: pl.DataFrame, variant: Recipe) -> dict[str, object]:
     kept = judge(labelled, variant).filter(pl.col("reason").is_null())
     number = kept.group_by("query_id").len()["len"]
-    assert variant.depth is not None
-    return Variant(
-        guard=variant.guard,
-        depth=variant.depth,
-        margin=variant.margin,
-        any=len(number),
-        full=int((number == variant.keep).sum()),
-        negatives=kept.height,
-    )
+    return {
+        "guard": variant.guard,
+        "depth": variant.depth,
+        "margin": variant.margin,
+        "any": len(number),
+        "full": int((number == variant.keep).sum()),
+        "negatives": kept.height,
+    }
 
 
 def _quantiles(values: pl.Series) -> Quantiles:

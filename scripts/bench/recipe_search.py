@@ -92,7 +92,7 @@ class Bench:
             z=(pl.col("score") - pl.col("mean")) / pl.col("deviation")
         )
         times = kept.group_by("passage_id").len()["len"]
-        heard = self.world.guarded(self.ids, recipe).filter(~rules.is_suspicious(recipe)).height
+        heard = self.world.guarded(self.ids).filter(~rules.is_suspicious(recipe)).height
         return {
             "any": _share(len(counts), len(self.ids)),
             "five": _share(int((counts == recipe.keep).sum()), len(self.ids)),
@@ -154,7 +154,7 @@ class Bench:
         recipe = RECIPES["v1"]
         equivalence = max(self.excluded)
         excluded = self.excluded[equivalence]
-        guarded = self.world.guarded(self.ids, recipe).filter(~rules.is_suspicious(recipe))
+        guarded = self.world.guarded(self.ids).filter(~rules.is_suspicious(recipe))
         limits = guarded.select(low=rules.floor(recipe), high=rules.ceiling(recipe))
         rows = self.ids.search_sorted(guarded["query_id"]).to_numpy()
         dense = self.world.query_vectors[self.world.rows(guarded["query_id"])] @ self.world.passage_vectors.T

@@ -56,9 +56,9 @@ class World:
         """Return the rows of queries."""
         return self.prepared.queries["query_id"].search_sorted(ids).to_numpy()
 
-    def guarded(self, ids: pl.Series, recipe: Recipe) -> pl.DataFrame:
+    def guarded(self, ids: pl.Series) -> pl.DataFrame:
         """Return the guards of queries, with their scale; suspicious ones stay in."""
-        found = rules.guards(self.positives, recipe).join(self.scale, on="query_id").sort("query_id")
+        found = rules.guards(self.positives).join(self.scale, on="query_id").sort("query_id")
         return found.filter(pl.col("query_id").is_in(ids.implode()))
 
     def excluded(self, ids: pl.Series, *, equivalence: bool) -> pl.DataFrame:
@@ -75,7 +75,7 @@ class World:
 
     def kept(self, ids: pl.Series, recipe: Recipe, excluded: pl.DataFrame) -> pl.DataFrame:
         """Return the negatives of queries by a recipe of unbounded depth, scores in float64."""
-        guarded = self.guarded(ids, recipe)
+        guarded = self.guarded(ids)
         if recipe.floor is not None:
             guarded = guarded.filter(~rules.is_suspicious(recipe))
         vectors = self.query_vectors[self.rows(guarded["query_id"])]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from builders.lock.lock import MiningReport
 from builders.mining import mine
+from builders.mining.hits import Hits
 from builders.spec import Recipe
 
 Float32s = NDArray[np.float32]
@@ -32,6 +33,13 @@ def random_units(rng: np.random.Generator, rows: int, dimensions: int) -> Float3
     raw = rng.normal(size=(rows, dimensions))
     scaled: Float32s = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float32)
     return scaled
+
+
+def by_query(found: Hits, queries: int) -> list[list[int]]:
+    """Return the passages of each query, in the order of the hits."""
+    assert found.row.dtype == found.index.dtype == np.int64 and found.score.dtype == np.float64
+    assert (np.diff(found.row) >= 0).all()
+    return [found.index[found.row == row].tolist() for row in range(queries)]
 
 
 def queries(texts: Mapping[str, str]) -> pl.DataFrame:

@@ -194,21 +194,16 @@ def spoiled(value: float) -> Float32s:
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"passage_vectors": spoiled(np.nan)}, EncoderError, "passages: 1 hold NaN .* row 2"),
-        ({"passage_vectors": spoiled(1.01)}, EncoderError, "not of length 1, the first of id 'd-c'"),
-        ({"query_vectors": QUERY_VECTORS[:1]}, EncoderError, "queries: 2 rows and 1 vectors"),
-        ({"query_vectors": QUERY_VECTORS.astype(np.float64)}, EncoderError, "float64"),
-        ({"corpus": CORPUS.drop("title")}, UsageError, "passages: column 'title' is missing"),
-        ({"qrels": QRELS.drop("passage_id")}, UsageError, "qrels: column 'passage_id' is missing"),
-        ({"queries": pl.concat([QUERIES[:1]] * 2)}, UsageError, "queries: id 'q-1' is used twice"),
-        ({"qrels": pairs(("q-9", "d-a"))}, UsageError, "query_id that is not there, the first 'q-9'"),
-        ({"qrels": pairs(("q-1", "d-0"))}, UsageError, "passage_id that is not there, the first 'd-0'"),
+        ({"passage_vectors": spoiled(np.nan)}, "passages: 1 hold NaN .* row 2"),
+        ({"passage_vectors": spoiled(1.01)}, "not of length 1, the first of id 'd-c'"),
+        ({"query_vectors": QUERY_VECTORS[:1]}, "queries: 2 rows and 1 vectors"),
+        ({"query_vectors": QUERY_VECTORS.astype(np.float64)}, "float64"),
     ],
 )
-def test_bad_inputs_are_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_unusable_vectors_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(EncoderError, match=message):
         mined(TIE, **change)
 
 

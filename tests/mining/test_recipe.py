@@ -14,12 +14,9 @@ from builders.mining.recipe import (
     REASONS,
     choose,
     exclusions,
-    fetch_depth,
     guards,
     judge,
     label,
-    negatives,
-    other_guard,
     require_valid,
 )
 from builders.spec import Recipe
@@ -41,7 +38,7 @@ def labelled(
     })
     known = [(query, passages[rank - 1], reason) for rank, reason in (reasons or {}).items()]
     excluded = pl.DataFrame(known, schema={**pairs().schema, **KNOWN}, orient="row")
-    guarded = pl.DataFrame({"query_id": [query], "positives": [1], "positive_score": [guard]})
+    guarded = pl.DataFrame({"query_id": [query], "positives": [1], "lowest": [guard]})
     return label(ranking, excluded, guarded)
 
 
@@ -96,22 +93,17 @@ def test_a_relative_margin_stays_below_a_negative_positive_score() -> None:
 def test_each_query_is_counted_alone() -> None:
     one = labelled([0.9, 0.5, 0.4], guard=0.9, reasons={1: "positive"})
     other = labelled([0.8, 0.3, 0.2], guard=0.8, reasons={1: "positive"}, query="q-2")
-    both = negatives(choose(pl.concat([one, other]), Recipe(keep=1)).kept)
-    assert both.rows() == [
-        ("q-1", "d-02", 2, 0.5, pytest.approx(0.9)),
-        ("q-2", "d-02", 2, pytest.approx(0.3), pytest.approx(0.8)),
-    ]
+    both = choose(pl.concat([one, other]), Recipe(keep=1)).kept
+    assert both.rows() == [("q-1", "d-02", 2, 0.5, 0.9), ("q-2", "d-02", 2, 0.3, 0.8)]
 
 
 def test_guards_are_the_lowest_or_the_highest_positive() -> None:
     positives = pairs(("q-1", "a"), ("q-1", "b"), ("q-1", "c"), ("q-2", "a")).with_columns(
         score=pl.Series([0.7, 0.6, 0.9, 0.1])
     )
-    lowest = guards(positives, Recipe()).sort("query_id")
-    assert lowest.rows() == [("q-1", 3, 0.6, 0.9), ("q-2", 1, 0.1, 0.1)]
-    highest = guards(positives, other_guard(Recipe())).sort("query_id")
-    assert highest.rows() == [("q-1", 3, 0.9, 0.9), ("q-2", 1, 0.1, 0.1)]
-    assert other_guard(other_guard(Recipe())) == Recipe()
+    found = guards(positives).sort("query_id")
+    assert found.columns == ["query_id", "positives", "lowest", "highest"]
+    assert found.rows() == [("q-1", 3, 0.6, 0.9), ("q-2", 1, 0.1, 0.1)]
 
 
 def test_exclusions_name_the_first_reason_that_fits() -> None:
@@ -155,15 +147,6 @@ def test_the_query_s_own_text_is_excluded() -> None:
     told = corpus({"a": "Wer  backt Brot?", "b": "An der Förde."})
     excluded = exclusions(pairs(("q-2", "b")), pairs(), asked, told)
     assert sorted(excluded.rows()) == [("q-1", "a", "query_text"), ("q-2", "b", "positive")]
-
-
-def test_fetch_depth_reaches_one_rank_beyond() -> None:
-    frame = pl.DataFrame({"positives": [0, 7]})
-    positives = pl.col("positives")
-    recipe = Recipe(depth=10)
-    assert frame.select(depth=fetch_depth(recipe, positives) + 0 * positives)["depth"].to_list() == [11, 11]
-    recipe = replace(recipe, depth_counts="candidates")
-    assert frame.select(depth=fetch_depth(recipe, positives))["depth"].to_list() == [11, 18]
 
 
 @pytest.mark.parametrize(
