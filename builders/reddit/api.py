@@ -1,21 +1,20 @@
 """Asking Reddit for submissions by id, through the real PRAW, with patience.
 
-prawcore itself keeps to the rate limit that Reddit's headers tell, refreshes tokens, and repeats a request
-twice after a failure of the server or the network. What it does not do is done here: waiting after 429,
-longer patience, and checking that an answer is one. Credentials are PRAW's own settings (praw.ini, or the
-variables praw_client_id, praw_client_secret, praw_user_agent, praw_site); no message holds one of them.
+prawcore keeps to the rate limit of Reddit's headers, refreshes tokens, and repeats a request twice. Here it
+waits after 429 and for longer, and an answer is checked. Credentials are PRAW's own; no message holds one.
 """
 
 from __future__ import annotations
 
 import configparser
+import contextlib
 import datetime
 import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from builders.errors import RemoteError, UsageError
@@ -44,51 +43,21 @@ _CREDENTIALS = (
 _RESUME = "Run the same command again later; what has been answered is kept."
 _SENT = ("client_id", "client_secret", "user_agent")
 """Settings that travel in headers, which hold no line break and nothing outside Latin-1."""
+_Say = Callable[[str], None]
 
 
 class ComeBackLater(RemoteError):
     """Reddit asks to wait for longer than a run waits; another request now would be against its word."""
 
 
+@dataclass(frozen=True, slots=True)
 class RedditClient:
-    """A connection to Reddit; use it as a context manager, or close it.
+    """A connection to Reddit, which `connect` opens."""
 
-    Args:
-        reddit: PRAW's client.
-        session: Its connections.
-        pace: How long its last answer asks to wait.
-        sleep: Waits the given seconds before a request is repeated.
-        say: Gets a line for each long pause.
-    """
-
-    def __init__(
-        self,
-        reddit: praw.Reddit,
-        session: requests.Session,
-        pace: _Pace,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        say: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._reddit = reddit
-        self._session = session
-        self._pace = pace
-        self._sleep = sleep
-        self._say = say
-
-    def __enter__(self) -> Self:
-        """Return this client."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connection."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._session.close()
+    reddit: praw.Reddit
+    pace: _Pace
+    sleep: Callable[[float], None]
+    say: _Say
 
     def info(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Ask for submissions.
@@ -109,7 +78,7 @@ class RedditClient:
             raise UsageError(f"{len(ids)} ids asked for at once, not 1 to {MOST_IDS}")
         waited = 0.0
         for attempt in range(_ATTEMPTS):
-            self._mind("no request is left in this window", self._pace.left(), 0.0)  # prawcore waits for it
+            self._mind("no request is left in this window", self.pace.left(), 0.0)  # prawcore waits for it
             try:
                 return _children(self._ask(ids), frozenset(ids))
             except _Again as failure:
@@ -117,7 +86,7 @@ class RedditClient:
                 pause = float(2**attempt) if failure.pause is None else failure.pause
             if attempt < _ATTEMPTS - 1:
                 self._mind(reason, pause, waited)
-                self._sleep(pause)
+                self.sleep(pause)
                 waited += pause
         raise RemoteError(f"Reddit: gave up after {_ATTEMPTS} attempts ({reason})", hint=_RESUME)
 
@@ -130,7 +99,7 @@ class RedditClient:
             problem = f"Reddit asks to wait until {then:%Y-%m-%d %H:%M:%S} UTC ({reason})"
             hint = "Run the same command again then; what has been answered is kept."
             raise ComeBackLater(problem, hint=hint)
-        self._say(f"waiting {pause:,.0f} seconds, until {then:%H:%M:%S} UTC: {reason}")
+        self.say(f"waiting {pause:,.0f} seconds, until {then:%H:%M:%S} UTC: {reason}")
 
     def _ask(self, ids: Sequence[str]) -> object:
         import praw.exceptions
@@ -138,7 +107,7 @@ class RedditClient:
 
         params: dict[str, str | int] = {"id": ",".join(f"t3_{name}" for name in ids)}
         try:
-            return self._reddit.request(method="GET", path="api/info/", params=params)
+            return self.reddit.request(method="GET", path="api/info/", params=params)
         except prawcore.OAuthException:
             raise UsageError("Reddit refused the credentials", hint=_CREDENTIALS) from None
         except prawcore.RequestException as error:
@@ -160,18 +129,17 @@ class _Again(Exception):
         self.pause = pause
 
 
+@contextlib.contextmanager
 def connect(
     *,
     url: str | None = None,
-    timeout: float | None = None,
     sleep: Callable[[float], None] = time.sleep,
-    say: Callable[[str], None] = lambda _: None,
-) -> RedditClient:
-    """Return a client; nothing is asked yet.
+    say: _Say = lambda _: None,
+) -> Iterator[RedditClient]:
+    """Open a connection to Reddit; nothing is asked yet.
 
     Args:
         url: What stands in for both of Reddit's addresses; https, or http on this machine.
-        timeout: Seconds without an answer that count as a failure; None for PRAWCORE_TIMEOUT, or 16.
         sleep: Waits the given seconds before a request is repeated.
         say: Gets a line for each pause of 10 seconds and more.
 
@@ -179,31 +147,34 @@ def connect(
         UsageError: PRAW has no credentials, one holds a character that cannot be sent, its settings cannot be
             read, or `url` is no address for them.
     """
+    import requests
+
+    if url is not None:
+        _refuse_foreign(url)
+    pace = _Pace()
+    with requests.Session() as session:
+        session.trust_env = url is None  # a stand-in is reached without a proxy
+        session.hooks["response"] += [_repaired, pace.note]
+        yield RedditClient(_praw(url, session), pace, sleep, say)
+
+
+def _praw(url: str | None, session: requests.Session) -> praw.Reddit:
     import praw
     import praw.exceptions
     import prawcore
 
-    if url is not None:
-        _refuse_foreign(url)
-    # Both are always given, so that a praw.ini in the current folder cannot lead the credentials elsewhere.
-    addresses = {
-        "oauth_url": "https://oauth.reddit.com" if url is None else url.rstrip("/"),
-        "reddit_url": "https://www.reddit.com" if url is None else url.rstrip("/"),
-    }
-    pace = _Pace()
-    session = _session(pace, direct=url is not None)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The praw.ini in the current working directory")
             reddit = praw.Reddit(
                 check_for_updates=False,
-                requestor_class=_requestor(timeout),
                 requestor_kwargs={"session": session},
-                **addresses,
+                # Always given, so that no praw.ini in the current folder leads the credentials elsewhere.
+                oauth_url="https://oauth.reddit.com" if url is None else url.rstrip("/"),
+                reddit_url="https://www.reddit.com" if url is None else url.rstrip("/"),
             )
     except praw.exceptions.MissingRequiredAttributeException as error:
-        names = ("client_id", "client_secret", "user_agent")
-        missing = next((name for name in names if repr(name) in str(error)), "a setting")
+        missing = next((name for name in _SENT if repr(name) in str(error)), "a setting")
         raise UsageError(f"no credentials for Reddit: {missing} is missing", hint=_CREDENTIALS) from None
     except configparser.NoSectionError:
         hint = "Correct the variable praw_site, or unset it."
@@ -213,50 +184,21 @@ def connect(
         raise UsageError(problem, hint=_CREDENTIALS) from None
     except (prawcore.InvalidInvocation, ValueError):
         raise UsageError("PRAW does not accept a setting of praw.ini", hint=_CREDENTIALS) from None
-    _refuse_unsendable(reddit)
-    return RedditClient(reddit, session, pace, sleep=sleep, say=say)
-
-
-def _refuse_unsendable(reddit: praw.Reddit) -> None:
     for name in _SENT:
         value = str(getattr(reddit.config, name) or "")
         latin = value.encode("latin-1", "ignore").decode("latin-1") == value
         if not (latin and value.isprintable() and value == value.strip()):
             problem = f"{name}: a line break, a blank at an end, or a character that cannot be sent"
             raise UsageError(problem, hint=_CREDENTIALS)
-
-
-def _requestor(timeout: float | None) -> Any:  # noqa: ANN401  prawcore is imported late
-    """PRAW passes its own time-out to every request, which only PRAWCORE_TIMEOUT at its import can change."""
-    import prawcore
-
-    if timeout is None:
-        return prawcore.Requestor
-
-    class Impatient(prawcore.Requestor):
-        def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401
-            return super().request(*args, **(kwargs | {"timeout": timeout}))
-
-    return Impatient
-
-
-def _session(pace: _Pace, *, direct: bool) -> requests.Session:
-    import requests
-
-    session = requests.Session()
-    session.trust_env = not direct  # a stand-in is reached without a proxy
-    session.hooks["response"] += [_repaired, pace.note]
-    return session
+    return reddit
 
 
 def _refuse_foreign(url: str) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in") from None
-    if host and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))):
-        return
+        safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(url))
+        if safe and parts.hostname and parts.port != 0:  # a port that is no number is a ValueError
+            return
     hint = "Give an https address, or an http one on this machine: the credentials are sent there."
     raise UsageError(f"{shown_url(url)}: not an address for Reddit's stand-in", hint=hint)
 
@@ -273,7 +215,7 @@ def _network(error: BaseException) -> str:
 
 
 def _meaning(response: requests.Response) -> Exception:
-    """What a refusal means: worth another attempt, wrong credentials, or final."""
+    """Return what a refusal means: worth another attempt, wrong credentials, or final."""
     status = response.status_code
     if status == 429:
         told = response.headers.get("retry-after") or response.headers.get("x-ratelimit-reset")
@@ -284,17 +226,12 @@ def _meaning(response: requests.Response) -> Exception:
         return _Again("the answer is not JSON")
     if status in {401, 403}:
         return UsageError(f"Reddit refused the credentials ({status})", hint=_CREDENTIALS)
-    return RemoteError(
-        f"Reddit answered {status}", hint="Check the address and the proxy; then run it again."
-    )
+    hint = "Check the address and the proxy; then run it again."
+    return RemoteError(f"Reddit answered {status}", hint=hint)
 
 
 def _children(body: object, asked: Collection[str]) -> list[dict[str, Any]]:
-    """Return the submissions in a Listing.
-
-    Raises:
-        _Again: It is none, or holds what was not asked for. Never is that "all missing".
-    """
+    """Return the submissions of a Listing; another answer must never pass for "all missing"."""
     match body:
         case {"kind": "Listing", "data": {"children": list(children)}}:
             pass
@@ -311,7 +248,7 @@ def _children(body: object, asked: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _repaired(response: requests.Response, *_: object, **__: object) -> requests.Response:
-    """Rewrite the headers of an answer: a response hook of requests."""
+    """Rewrite the headers that prawcore could not read: a response hook of requests."""
     headers = response.headers
     if "retry-after" in headers:
         seconds = retry_after(headers["retry-after"])

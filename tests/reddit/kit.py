@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from builders.reddit.api import RedditClient, connect
@@ -48,11 +49,10 @@ def client(
     server: Server,
     *,
     sleep: Pauses | None = None,
-    timeout: float | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> RedditClient:
+) -> AbstractContextManager[RedditClient]:
     """Connect; the variables of `server.environment()` are set."""
-    return connect(url=server.url, sleep=Pauses() if sleep is None else sleep, timeout=timeout, say=say)
+    return connect(url=server.url, sleep=Pauses() if sleep is None else sleep, say=say)
 
 
 def _base36(number: int) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import prawcore
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, UsageError
@@ -164,9 +165,12 @@ def test_failures_of_server_and_network_are_repeated(server: Server) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_server_that_hangs_is_left_after_the_time_out(server: Server) -> None:
+def test_a_server_that_hangs_is_left_after_the_time_out(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(prawcore.Session.request.__kwdefaults__, "timeout", 0.3)
     server.faults += [reddit_server.hang(30)]
-    with kit.client(server, timeout=0.3) as client:
+    with kit.client(server) as client:
         assert len(client.info(IDS)) == 3
     assert len(server.asked) == 2
 
@@ -278,8 +282,8 @@ def test_a_log_in_that_fails_is_repeated(server: Server) -> None:
 @pytest.mark.parametrize("name", ["client_id", "client_secret", "user_agent"])
 def test_missing_credentials_say_what_to_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(f"praw_{name}")
-    with pytest.raises(UsageError, match=f"{name} is missing") as caught:
-        connect()
+    with pytest.raises(UsageError, match=f"{name} is missing") as caught, connect():
+        pass
     assert "praw.ini" in caught.value.hint
 
 
@@ -289,8 +293,8 @@ def test_credentials_that_cannot_be_sent_are_told_before_a_request(
     server: Server, name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"praw_{name}", value)
-    with pytest.raises(UsageError, match=f"^{name}: ") as caught:
-        connect(url=server.url)
+    with pytest.raises(UsageError, match=f"^{name}: ") as caught, connect(url=server.url):
+        pass
     assert "praw_client_secret" in caught.value.hint
     assert "geheim" not in f"{caught.value}{caught.value.hint}"
     assert server.log == []
@@ -298,8 +302,8 @@ def test_credentials_that_cannot_be_sent_are_told_before_a_request(
 
 def test_a_section_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("praw_site", "nirgends")
-    with pytest.raises(UsageError, match="praw_site"):
-        connect()
+    with pytest.raises(UsageError, match="praw_site"), connect():
+        pass
 
 
 @pytest.mark.parametrize(
@@ -308,6 +312,7 @@ def test_a_section_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
         "http://reddit.example",
         "http://10.0.0.1",
         "http://127.0.0.1.example",
+        "http://127.0.0.1:99999",
         "ftp://127.0.0.1",
         "x",
         "",
@@ -315,15 +320,16 @@ def test_a_section_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_credentials_are_sent_to_this_machine_or_over_https_alone(url: str) -> None:
-    with pytest.raises(UsageError, match="not an address"):
-        connect(url=url)
+    with pytest.raises(UsageError, match="not an address"), connect(url=url):
+        pass
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1", "http://localhost:1/", "http://[::1]:1", "https://x.example"]
 )
 def test_addresses_that_may_stand_in(url: str) -> None:
-    connect(url=url).close()
+    with connect(url=url):
+        pass
 
 
 SCRIPT = """
