@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 import polars as pl
-import pyarrow as pa
 
 from builders.errors import SourceError, SourceSchema
-from builders.sources.parquet import read_parquet
 
 _HINT = "The pinned upstream holds no such row: compare its revision and files with the config's source."
-
-
-def read_rows(
-    paths: Sequence[Path],
-    columns: Mapping[str, pa.DataType | tuple[pa.DataType, ...]],
-    *,
-    optional: Sequence[str] = (),
-) -> pl.DataFrame:
-    """Read parquet files as `read_parquet` does, and add ``file`` str and ``row`` uint32, counted from 1."""
-    frames = [
-        read_parquet([path], columns, optional=optional)
-        .with_row_index("row", offset=1)
-        .with_columns(file=pl.lit(str(path)))
-        for path in paths
-    ]
-    return pl.concat(frames, how="vertical_relaxed") if frames else read_parquet(paths, columns)
 
 
 def with_ids(rows: pl.DataFrame, table: str, *columns: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from builders.configs._rows import read_rows, refuse_repeated_ids, refuse_rows, with_ids
-from builders.sources.parquet import first_column
+from builders.configs._rows import refuse_repeated_ids, refuse_rows, with_ids
+from builders.sources.parquet import first_column, read_rows
 from builders.spec import CONTACT, Files, HubSource, Part, Records, Retrieval, Scored
 
 _NUMBER = (pa.int64(), pa.int32(), pa.int16(), pa.int8(), pa.float64(), pa.float32())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from builders.configs._rows import read_rows, refuse_repeated_ids, with_ids
+from builders.configs._rows import refuse_repeated_ids, with_ids
+from builders.sources.parquet import read_rows
 from builders.spec import (
     ALL_KINDS,
     PAIR,

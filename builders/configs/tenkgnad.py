@@ -38,8 +38,7 @@ _SECTIONS = (
 def read(files: Files) -> Documents:
     """Read all articles, with description and paragraphs of their HTML; name those that are no UTF-8."""
     (path,) = files[DATABASE]
-    table = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
-    articles = table.rows
+    articles, malformed = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
     bodies = articles["Body"].fill_null("").to_list()
     rows = articles.select(
         upstream_id=pl.col("ID_Article").cast(pl.String),
@@ -52,7 +51,7 @@ def read(files: Files) -> Documents:
             [paragraphs(body, within="copytext") for body in bodies], dtype=pl.List(pl.String)
         ),
     )
-    return Documents(rows, table.malformed)
+    return Documents(rows, malformed)
 
 
 def compose(rows: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -37,7 +36,6 @@ _LOOK = "Nothing was read from it. Fetch it again, or look at the file before yo
 _CHANGED = "The upstream's layout is not the one this config reads."
 _ENCRYPTED = 0x1
 _READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
-_METHODS = {6: "Implode", 9: "Deflate64", 93: "Zstandard", 95: "XZ", 97: "WavPack", 98: "PPMd", 99: "AES"}
 _REPACK = "The archive is whole, and fetching it again will not help: pack its files anew with Deflate."
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
@@ -79,8 +77,9 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
                         if len(line) > _LONGEST_LINE:
                             raise _refused(path, f"{name}, line {number} has over {_LONGEST_LINE:,} bytes")
                         yield name, number, line
-    except NotImplementedError as error:
-        raise _unreadable(path, str(error)) from error
+    except NotImplementedError as error:  # of a member, as below, or of the whole archive
+        problem = f"{path}: is packed in a way that cannot be read here ({error})"
+        raise SourceError(problem, hint=_REPACK) from error
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -116,8 +115,7 @@ def _members(path: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> dict
     members = {name: _member(path, entries, name) for name in names}
     for name, entry in members.items():
         if entry.compress_type not in _READABLE:
-            method = _METHODS.get(entry.compress_type, "a method without a name here")
-            raise _unreadable(path, f"{method}, number {entry.compress_type}, of member {name!r}")
+            raise NotImplementedError(f"method {entry.compress_type} of member {name!r}")
     return members
 
 
@@ -130,34 +128,22 @@ def _member(path: Path, entries: Sequence[zipfile.ZipInfo], name: str) -> zipfil
     return found[0]
 
 
-def _unreadable(path: Path, what: str) -> SourceError:
-    return SourceError(f"{path}: is packed in a way that cannot be read here ({what})", hint=_REPACK)
-
-
 def _refused(path: Path, problem: str) -> SourceError:
     return SourceError(f"{path}: {problem}", hint=_LOOK)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of a table of a database.
-
-    Attributes:
-        rows: The key, int64, and the texts, null where they are null; ordered by the key.
-        malformed: ``id`` str (file, table and row), ``problem`` str: rows with text that is not UTF-8.
-    """
-
-    rows: pl.DataFrame
-    malformed: pl.DataFrame
-
-
-def read_table(path: Path, table: str, *, key: str, texts: Sequence[str]) -> Table:
+def read_table(
+    path: Path, table: str, *, key: str, texts: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read a whole-number key and columns of text of a table of an SQLite database, ordered by the key.
 
+    Returns:
+        The key, int64, and the texts, null where they are null. And the rows with text that is not UTF-8:
+        ``id`` str (file, table and row), ``problem`` str.
+
     Raises:
-        SourceSchema: Table or column is missing, a key is null, not whole or there twice, or a value is no
-            text.
-        SourceError: It is not a whole SQLite database, or what was written last stands in a file beside it.
+        SourceSchema: A key stands there twice.
+        SourceError: It is not a whole SQLite database.
     """
     _check_file(path)
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -178,7 +164,7 @@ def read_table(path: Path, table: str, *, key: str, texts: Sequence[str]) -> Tab
     if frame[key].is_duplicated().any():
         twice = frame.filter(pl.col(key).is_duplicated()).item(0, key)
         raise SourceSchema(f"{path}: table {table!r}, column {key!r} holds {twice} twice", hint=_CHANGED)
-    return Table(frame, pl.DataFrame(malformed, schema={"id": pl.String, "problem": pl.String}, orient="row"))
+    return frame, pl.DataFrame(malformed, schema={"id": pl.String, "problem": pl.String}, orient="row")
 
 
 def _decoded(

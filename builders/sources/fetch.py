@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from builders.errors import SourceChanged, SourceError, SourceMissing, UsageError
-from builders.files import safe_path
+from builders.errors import SourceChanged, SourceMissing, UsageError
 from builders.home import home
 from builders.hub import shown_url
 from builders.lock.committed import is_pinned
@@ -59,20 +58,14 @@ def fetch(
         in the order of `sources`.
     """
     _refuse_equal_names(sources)
-    places = [_place(place) for place in sources_from]
+    places = tuple(_place(place) for place in sources_from)
     cache = Cache((root or home()).absolute())
-    say = progress or (lambda _line: None)
+    way = _Way(places, cache, offline, progress or (lambda _line: None), recorded, record)
     files: dict[str, list[Path]] = {}
     locks: list[LockedSource] = []
     for source in sources:
-        if isinstance(source, HubSource):
-            by_part, lock = _fetch_dataset(source, places, cache, offline=offline, say=say)
-            files |= by_part
-        else:
-            stored, lock = _fetch_file(
-                source, places, cache, recorded, offline=offline, record=record, say=say
-            )
-            files[source.name] = [stored.path]
+        by_part, lock = way.dataset(source) if isinstance(source, HubSource) else way.file(source)
+        files |= by_part
         locks.append(lock)
     return Fetched(files, tuple(locks))
 
@@ -121,83 +114,98 @@ def _place(place: str) -> Path | str:
     return folder
 
 
-def _fetch_dataset(
-    source: HubSource, places: Iterable[Path | str], cache: Cache, *, offline: bool, say: Say
-) -> tuple[Mapping[str, list[Path]], LockedSource]:
-    folders = (repository.dataset_folder(place, source.repo) for place in places if isinstance(place, Path))
-    folder = next((folder for folder in folders if folder.is_dir()), None)
-    if folder is not None:
-        commit, stored = "", repository.in_folder(source, folder)
-    else:
-        commit, stored = repository.on_the_hub(source, cache.root / "hub", offline=offline, say=say)
-    lock = LockedSource(
-        kind="hub" if commit else "folder",
-        name=source.repo,
-        revision=source.revision if commit else "",
-        resolved=commit,
-        licence=source.licence,
-        files=tuple(
-            SourceFile(part=part, path=path, sha256=file.sha256, size=file.size)
-            for part, files in stored.items()
-            for path, file in files.items()
-        ),
-    )
-    return {part: [file.path for file in files.values()] for part, files in stored.items()}, lock
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How sources are fetched; the attributes are the arguments of `fetch`, and where its files lie."""
 
+    places: tuple[Path | str, ...]
+    cache: Cache
+    offline: bool
+    say: Say
+    recorded: Sequence[LockedSource]
+    record: bool
 
-def _fetch_file(
-    source: _PlainFile,
-    places: Iterable[Path | str],
-    cache: Cache,
-    recorded: Sequence[LockedSource],
-    *,
-    offline: bool,
-    record: bool,
-    say: Say,
-) -> tuple[Stored, LockedSource]:
-    if "/" in source.name:
-        raise SourceError(f"{source.name!r}: a source's file name has no folder")
-    safe_path(source.name, what="file name", repo="sources")
-    stored = _stand_in(source.name, places, cache, offline=offline, say=say)
-    path, revision = source.name, ""
-    if stored is None and isinstance(source, LocalFile):
-        stored = _local_file(source, cache.root)
-        revision = "" if source.is_stand_in(stored.path) else stored.sha256  # its own hash pins it
-    elif stored is None:
-        assert not isinstance(source, LocalFile)
-        path = source.url
-        pinned = _pinned(source, recorded)
+    def dataset(self, source: HubSource) -> tuple[dict[str, list[Path]], LockedSource]:
+        """Return the files of a dataset by part, from a folder that stands in or from the Hub."""
+        folders = [
+            repository.dataset_folder(place, source.repo) for place in self.places if isinstance(place, Path)
+        ]
+        folder = next((folder for folder in folders if folder.is_dir()), None)
+        if folder is not None:
+            commit, stored = "", repository.in_folder(source, folder)
+        else:
+            hub = self.cache.root / "hub"
+            commit, stored = repository.on_the_hub(source, hub, offline=self.offline, say=self.say)
+        lock = LockedSource(
+            kind="hub" if commit else "folder",
+            name=source.repo,
+            revision=source.revision if commit else "",
+            resolved=commit,
+            licence=source.licence,
+            files=tuple(
+                SourceFile(part=part, path=path, sha256=file.sha256, size=file.size)
+                for part, files in stored.items()
+                for path, file in files.items()
+            ),
+        )
+        return {part: [file.path for file in files.values()] for part, files in stored.items()}, lock
+
+    def file(self, source: _PlainFile) -> tuple[dict[str, list[Path]], LockedSource]:
+        """Return a plain file under its name: a stand-in, the user's own, or that of the upstream."""
+        stored = self._stand_in(source.name)
+        path, revision = source.name, ""
+        if stored is None and isinstance(source, LocalFile):
+            stored = _local_file(source, self.cache.root)
+            revision = "" if source.is_stand_in(stored.path) else stored.sha256  # its own hash pins it
+        elif stored is None:
+            assert not isinstance(source, LocalFile)
+            path, stored = source.url, self._of_the_upstream(source)
+        return {source.name: [stored.path]}, LockedSource(
+            kind="folder" if path == source.name else "http",
+            name=source.name,
+            revision=revision,
+            licence=source.licence,
+            files=(SourceFile(part=source.name, path=path, sha256=stored.sha256, size=stored.size),),
+        )
+
+    def _of_the_upstream(self, source: HttpSource | RecordedFile) -> Stored:
+        pinned = source if isinstance(source, HttpSource) else _recorded_pin(source, self.recorded)
         if pinned is not None:
-            stored = fetch_pinned(pinned, cache, offline=offline, say=say)
-        elif isinstance(source, RecordedFile) and record and not offline:
-            stored = fetch_unpinned(source, cache, say=say)
-        else:
-            raise SourceMissing(
-                f"{source.name}: no hash of it is recorded, so it is not fetched from {shown_url(path)}",
-                hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in "
-                "the committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
-            )
-    return stored, LockedSource(
-        kind="folder" if path == source.name else "http",
-        name=source.name,
-        revision=revision,
-        licence=source.licence,
-        files=(SourceFile(part=source.name, path=path, sha256=stored.sha256, size=stored.size),),
-    )
+            return fetch_pinned(pinned, self.cache, offline=self.offline, say=self.say)
+        if isinstance(source, RecordedFile) and self.record and not self.offline:
+            return fetch_unpinned(source, self.cache, say=self.say)
+        raise SourceMissing(
+            f"{source.name}: no hash of it is recorded, so it is not fetched from {shown_url(source.url)}",
+            hint="A maintainer records it with `mteb-de build CONFIG --update-lock`, which keeps it in "
+            "the committed lock. A copy of yours is read from a folder that MTEB_DE_SOURCES names.",
+        )
 
+    def _stand_in(self, name: str) -> Stored | None:
+        """Return the file as the first folder or base URL of the user's has it, or None."""
+        for place in self.places:
+            if isinstance(place, str):
+                stored = self._from_base_url(place, name)
+            else:
+                stored = stored_at(place / name) if (place / name).is_file() else None
+            if stored is not None:
+                return stored
+        return None
 
-def _stand_in(
-    name: str, places: Iterable[Path | str], cache: Cache, *, offline: bool, say: Say
-) -> Stored | None:
-    """Return the file as a folder or base URL of the user's has it, or None."""
-    for place in places:
-        if isinstance(place, str):
-            stored = _from_base_url(place, name, cache, offline=offline, say=say)
-        else:
-            stored = stored_at(place / name) if (place / name).is_file() else None
-        if stored is not None:
-            return stored
-    return None
+    def _from_base_url(self, base: str, name: str) -> Stored | None:
+        """Return the file that stands in at a base URL, or None. It has no pin: it is fetched each time."""
+        url = f"{base}/{quote(name)}"
+        key = blake2b(url.encode(), digest_size=16).hexdigest()
+        shelf = f"stand-ins/{key}"
+        if self.offline:
+            kept = sorted((self.cache.root / shelf).glob("*/*"), key=lambda path: path.stat().st_mtime_ns)
+            found = self.cache.find(shelf, kept[-1].parent.name, name) if kept else None
+            return found if isinstance(found, Stored) else None
+        with self.cache.workspace(f"stand-in-{key}", self.say, keep=False) as folder:
+            try:
+                download(url, folder / "part", size=None)
+            except SourceMissing:
+                return None
+            return self.cache.adopt(shelf, name, folder / "part")
 
 
 def _local_file(source: LocalFile, root: Path) -> Stored:
@@ -207,32 +215,12 @@ def _local_file(source: LocalFile, root: Path) -> Stored:
     return stored_at(path)
 
 
-def _pinned(source: HttpSource | RecordedFile, recorded: Iterable[LockedSource]) -> HttpSource | None:
-    """Return the source with its pin, or None where none is recorded."""
-    if isinstance(source, HttpSource):
-        return source
+def _recorded_pin(source: RecordedFile, recorded: Iterable[LockedSource]) -> HttpSource | None:
     for lock in recorded:
         if lock.kind == "http" and lock.name == source.name and len(lock.files) == 1:
             (file,) = lock.files
             return HttpSource(source.name, source.url, file.sha256, file.size, source.licence)
     return None
-
-
-def _from_base_url(base: str, name: str, cache: Cache, *, offline: bool, say: Say) -> Stored | None:
-    """Return the file that stands in at a base URL, or None. It has no pin: it is fetched each time."""
-    url = f"{base}/{quote(name)}"
-    key = blake2b(url.encode(), digest_size=16).hexdigest()
-    shelf = f"stand-ins/{key}"
-    if offline:
-        kept = sorted((cache.root / shelf).glob("*/*"), key=lambda path: path.stat().st_mtime_ns)
-        found = cache.find(shelf, kept[-1].parent.name, name) if kept else None
-        return found if isinstance(found, Stored) else None
-    with cache.workspace(f"stand-in-{key}", say, keep=False) as folder:
-        try:
-            download(url, folder / "part", size=None)
-        except SourceMissing:
-            return None
-        return cache.adopt(shelf, name, folder / "part")
 
 
 def _differences(lock: LockedSource, known: LockedSource) -> list[str]:

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders.errors import SourceError, SourceMissing, SourceSchema
+from builders.errors import SourceError, SourceSchema
 from builders.files import readable
-from builders.printable import one_line
+from builders.printable import one_line, shortened
 from builders.tables import DAMAGE, read_whole
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
@@ -21,7 +21,7 @@ _DAMAGED = (
 )
 
 
-def read_parquet(
+def read_rows(
     paths: Sequence[Path], columns: Mapping[str, Expected], *, optional: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Read the named columns of parquet files, one below the other in the order of `paths`.
@@ -33,13 +33,15 @@ def read_parquet(
             are left out.
         optional: Those of `columns` that a file may lack; they are null there.
 
-    Raises:
-        SourceSchema: A column is missing, stands there twice or has another type (a column without any
-            value has the type null); it names file, column, expected and found type.
-        SourceError: A file is not there, truncated or not parquet.
+    Returns:
+        The columns, and the place of each row: ``row`` uint32, counted from 1 in each file, and ``file`` str.
     """
-    _require(paths)
-    frames = [_read_one(path, columns, frozenset(optional)) for path in paths]
+    frames = [
+        _read_one(path, columns, optional)
+        .with_row_index("row", offset=1)
+        .with_columns(file=pl.lit(str(path)))
+        for path in paths
+    ]
     return pl.concat(frames, how="vertical_relaxed", rechunk=False)
 
 
@@ -49,24 +51,18 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
     Raises:
         SourceSchema: None of them is.
     """
-    _require(paths)
     schemas = {path: _schema(path) for path in paths}
     for name in names:
         if all(name in schema.names for schema in schemas.values()):
             return name
     lacking = next((path for path in paths if not set(names) & set(schemas[path].names)), paths[0])
     raise SourceSchema(
-        f"{lacking}: no column {' or '.join(map(repr, names))}; found {_listed(schemas[lacking].names)}",
+        f"{lacking}: no column {' or '.join(map(repr, names))}; found {_shown(schemas[lacking].names)}",
         hint=_CHANGED,
     )
 
 
-def _require(paths: Sequence[Path]) -> None:
-    if not paths:
-        raise SourceMissing("no parquet file to read", hint="Check which files of the upstream were matched.")
-
-
-def _read_one(path: Path, columns: Mapping[str, Expected], optional: frozenset[str]) -> pl.DataFrame:
+def _read_one(path: Path, columns: Mapping[str, Expected], optional: Sequence[str]) -> pl.DataFrame:
     schema = _schema(path)
     absent = [name for name in columns if name in optional and name not in schema.names]
     wanted = {
@@ -105,7 +101,7 @@ def _checked(path: Path, schema: pa.Schema, name: str, expected: Expected) -> pa
     if len(places) != 1:
         problem = "is missing" if not places else f"stands there {len(places)} times"
         raise SourceSchema(
-            f"{path}: column {name!r} {problem} (expected {wanted}); found {_listed(schema.names)}",
+            f"{path}: column {name!r} {problem} (expected {wanted}); found {_shown(schema.names)}",
             hint=_CHANGED,
         )
     found = schema.field(places[0]).type
@@ -142,6 +138,5 @@ def _polars_type(dtype: pa.DataType) -> pl.DataType:
     return pl.DataFrame(pa.schema([("column", dtype)]).empty_table()).schema["column"]
 
 
-def _listed(names: Sequence[str], most: int = 20) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "no column"
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(shortened([repr(name) for name in names], 20)) or "no column"

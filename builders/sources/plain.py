@@ -38,8 +38,7 @@ def fetch_pinned(
     """Fetch a file whose hash is known. What the cache holds is not asked for again.
 
     Raises:
-        SourceMissing: The server does not have it; or, offline, the cache does not.
-        SourceChanged: Other bytes than the pinned ones arrived; both hashes are shown.
+        SourceMissing: Offline, the cache does not have it.
     """
     found = cache.find(_FILES, source.sha256, source.name)
     if isinstance(found, Stored):
@@ -81,8 +80,7 @@ def download(url: str, part: Path, *, size: int | None, pause: _Pause = time.sle
 
     Raises:
         UsageError: `url` is not an http or https address.
-        SourceMissing: The server says that there is no such file.
-        RemoteError: The server refused, failed several times, or could not be reached.
+        RemoteError: The server failed several times, or could not be reached.
     """
     import httpx2
 
@@ -99,9 +97,8 @@ def download(url: str, part: Path, *, size: int | None, pause: _Pause = time.sle
                 with writing(part):
                     failure = _attempt(client, url, part, size)
             except (httpx2.UnsupportedProtocol, httpx2.TooManyRedirects, httpx2.InvalidURL) as error:
-                raise RemoteError(
-                    f"{shown_url(url)}: {error}", hint="Check the address of this source."
-                ) from error
+                hint = "Check the address of this source."
+                raise RemoteError(f"{shown_url(url)}: {error}", hint=hint) from error
             except httpx2.HTTPError as error:
                 reason = str(error) or type(error).__name__
             else:
@@ -113,12 +110,11 @@ def download(url: str, part: Path, *, size: int | None, pause: _Pause = time.sle
             furthest = max(furthest, _size(part))
             if attempt < _ATTEMPTS:
                 pause(wait)
+    kept = "Run the same command again later; what has arrived is kept."
     raise RemoteError(
         f"{shown_url(url)}: gave up after {_ATTEMPTS} attempts without a new byte ({reason}); "
         f"{_size(part):,} bytes have arrived",
-        hint="Check the network and the address."
-        if size is None
-        else "Run the same command again later; what has arrived is kept.",
+        hint="Check the network and the address." if size is None else kept,
     )
 
 
@@ -156,19 +152,21 @@ def _attempt(client: httpx2.Client, url: str, part: Path, size: int | None) -> t
 def _refused(response: httpx2.Response, url: str) -> tuple[str, float]:
     status = response.status_code
     if status in {404, 410}:
-        raise SourceMissing(
-            f"{shown_url(url)}: no such file ({status})", hint="Check the address of this source."
-        )
+        hint = "Check the address of this source."
+        raise SourceMissing(f"{shown_url(url)}: no such file ({status})", hint=hint)
     if status not in _RETRY_STATUSES:
-        raise RemoteError(
-            f"{shown_url(url)}: the server answered {status}", hint="Check the address and the proxy."
-        )
+        hint = "Check the address and the proxy."
+        raise RemoteError(f"{shown_url(url)}: the server answered {status}", hint=hint)
     after = hub.retry_after(response.headers.get("Retry-After", ""))
     return f"the server answered {status}", after or 0.0
 
 
 def _download_pinned(source: HttpSource, part: Path, pause: _Pause) -> None:
-    """Leave the pinned bytes in `part`, or nothing."""
+    """Leave the pinned bytes in `part`, or nothing.
+
+    Raises:
+        SourceChanged: Other bytes arrived; both hashes are shown.
+    """
     resumed = part.is_file()
     download(source.url, part, size=source.size, pause=pause)
     if resumed and sha256(part) != source.sha256:  # what was kept may be of an older file

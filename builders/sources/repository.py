@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +41,11 @@ _ADVICE = hub.Advice(
 
 def dataset_folder(root: Path, repo: str) -> Path:
     """Return where a Hub dataset lies under `root`, whether it is there or not."""
-    return root / "datasets" / safe_path(repo, what="repository", repo=repo)
+    return root / "datasets" / repo
 
 
 def in_folder(source: HubSource, folder: Path) -> _Selection:
-    """Find the files of a dataset's parts in a folder of the user's, whatever the pin.
-
-    Raises:
-        SourceMissing: The README, a config or a file is not there.
-    """
+    """Find the files of a dataset's parts in a folder of the user's, whatever the pin."""
     readme = folder / _README
     needed = "The folder needs the dataset's README: its `configs` say which files are which."
     with readable(readme, absent=needed), readme.open("rb") as file:
@@ -71,12 +68,11 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
         The commit, and the files.
 
     Raises:
-        SourceMissing: The README is not there; or, offline, a file is not in the cache.
         SourceChanged: The pin no longer names the commit, or bytes differ from the listed hash.
+        SourceMissing: The README is not there.
         SourceError: The README is too large.
     """
     repo, pin, cache = source.repo, source.revision, hub.cache_folder(cache)
-    safe_path(repo, what="repository", repo=repo)
     api = hub.client()
     commit = hub.resolve(api, repo, pin, advice=_ADVICE, cache=cache, offline=offline)
     if not commit.startswith(pin):
@@ -84,66 +80,88 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
             f"{repo}: pinned at {pin}, which now means {commit}",
             hint="A pin is a commit hash. Look at what changed, pin a new one, build with --update-lock.",
         )
-    listed = _listing(api, repo, commit, cache, offline=offline)
+    dataset = _Dataset(api, repo, commit, cache, offline, say)
+    listed = dataset.listed()
     if _README not in listed:
         raise SourceMissing(f"{repo}@{commit[:12]}: no {_README}", hint=_ADVICE.check)
     if listed[_README].size > _LARGEST:
         raise SourceError(f"{repo}: {_README} has more than {_LARGEST} bytes", hint=_LOOK)
-
-    def files(wanted: Mapping[str, FileIds]) -> dict[str, Stored]:
-        return _files(api, repo, commit, wanted, cache, offline=offline, say=say)
-
-    readme = files({_README: listed[_README]})[_README].path.read_bytes()
+    readme = dataset.files({_README: listed[_README]})[_README].path.read_bytes()
     selected = _select(repo, source.parts, readme, listed)
-    stored = files({path: listed[path] for paths in selected.values() for path in paths})
+    stored = dataset.files({path: listed[path] for paths in selected.values() for path in paths})
     return commit, {part: {path: stored[path] for path in paths} for part, paths in selected.items()}
 
 
-def _listing(api: HfApi, repo: str, commit: str, cache: Path, *, offline: bool) -> dict[str, FileIds]:
-    """Return all files of a commit, sorted by path; kept in the cache."""
-    from pydantic import TypeAdapter, ValidationError
+@dataclass(frozen=True, slots=True)
+class _Dataset:
+    """A commit of a dataset on the Hub, of which `cache` holds files."""
 
-    kind = TypeAdapter(dict[str, FileIds])
-    kept = cache / "listings" / repo / f"{commit}.json"
-    try:
-        return kind.validate_json(kept.read_bytes())
-    except (OSError, ValidationError):
-        if offline:
-            raise _not_cached(repo, commit, "its file list") from None
-    tree = dict(sorted(hub.tree(api, repo, commit, advice=_ADVICE).items()))
-    write_bytes(kept, kind.dump_json(tree))
-    return tree
+    api: HfApi
+    repo: str
+    commit: str
+    cache: Path
+    offline: bool
+    say: Say
 
+    def listed(self) -> dict[str, FileIds]:
+        """Return all files of the commit, sorted by path; the list is kept in the cache."""
+        from pydantic import TypeAdapter, ValidationError
 
-def _files(
-    api: HfApi,
-    repo: str,
-    commit: str,
-    wanted: Mapping[str, FileIds],
-    cache: Path,
-    *,
-    offline: bool,
-    say: Say,
-) -> dict[str, Stored]:
-    """Return files by path, after hashing each; those that the cache lacks are downloaded."""
-    from huggingface_hub.file_download import repo_folder_name
+        kind = TypeAdapter(dict[str, FileIds])
+        kept = self.cache / "listings" / self.repo / f"{self.commit}.json"
+        try:
+            return kind.validate_json(kept.read_bytes())
+        except (OSError, ValidationError):
+            if self.offline:
+                raise self._not_cached("its file list") from None
+        tree = dict(sorted(hub.tree(self.api, self.repo, self.commit, advice=_ADVICE).items()))
+        write_bytes(kept, kind.dump_json(tree))
+        return tree
 
-    snapshot = cache / repo_folder_name(repo_id=repo, repo_type="dataset") / "snapshots" / commit
-    found = {path: _cached(snapshot / path, file) for path, file in wanted.items()}
-    misses = {path: miss for path, miss in found.items() if isinstance(miss, CacheMiss)}
-    if offline and misses:
-        first, size = next(iter(misses)), sum(wanted[path].size for path in misses)
-        what = f"{first} ({misses[first]}; {len(misses)} files of {size:,} bytes are wanted)"
-        raise _not_cached(repo, commit, what)
-    stored = {path: file for path, file in found.items() if isinstance(file, Stored)}
-    for path, miss in misses.items():
-        say(f"{repo}: {path} ({wanted[path].size:,} bytes)")
-        damaged = miss is CacheMiss.DAMAGED
-        if damaged:  # the client would leave a link that leads elsewhere
-            (snapshot / path).unlink()
-        local = hub.download(api, repo, path, commit, cache, advice=_ADVICE, again=damaged)
-        stored[path] = _checked(repo, commit, path, wanted[path], local)
-    return stored
+    def files(self, wanted: Mapping[str, FileIds]) -> dict[str, Stored]:
+        """Return files by path, after hashing each; those that the cache lacks are downloaded."""
+        from huggingface_hub.file_download import repo_folder_name
+
+        folder = self.cache / repo_folder_name(repo_id=self.repo, repo_type="dataset")
+        snapshot = folder / "snapshots" / self.commit
+        found = {path: _cached(snapshot / path, file) for path, file in wanted.items()}
+        misses = {path: miss for path, miss in found.items() if isinstance(miss, CacheMiss)}
+        if self.offline and misses:
+            first, size = next(iter(misses)), sum(wanted[path].size for path in misses)
+            raise self._not_cached(
+                f"{first} ({misses[first]}; {len(misses)} files of {size:,} bytes are wanted)"
+            )
+        stored = {path: file for path, file in found.items() if isinstance(file, Stored)}
+        for path, miss in misses.items():
+            self.say(f"{self.repo}: {path} ({wanted[path].size:,} bytes)")
+            damaged = miss is CacheMiss.DAMAGED
+            if damaged:  # the client would leave a link that leads elsewhere
+                (snapshot / path).unlink()
+            local = hub.download(
+                self.api, self.repo, path, self.commit, self.cache, advice=_ADVICE, again=damaged
+            )
+            stored[path] = self._checked(path, wanted[path], local)
+        return stored
+
+    def _checked(self, path: str, listed: FileIds, local: Path) -> Stored:
+        """Return a downloaded file; one that is not what its commit lists is removed."""
+        stored = stored_at(local)
+        if _is(stored, listed):
+            return stored
+        local.resolve().unlink()
+        local.unlink(missing_ok=True)
+        raise SourceChanged(
+            f"{self.repo}@{self.commit[:12]}: {path} is not what its commit lists:\n"
+            f"  listed  {listed.sha256 or f'git {listed.oid}'}, {listed.size} bytes\n"
+            f"  arrived {stored.sha256}, {stored.size} bytes",
+            hint="Run the same command again; if it stays so, the upstream is broken.",
+        )
+
+    def _not_cached(self, what: str) -> SourceMissing:
+        return SourceMissing(
+            f"{self.repo}@{self.commit[:12]}: offline, and the cache lacks {what}",
+            hint="Run the same command once without `--offline`.",
+        )
 
 
 def _cached(path: Path, listed: FileIds) -> Stored | CacheMiss:
@@ -153,32 +171,10 @@ def _cached(path: Path, listed: FileIds) -> Stored | CacheMiss:
     return stored if _is(stored, listed) else CacheMiss.DAMAGED
 
 
-def _checked(repo: str, commit: str, path: str, listed: FileIds, local: Path) -> Stored:
-    """Return a downloaded file; one that is not what its commit lists is removed."""
-    stored = stored_at(local)
-    if _is(stored, listed):
-        return stored
-    local.resolve().unlink()
-    local.unlink(missing_ok=True)
-    raise SourceChanged(
-        f"{repo}@{commit[:12]}: {path} is not what its commit lists:\n"
-        f"  listed  {listed.sha256 or f'git {listed.oid}'}, {listed.size} bytes\n"
-        f"  arrived {stored.sha256}, {stored.size} bytes",
-        hint="Run the same command again; if it stays so, the upstream is broken.",
-    )
-
-
 def _is(stored: Stored, listed: FileIds) -> bool:
     if listed.sha256:
         return (stored.sha256, stored.size) == (listed.sha256, listed.size)
     return stored.size == listed.size and ids_of(stored.path).oid == listed.oid
-
-
-def _not_cached(repo: str, commit: str, what: str) -> SourceMissing:
-    return SourceMissing(
-        f"{repo}@{commit[:12]}: offline, and the cache lacks {what}",
-        hint="Run the same command once without `--offline`.",
-    )
 
 
 def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import SourceError, SourceMissing, SourceSchema, StorageError
-from builders.sources.parquet import first_column, read_parquet
+from builders.sources.parquet import first_column, read_rows
 from builders.tables import read_frame
 
 SKILL = pa.struct([("label", pa.string()), ("uri", pa.string())])
@@ -24,11 +24,23 @@ def write(path: Path, columns: dict[str, Any]) -> Path:
     return path
 
 
+def read_parquet(paths: list[Path], columns: dict[str, Any], **options: Any) -> pl.DataFrame:
+    """Read the columns without the places of the rows."""
+    return read_rows(paths, columns, **options).drop("row", "file")
+
+
 def test_only_the_named_columns_in_their_order(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"text": ["Brot"], "company": ["Muster GmbH"], "_id": ["p1"]})
     frame = read_parquet([path], {"_id": pa.string(), "text": pa.string()})
     assert frame.rows() == [("p1", "Brot")]
     assert frame.columns == ["_id", "text"]
+
+
+def test_a_row_is_named_by_its_file_and_number(tmp_path: Path) -> None:
+    first = write(tmp_path / "b.parquet", {"_id": ["1", "2"]})
+    second = write(tmp_path / "a.parquet", {"_id": ["3"]})
+    places = read_rows([first, second], {"_id": pa.string()}).select("file", "row").rows()
+    assert places == [(str(first), 1), (str(first), 2), (str(second), 1)]
 
 
 def test_files_follow_each_other_in_the_given_order(tmp_path: Path) -> None:
@@ -204,12 +216,12 @@ def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> N
         read_parquet([tmp_path], {"_id": pa.string()})
 
 
-def test_no_file_at_all_is_missing(tmp_path: Path) -> None:
-    for paths in ([], [tmp_path / "nowhere.parquet"]):
-        with pytest.raises(SourceMissing):
-            read_parquet(paths, {"_id": pa.string()})
-        with pytest.raises(SourceMissing):
-            first_column(paths, ["_id"])
+def test_a_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    paths = [tmp_path / "nowhere.parquet"]
+    with pytest.raises(SourceMissing):
+        read_parquet(paths, {"_id": pa.string()})
+    with pytest.raises(SourceMissing):
+        first_column(paths, ["_id"])
 
 
 def test_the_first_name_that_every_file_has(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from builders.errors import MtebDeError, RemoteError, SourceChanged, SourceError, SourceMissing, StorageError
 from builders.lock.lock import LockedSource
 from builders.sources import Fetched, fetch
-from builders.sources.parquet import read_parquet
+from builders.sources.parquet import read_rows
 from builders.spec import HubSource, Part
 from tests.sources.loopback import Answer, Loopback
 from tests.sources.samples import COMMIT, FILES, NAME, SOURCE, WANTED, repo
@@ -83,7 +83,7 @@ def test_a_reader_s_message_names_the_upstream_path(hub: Loopback, home: Path) -
     hub.repos[NAME] = repo()
     hub.repos[NAME].files[CORPUS] = FILES[CORPUS][:-9]
     with pytest.raises(SourceError, match=f"{NAME.replace('/', '--')}/snapshots/{COMMIT}/{CORPUS}"):
-        read_parquet(get(home).files["corpus"], {})
+        read_rows(get(home).files["corpus"], {})
 
 
 def test_an_offline_build_names_the_first_missing_file(hub: Loopback, home: Path) -> None:

@@ -28,7 +28,7 @@ def write(folder: Path, *statements: str, rows: list[tuple[object, ...]] = ROWS)
 
 
 def read(path: Path) -> list[tuple[object, ...]]:
-    return read_table(path, "Obst", key="Nummer", texts=("Name", "Ort")).rows.rows()
+    return read_table(path, "Obst", key="Nummer", texts=("Name", "Ort"))[0].rows()
 
 
 def test_columns_in_the_order_of_the_key(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
             "INSERT INTO Obst VALUES (2, 'grün', CAST(X'FF' AS TEXT), 1.0), (3, 'grün', 'ß', 1.0)"
         )
         database.commit()
-    table = read_table(path, "Obst", key="Nummer", texts=("Name", "Ort"))
-    assert table.rows.rows() == [(3, "grün", "ß")]
-    assert table.malformed.rows() == [
+    rows, malformed = read_table(path, "Obst", key="Nummer", texts=("Name", "Ort"))
+    assert rows.rows() == [(3, "grün", "ß")]
+    assert malformed.rows() == [
         (f"{path.name}, table 'Obst', Nummer 1", "column 'Name' is not UTF-8 (byte 0xfc at 2)"),
         (f"{path.name}, table 'Obst', Nummer 2", "column 'Ort' is not UTF-8 (byte 0xff at 0)"),
     ]

@@ -142,15 +142,13 @@ def test_damage_is_an_error_of_ours_or_harmless(tmp_path: Path, at: int, junk: b
     )
 
 
-@pytest.mark.parametrize(
-    ("method", "named"), [(9, "Deflate64, number 9"), (93, "Zstandard"), (77, "number 77")]
-)
-def test_a_method_that_is_not_known_here_is_no_damage(tmp_path: Path, method: int, named: str) -> None:
+@pytest.mark.parametrize("method", [9, 93])
+def test_a_method_that_is_not_known_here_is_no_damage(tmp_path: Path, method: int) -> None:
     data = bytearray(packed(CONTENT))
     for signature, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         start = data.find(signature)
         data[start + place : start + place + 2] = method.to_bytes(2, "little")
-    with pytest.raises(SourceError, match=f"cannot be read here .*{named}.* of member 'eins.txt'") as caught:
+    with pytest.raises(SourceError, match=f"cannot be read here .method {method} of member") as caught:
         read(write(tmp_path, bytes(data)))
     assert "damaged" not in caught.value.message
     assert "will not help" in caught.value.hint
