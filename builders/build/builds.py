@@ -23,7 +23,7 @@ from builders.prepare.sets import draw, fill, provenance, set_facts, set_figures
 from builders.prepare.splits import assign, read_splits, remembered
 from builders.progress import Progress
 from builders.reddit.dated_ledger import read_statuses
-from builders.reddit.sets import draw_ids, id_table, limit_ids, prepare_ids
+from builders.reddit.sets import id_table, limit_ids, prepare_ids
 from builders.sources import Fetched
 from builders.spec import RECIPES, SEED, Clustering, Ids, Mining, Retrieval
 from builders.tables import CLUSTERING, SPLITS, Kind, Table, rowless
@@ -187,7 +187,7 @@ def build_ids(spec: Ids, fetched: Fetched, options: Options, progress: Progress)
     prepared = prepare_ids(spec, read, _read_ledger(spec, fetched))
     progress.step("prepare", _funnel_line(prepared.funnel))
     submissions, statuses = prepared.submissions, prepared.statuses
-    drawn = draw_ids(spec, prepared)
+    drawn = draw(submissions, spec.sets, seed=SEED)
     figures = set_figures(submissions, drawn, ())
     progress.step("draw", _sets_line(figures))
     ledger = {

@@ -9,16 +9,15 @@ import polars as pl
 from builders.checks import clustering
 from builders.checks.finding import Finding, error, gate, note
 from builders.checks.subject import IdSets, Rule
-from builders.reddit.submission import SUBREDDIT
+from builders.reddit.submission import PROFILE, SUBMISSION_ID, SUBREDDIT
 from builders.tables import Kind
 
 _SMALL = 100
 """Below this many submissions a subreddit is noted: the upstream has about 500 of each."""
 _MOST_MISSING = 0.2
 """Of the ids: more are not lost by time, but were never asked for, as with a dump of other months."""
-_ID_PATTERN = r"^[0-9a-z]{5,8}$"
+_ID_PATTERN = rf"^(?:{SUBMISSION_ID.pattern})$"
 _SUBREDDIT = rf"^(?:{SUBREDDIT.pattern})$"
-_PROFILE = r"^[uU]_"
 _LEDGER = "Run mteb-de hydrate subreddit, and build again."
 
 _ID = error("submission-id", "ids that no submission can have", _LEDGER)
@@ -61,7 +60,7 @@ def _values(subject: IdSets) -> Iterator[Finding]:
     labels = each.select("label").unique().with_columns(folded=pl.col("label").str.to_lowercase())
     wrong = (
         ~pl.col("label").str.contains(_SUBREDDIT)
-        | pl.col("label").str.contains(_PROFILE)
+        | pl.col("label").str.contains(PROFILE.pattern)
         | pl.col("folded").is_duplicated()
     )
     yield from _LABEL.rows(labels.filter(wrong), "{label}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -42,24 +43,25 @@ def command(config: str, out: Path, as_json: bool, quiet: bool) -> None:
     reddit = os.environ.get("MTEB_DE_REDDIT_URL") or None
     lines = Lines(quiet=quiet or as_json)
     lines.title(spec.name)
-    found = recheck(spec, HydrateOptions(out=out, today=today, reddit=reddit), lines)
+    found, record, takedown = recheck(spec, HydrateOptions(out=out, today=today, reddit=reddit), lines)
+    gone = dict(sorted(Counter(str(status) for status in found.gone.values()).items()))
     if as_json:
         emit({
             "asked": found.asked,
-            "gone": found.gone,
+            "gone": gone,
             "edited": found.edited,
             "back": found.back,
-            "takedown": list(found.takedown),
-            "hydrated": None if found.record is None else found.record.model_dump(mode="json"),
+            "takedown": list(takedown),
+            "hydrated": None if record is None else record.model_dump(mode="json"),
         })
         return
-    gone = ", ".join(f"{count:,} {status}" for status, count in found.gone.items()) or "none"
+    lost = ", ".join(f"{count:,} {status}" for status, count in gone.items()) or "none"
     back = f"; there again: {found.back:,}" if found.back else ""
-    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {gone}; edited: {found.edited:,}{back}")
-    for one in found.record.sets if found.record else ():
+    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {lost}; edited: {found.edited:,}{back}")
+    for one in record.sets if record else ():
         if not one.comparable:
             say(f"set {one.number}: {one.there:,} of {one.published:,} ({one.share:.1%})  not comparable")
-    if found.record is None:
+    if record is None:
         say(f"{out}: no text tables there")
-    elif found.takedown:
-        say(f"published ids to take down: {len(found.takedown):,}, in {out / TAKEDOWN}")
+    elif takedown:
+        say(f"published ids to take down: {len(takedown):,}, in {out / TAKEDOWN}")

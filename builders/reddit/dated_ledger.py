@@ -1,7 +1,7 @@
 """The dated ledger: which submissions there were on a day, under which label, and not a word of them.
 
-It is the pinned source of labels and sets, since ids alone carry no label. Each line names where its answer
-comes from, so that a ledger which did not come from Reddit, or from archives of it, can never be published.
+It is the pinned source of labels and sets. Each line names where its answer comes from, so that a ledger
+which did not come from Reddit, or from archives of it, can never be published.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _RULES = {
 def statuses(
     entries: Iterable[Submission], *, archives: Collection[str] = (), stand_in: bool = False
 ) -> pl.DataFrame:
-    """Return the dated ledger of submissions.
+    """Return the dated ledger of submissions, of which each id has one.
 
     Args:
-        entries: One for each id.
+        entries: What is known of them.
         archives: The sha256 of dumps that are known to be archives of Reddit; any other dump is a stand-in.
         stand_in: Whether they come from a stand-in for Reddit, or are made up.
 
@@ -62,7 +62,7 @@ def statuses(
             entry.status.value,
             entry.subreddit,
             entry.checked.isoformat(),
-            (Origin.STAND_IN if stand_in or is_made_up(entry, archives) else Origin(entry.origin)).value,
+            (Origin.STAND_IN if stand_in or _is_made_up(entry, archives) else Origin(entry.origin)).value,
             entry.archive,
         )
         for entry in entries
@@ -80,10 +80,7 @@ def write_statuses(path: Path, frame: pl.DataFrame) -> None:
 
 
 def read_statuses(path: Path) -> pl.DataFrame:
-    """Read a dated ledger, strictly but for a byte order mark, CRLF and blank lines.
-
-    Returns:
-        As `statuses`.
+    """Read a dated ledger, as `statuses` returns it; strictly but for byte order mark, CRLF and blank lines.
 
     Raises:
         SourceSchema: Its header is another one, a line has more or fewer fields, a field has a wrong form, or
@@ -108,27 +105,16 @@ def read_statuses(path: Path) -> pl.DataFrame:
     return fields.select(COLUMNS).sort("id")
 
 
-def is_made_up(entry: Submission, archives: Collection[str]) -> bool:
-    """Say whether an answer comes from a dump that nobody knows as an archive of Reddit.
-
-    Args:
-        entry: The answer.
-        archives: As in `statuses`.
-    """
-    return entry.origin == "dump" and entry.archive.rpartition("@")[2] not in archives
-
-
 def is_stand_in(path: Path, archives: Collection[str] = ()) -> bool:
-    """Say whether an answer of a dated ledger comes from a stand-in: such a ledger may be rehearsed only.
-
-    Args:
-        path: The dated ledger.
-        archives: As in `statuses`.
-    """
-    told = read_statuses(path)
+    """Say whether an answer comes from a stand-in, also for `archives` of today: it may be rehearsed only."""
     unknown = ~pl.col("archive").str.split("@").list.last().is_in(list(archives))
     made_up = (pl.col("origin") == Origin.STAND_IN) | ((pl.col("origin") == Origin.DUMP) & unknown)
-    return not told.filter(made_up).is_empty()
+    return not read_statuses(path).filter(made_up).is_empty()
+
+
+def _is_made_up(entry: Submission, archives: Collection[str]) -> bool:
+    """Say whether an answer comes from a dump that nobody knows as an archive of Reddit."""
+    return entry.origin == "dump" and entry.archive.rpartition("@")[2] not in archives
 
 
 def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,75 +32,57 @@ _SHOWN = 5
 _TEXTS = ("title", "selftext", "subreddit")
 
 
-def read_dumps(
-    paths: Sequence[Path],
-    wanted: Collection[str],
+def read_dump(
+    path: Path,
+    wanted: Container[str],
     *,
     checked: datetime.date,
     say: Callable[[str], None] = lambda _: None,
     most_bad: float = MOST_BAD,
 ) -> Iterator[Submission]:
-    """Read the wanted submissions out of dumps, in their order.
+    """Yield the wanted submissions of a dump, in its order; one may come several times.
 
-    The memory needed does not grow with the dumps. Every line is looked at, also of what is not wanted. What
-    was deleted after a dump was made cannot be seen in it. Lines that are no submission are counted and
-    passed over, since dumps were published with such lines; blank ones do not count.
+    The memory needed does not grow with the dump. Every line is looked at, also of what is not wanted. Lines
+    that are no submission are counted and passed over, since dumps were published with such lines; blank ones
+    do not count.
 
     Args:
-        paths: Zstandard files of ndjson, with windows of up to 2 GiB, of one frame or several.
+        path: A Zstandard file of ndjson, with windows of up to 2 GiB, of one frame or several.
         wanted: Ids without the prefix "t3_".
-        checked: The day of reading, which the answers get where a dump does not tell when it was made.
-        say: Gets a line on what was passed over of a dump: how many lines, and which.
+        checked: The day of reading, which the answers get where the dump does not tell when it was made.
+        say: Gets a line on what was passed over: how many lines, and which.
         most_bad: Share of the lines that may be passed over.
-
-    Yields:
-        The wanted ones that are there; one may come several times.
 
     Raises:
         SourceError: It is no Zstandard file, is cut off, holds nothing or no title, or more of its lines than
             `most_bad` (one line aside), or all, are no objects of JSON with an id and texts.
     """
-    names = frozenset(wanted)
-    for path in paths:
-        lines = 0
-        titled = False
-        bad = _Bad()
-        for number, line in numbered(_lines(path)):
-            lines += 1
-            data = _parsed(line)
-            if isinstance(data, str):
-                bad.add(number, data)
-                continue
-            titled = titled or "title" in data
-            if data["id"] in names:
-                yield submission(data, origin="dump", checked=_day(data, checked))
-        if not lines:
-            raise SourceError(f"{path}: holds no submission", hint=_FETCH)
-        if bad.count:
-            told = f"{path}: {bad.count:,} of {lines:,} lines are no submissions: {bad}"
-            if bad.count == lines:
-                raise SourceError(told, hint=_OTHER)
-            if bad.count > max(1, most_bad * lines):
-                raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
-            say(f"{told}; passed over")
-        if not titled:
-            raise SourceError(f"{path}: none of its lines has a title, as submissions have", hint=_OTHER)
-
-
-@dataclass(slots=True)
-class _Bad:
-    """Lines that are no submissions: how many, and the first of them."""
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def add(self, number: int, problem: str) -> None:
-        self.count += 1
-        if len(self.first) < _SHOWN:
-            self.first.append(f"line {number:,} ({problem})")
-
-    def __str__(self) -> str:
-        return ", ".join([*self.first, *["…"] * (self.count > len(self.first))])
+    lines = bad = 0
+    shown: list[str] = []
+    titled = False
+    for number, line in numbered(_lines(path)):
+        lines += 1
+        data = _parsed(line)
+        if isinstance(data, str):
+            bad += 1
+            if bad <= _SHOWN:
+                shown.append(f"line {number:,} ({data})")
+            continue
+        titled = titled or "title" in data
+        if data["id"] in wanted:
+            yield submission(data, origin="dump", checked=_day(data, checked))
+    if not lines:
+        raise SourceError(f"{path}: holds no submission", hint=_FETCH)
+    if bad:
+        told = f"{path}: {bad:,} of {lines:,} lines are no submissions: {', '.join(shown)}"
+        told += ", …" * (bad > _SHOWN)
+        if bad == lines:
+            raise SourceError(told, hint=_OTHER)
+        if bad > max(1, most_bad * lines):
+            raise SourceError(f"{told}; at most {most_bad:.0%} may be", hint=_WAIVE)
+        say(f"{told}; passed over")
+    if not titled:
+        raise SourceError(f"{path}: none of its lines has a title, as submissions have", hint=_OTHER)
 
 
 def archive_of(path: Path) -> str:

@@ -6,8 +6,7 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +17,6 @@ from builders import files
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import MANIFEST, Frozen, PersonalReport
 from builders.reddit.submission import SUBMISSION_ID
-from builders.reddit.texts import Texts
 from builders.spec import RELEASES
 from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, encode, published_path, read_frame
 
@@ -44,8 +42,6 @@ Reddit.
 """
 COMPARABLE = 0.9
 """A set of which less is left is another set: its scores must not stand beside those of others."""
-_UNKNOWN = "unknown"
-"""The reason of an id that nobody has asked about."""
 
 
 class SetShare(Frozen):
@@ -57,7 +53,7 @@ class SetShare(Frozen):
         there: How many of them have a text now.
         share: `there` by `published`.
         comparable: Whether that is enough to compare scores.
-        left_out: Whether the text tables lack it: fewer than two labels are left.
+        left_out: Whether the text tables lack it, as fewer than two labels are left.
         gone: How many ids have no text, by reason.
     """
 
@@ -68,19 +64,6 @@ class SetShare(Frozen):
     comparable: bool
     left_out: bool
     gone: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """Text tables in the published layout, row by row the same documents.
-
-    Attributes:
-        tables: By variant, ``sentences``, ``labels``, ``level``: one row per set that is not left out.
-        shares: One of every published set.
-    """
-
-    tables: dict[str, pl.DataFrame]
-    shares: tuple[SetShare, ...]
 
 
 class Hydrated(Frozen):
@@ -107,59 +90,6 @@ class Hydrated(Frozen):
     sets: tuple[SetShare, ...]
     gone: dict[str, int]
     personal: PersonalReport
-
-
-def fill_sets(published: pl.DataFrame, texts: Texts, statuses: pl.DataFrame, *, level: str) -> Filled:
-    """Put texts in the place of ids.
-
-    Args:
-        published: ``submission_ids``, ``labels``: lists of str, one row per set.
-        texts: Of the submissions that are there.
-        statuses: ``id``, ``status`` str of all that are known.
-        level: What the labels are.
-    """
-    members = (
-        published
-        .with_row_index("set", offset=1)
-        .rename({"submission_ids": "id", "labels": "label"})
-        .explode("id", "label")
-        .join(texts.documents, on="id", how="left", maintain_order="left")
-        .join(texts.dropped, on="id", how="left", maintain_order="left")
-        .join(statuses.select("id", "status"), on="id", how="left", maintain_order="left")
-    )
-    reason = pl.coalesce("reason", "status").fill_null(_UNKNOWN)
-    gone = (
-        members.filter(pl.col("s2s").is_null()).group_by("set", reason.alias("reason")).len().sort("reason")
-    )
-    left = members.drop_nulls("s2s")
-    usable = left.filter(pl.col("label").n_unique().over("set") > 1)
-    tables = {variant: _texts(usable, variant, kind, level) for variant, kind in CLUSTERING.items()}
-    return Filled(tables, tuple(_shares(published, left, gone, set(usable["set"].to_list()))))
-
-
-def _texts(members: pl.DataFrame, variant: str, kind: Kind, level: str) -> pl.DataFrame:
-    sets = members.group_by("set", maintain_order=True).agg(sentences=variant, labels="label")
-    return sets.select("sentences", "labels", level=pl.lit(level)).cast(pl.Schema(SCHEMAS[kind]))
-
-
-def _shares(
-    published: pl.DataFrame, left: pl.DataFrame, gone: pl.DataFrame, usable: set[int]
-) -> Iterator[SetShare]:
-    there = dict(left.group_by("set").len().iter_rows())
-    reasons: dict[int, dict[str, int]] = {}
-    for number, reason, count in gone.iter_rows():
-        reasons.setdefault(number, {})[reason] = count
-    for number, ids in enumerate(published["submission_ids"].list.len().to_list(), 1):
-        share = there.get(number, 0) / max(ids, 1)
-        yield SetShare(
-            number=number,
-            published=ids,
-            there=there.get(number, 0),
-            share=share,
-            comparable=share >= COMPARABLE,
-            left_out=number not in usable,
-            gone=reasons.get(number, {}),
-        )
 
 
 def refuse_release(out: Path) -> None:
@@ -201,7 +131,6 @@ def refuse_foreign(out: Path, config: str) -> None:
 
     Raises:
         UsageError: The folder holds something, and nothing that hydrating left there.
-        StorageError: It cannot be read.
     """
     if any((out / name).exists() for name in (NAME, TAKEDOWN, *_tables(config))):
         return
@@ -214,17 +143,9 @@ def refuse_foreign(out: Path, config: str) -> None:
 
 
 def make_ready(out: Path, config: str) -> None:
-    """Close a folder to others, and take away the parts of texts that a killed run has left.
-
-    Only for who holds it.
-
-    Raises:
-        StorageError: It cannot be changed.
-    """
-    try:
+    """Close a folder that is held to others, and take away the parts of texts that a killed run has left."""
+    with files.writing(out):
         out.chmod(_OWNER_ONLY)
-    except OSError as error:
-        raise files.unwritable(out, error) from error
     files.sweep(out)
     for table in _tables(config):
         files.sweep((out / table).parent)
@@ -241,21 +162,16 @@ def remove_texts(out: Path, config: str) -> bool:
     return bool(found)
 
 
-def write_folder(out: Path, record: Hydrated, published: pl.DataFrame, filled: Filled) -> None:
-    """Write the tables of a config, the card, and what is left; the record goes first and comes last.
+def write_folder(
+    out: Path, record: Hydrated, published: pl.DataFrame, tables: Mapping[Kind, pl.DataFrame]
+) -> None:
+    """Write the published sets, the text tables, the card, and the record, which goes first and comes last.
 
     The ids come before the texts: where there are texts, a later run can say of which posts they are.
-
-    Args:
-        out: The folder.
-        record: What the tables hold.
-        published: ``submission_ids``, ``labels``: the published sets, kept beside the texts for `recheck`.
-        filled: The text tables.
     """
     files.remove(out / NAME)
     make_ready(out, record.config)
-    texts = {kind: filled.tables[variant] for variant, kind in CLUSTERING.items()}
-    for kind, frame in ({Kind.CLUSTERING_IDS: published} | texts).items():
+    for kind, frame in {Kind.CLUSTERING_IDS: published, **tables}.items():
         data, _ = encode(Table(record.config, kind, _SPLIT, frame))
         files.write_bytes(out / published_path(record.config, kind, _SPLIT), data)
     files.write_bytes(out / _README, _card(record).encode())

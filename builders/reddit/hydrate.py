@@ -12,12 +12,14 @@ import polars as pl
 
 from builders.errors import StorageError
 from builders.files import exclusive
+from builders.prepare.sets import draw
 from builders.progress import Progress
-from builders.reddit.dated_ledger import Origin, is_made_up, read_statuses, statuses, write_statuses
+from builders.reddit.dated_ledger import Origin, statuses, write_statuses
 from builders.reddit.folder import (
+    COMPARABLE,
     TAKEDOWN,
     Hydrated,
-    fill_sets,
+    SetShare,
     make_ready,
     read_record,
     read_takedown,
@@ -27,15 +29,18 @@ from builders.reddit.folder import (
     write_folder,
     write_takedown,
 )
-from builders.reddit.ledger import Ledger, counted, dated_ledger, private_ledger, rewrite_dated
+from builders.reddit.ledger import counted, dated_ledger, private_ledger, rewrite_dated
 from builders.reddit.published import Sets, read_published
-from builders.reddit.sets import draw_ids, id_table, prepare_ids
-from builders.reddit.submission import Status, Submission
-from builders.reddit.texts import texts_of
-from builders.sources import Fetched, fetch
-from builders.spec import Ids, IdsFile
+from builders.reddit.sets import id_table, prepare_ids
+from builders.reddit.submission import GONE, Status, Submission
+from builders.reddit.texts import Texts, texts_of
+from builders.sources import fetch
+from builders.spec import SEED, Ids, IdsFile
+from builders.tables import CLUSTERING, SCHEMAS, Kind
 
-UPSTREAM = "the upstream's list"
+_UPSTREAM = "the upstream's list"
+_UNKNOWN = "unknown"
+"""The reason of an id that nobody has asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,11 @@ class HydrateOptions:
     home: Path | None = None
     reddit: str | None = None
 
+    @property
+    def stand_in(self) -> bool:
+        """Whether a stand-in for Reddit is asked."""
+        return self.reddit is not None
+
 
 def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
     """Complete the ledger, and write the text tables of a config on this machine.
@@ -80,68 +90,29 @@ def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
         make_ready(options.out, spec.name)
         if options.origin:
             sets = read_published(spec, options.origin, offline=options.offline)
-            entries = complete(spec, sets.named(), options, progress)
+            entries = _complete(spec, sets.named(), options, progress)
         else:
             held = None if options.new_sets else held_sets(spec, options.out)
-            fetched = _fetched(spec, options, progress)
-            listed = _listed(spec, fetched, progress)
-            entries = complete(spec, listed.ids, options, progress)
-            made_up = options.reddit is not None or fetched.locks[0].kind == "folder"
+            fetched = fetch(
+                [spec.listed],
+                offline=options.offline,
+                sources_from=options.sources,
+                root=options.home,
+                progress=lambda line: progress.step("fetch", line),
+            )
+            listed = spec.read(fetched.files)
+            told = f"{listed.lines:,} lines − {listed.repeated:,} repeated = {len(listed.ids):,} ids"
+            progress.step("ids", told)
+            entries = _complete(spec, listed.ids, options, progress)
+            made_up = options.stand_in or fetched.locks[0].kind == "folder"
             ledger = _write_dated(spec, entries, options, progress, stand_in=made_up)
             sets = held or _drawn(spec, listed, ledger)
-        record = fill(spec, sets, entries, options, progress)
-        list_takedown(options.out, sets, entries, progress)
+        record, _ = write_texts(spec, sets, entries, options, progress)
         return record
 
 
-def complete(
-    spec: Ids, ids: Sequence[str], options: HydrateOptions, progress: Progress
-) -> dict[str, Submission]:
-    """Bring the ledgers up to date, and return what is known of each id.
-
-    Only ids without an answer are asked of Reddit; where there are none, no request is made. What no dump
-    held is asked of Reddit by a later run without dumps. Dumps are read for all ids: what one shows to be
-    gone leaves both ledgers, whatever is known of it.
-    """
-    from builders.reddit.dump import MOST_BAD
-    from builders.reddit.lookup import read_from_dumps, unanswered
-
-    ledger = private_ledger(spec, options.home)
-    with ledger.exclusive():
-        ledger.keep_apart(stand_in=options.reddit is not None)
-        if options.dumps:
-            read_from_dumps(
-                ids,
-                ledger,
-                options.dumps,
-                today=options.today,
-                say=lambda line: progress.step("dumps", line),
-                most_bad=1.0 if options.bad_lines else MOST_BAD,
-            )
-        elif open_ids := unanswered(ids, ledger.latest()):
-            _ask(ledger, open_ids, options, progress)
-        known = ledger.latest()
-        rewrite_dated(
-            dated_ledger(spec, options.home),
-            known,
-            archives=spec.archives,
-            stand_in=options.reddit is not None,
-        )
-    answers = {name: known[name] for name in ids}
-    progress.step("ledger", counted(answers.values()))
-    lacking = sum(entry.status is Status.MISSING and entry.origin == "dump" for entry in answers.values())
-    if lacking:
-        told = f"{lacking:,} of {len(answers):,} ids are in none; without --dump, Reddit is asked for them"
-        progress.step("dumps", told)
-    return answers
-
-
 def held_sets(spec: Ids, out: Path) -> Sets | None:
-    """Return the sets that a folder of texts holds, or None.
-
-    Raises:
-        StorageError: The table is damaged.
-    """
+    """Return the sets that a folder of texts holds, or None."""
     try:
         ids = sets_in(out, spec.name)
     except StorageError as error:
@@ -153,18 +124,19 @@ def held_sets(spec: Ids, out: Path) -> Sets | None:
         before = read_record(out)
     except StorageError:  # it is written anew, and nothing but the origin is taken from it
         before = None
-    return Sets(ids, before.origin if before else UPSTREAM)
+    return Sets(ids, before.origin if before else _UPSTREAM)
 
 
-def fill(
+def write_texts(
     spec: Ids, sets: Sets, entries: Mapping[str, Submission], options: HydrateOptions, progress: Progress
-) -> Hydrated:
-    """Write the text tables of sets, and what they hold."""
+) -> tuple[Hydrated, tuple[str, ...]]:
+    """Write the text tables of sets; return what they hold, and the published ids that are gone."""
     named = set(sets.named())
     members = [entry for name, entry in entries.items() if name in named]
+    known = statuses(members, archives=spec.archives, stand_in=options.stand_in)
     texts = texts_of(spec, members)
     (level,) = {rule.level for rule in spec.sets}
-    filled = fill_sets(sets.ids, texts, statuses(members), level=level)
+    tables, shares = fill_sets(sets.ids, texts, known, level=level)
     lost = {entry.id: str(entry.status) for entry in members if entry.status is not Status.OK}
     lost |= dict(texts.dropped.iter_rows())
     record = Hydrated(
@@ -172,37 +144,65 @@ def fill(
         origin=sets.origin,
         date=options.today,
         compared=sets.compared,
-        stand_in=private_ledger(spec, options.home).is_of_stand_in()
-        or any(is_made_up(entry, spec.archives) for entry in members),
-        sets=filled.shares,
+        stand_in=options.stand_in or Origin.STAND_IN in known["origin"],
+        sets=shares,
         gone=dict(sorted(Counter(lost.values()).items())),
         personal=texts.personal,
     )
-    write_folder(options.out, record, sets.ids, filled)
+    write_folder(options.out, record, sets.ids, tables)
     progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
-    return record
+    return record, _list_takedown(options.out, sets, entries, progress)
 
 
-def list_takedown(
-    out: Path, sets: Sets, entries: Mapping[str, Submission], progress: Progress
-) -> tuple[str, ...]:
-    """List the published ids whose submissions are gone.
+def fill_sets(
+    published: pl.DataFrame, texts: Texts, known: pl.DataFrame, *, level: str
+) -> tuple[dict[Kind, pl.DataFrame], tuple[SetShare, ...]]:
+    """Put texts in the place of ids.
 
-    An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
-    longer holds it are hydrated.
+    Args:
+        published: ``submission_ids``, ``labels``: lists of str, one row per set.
+        texts: Of the submissions that are there.
+        known: ``id``, ``status`` str of all that are known.
+        level: What the labels are.
+
+    Returns:
+        ``sentences``, ``labels``, ``level`` by kind, row by row the same documents: one row per set of which
+        two labels are left. And what is left of every set.
     """
-    named = set(sets.named())
-    before = read_takedown(out)
-    if sets.origin != UPSTREAM:  # the sets are what is published, and not what may have been
-        before &= named
-    gone = {name for name in named if name in entries and _is_gone(entries[name])}
-    gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
-    listed = tuple(sorted(gone))
-    if listed or read_takedown(out):
-        write_takedown(out, listed)
-    if listed:
-        progress.step("takedown", f"{len(listed):,} published ids are gone: {out / TAKEDOWN}")
-    return listed
+    members = (
+        published
+        .with_row_index("set", offset=1)
+        .rename({"submission_ids": "id", "labels": "label"})
+        .explode("id", "label")
+        .join(texts.documents, on="id", how="left", maintain_order="left")
+        .join(texts.dropped, on="id", how="left", maintain_order="left")
+        .join(known.select("id", "status"), on="id", how="left", maintain_order="left")
+        .with_columns(reason=pl.coalesce("reason", "status").fill_null(_UNKNOWN))
+    )
+    usable = members.drop_nulls("s2s").filter(pl.col("label").n_unique().over("set") > 1)
+    sets = usable.group_by("set", maintain_order=True).agg("s2s", "p2p", "label")
+    tables = {
+        kind: sets.select(sentences=variant, labels="label", level=pl.lit(level)).cast(
+            pl.Schema(SCHEMAS[kind])
+        )
+        for variant, kind in CLUSTERING.items()
+    }
+    return tables, tuple(map(_share, members.partition_by("set", maintain_order=True)))
+
+
+def _share(members: pl.DataFrame) -> SetShare:
+    left = members.drop_nulls("s2s")
+    gone = members.filter(pl.col("s2s").is_null()).group_by("reason").len().sort("reason")
+    share = left.height / members.height
+    return SetShare(
+        number=members.item(0, "set"),
+        published=members.height,
+        there=left.height,
+        share=share,
+        comparable=share >= COMPARABLE,
+        left_out=left["label"].n_unique() < 2,
+        gone=dict(gone.iter_rows()),
+    )
 
 
 def ticking(progress: Progress) -> Callable[[int, int], None]:
@@ -210,20 +210,42 @@ def ticking(progress: Progress) -> Callable[[int, int], None]:
     return lambda done, total: progress.tick("reddit", done, total)
 
 
-def _fetched(spec: Ids, options: HydrateOptions, progress: Progress) -> Fetched:
-    return fetch(
-        [spec.listed],
-        offline=options.offline,
-        sources_from=options.sources,
-        root=options.home,
-        progress=lambda line: progress.step("fetch", line),
-    )
+def _complete(
+    spec: Ids, ids: Sequence[str], options: HydrateOptions, progress: Progress
+) -> dict[str, Submission]:
+    """Bring the ledgers up to date, and return what is known of each id.
 
+    Only ids without an answer are asked of Reddit; where there are none, no request is made. Dumps are read
+    for all ids: what one shows to be gone leaves both ledgers, whatever is known of it.
+    """
+    from builders.reddit import api
+    from builders.reddit.dump import MOST_BAD
+    from builders.reddit.lookup import ask, read_from_dumps, unanswered
 
-def _listed(spec: Ids, fetched: Fetched, progress: Progress) -> IdsFile:
-    read = spec.read(fetched.files)
-    progress.step("ids", f"{read.lines:,} lines − {read.repeated:,} repeated = {len(read.ids):,} ids")
-    return read
+    ledger = private_ledger(spec, options.home)
+    with ledger.exclusive():
+        ledger.keep_apart(stand_in=options.stand_in)
+        if options.dumps:
+            read_from_dumps(
+                ids,
+                ledger,
+                options.dumps,
+                today=options.today,
+                say=lambda line: progress.step("dumps", line),
+                most_bad=1.0 if options.bad_lines else MOST_BAD,
+            )
+        elif unanswered(ids, ledger.latest()):
+            with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
+                ask(ids, ledger, reddit, progress=ticking(progress), today=options.today)
+        known = ledger.latest()
+        rewrite_dated(spec, options.home, known.values(), stand_in=options.stand_in)
+    answers = {name: known[name] for name in ids}
+    progress.step("ledger", counted(answers.values()))
+    lacking = sum(entry.status is Status.MISSING and entry.origin == "dump" for entry in answers.values())
+    if lacking:
+        told = f"{lacking:,} of {len(answers):,} ids are in none; without --dump, Reddit is asked for them"
+        progress.step("dumps", told)
+    return answers
 
 
 def _write_dated(
@@ -235,32 +257,43 @@ def _write_dated(
     stand_in: bool,
 ) -> pl.DataFrame:
     path = dated_ledger(spec, options.home)
-    write_statuses(path, statuses(entries.values(), archives=spec.archives, stand_in=stand_in))
-    told = read_statuses(path)
-    made_up = Origin.STAND_IN in told["origin"]
+    ledger = statuses(entries.values(), archives=spec.archives, stand_in=stand_in)
+    write_statuses(path, ledger)
+    made_up = Origin.STAND_IN in ledger["origin"]
     rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
     progress.step("ledger", f"written without texts to {path}{rehearsed}")
-    return told
+    return ledger
 
 
 def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
-    prepared = prepare_ids(spec, listed, ledger)
-    return Sets(id_table(prepared.submissions, draw_ids(spec, prepared)), UPSTREAM, compared=False)
+    submissions = prepare_ids(spec, listed, ledger).submissions
+    return Sets(id_table(submissions, draw(submissions, spec.sets, seed=SEED)), _UPSTREAM, compared=False)
 
 
-def _ask(ledger: Ledger, ids: Sequence[str], options: HydrateOptions, progress: Progress) -> None:
-    from builders.reddit import api
-    from builders.reddit.lookup import ask
+def _list_takedown(
+    out: Path, sets: Sets, entries: Mapping[str, Submission], progress: Progress
+) -> tuple[str, ...]:
+    """List the published ids whose submissions are gone.
 
-    with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
-        ask(ids, ledger, reddit, progress=ticking(progress), today=options.today)
+    An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
+    longer holds it are hydrated.
+    """
+    named = set(sets.named())
+    listed = read_takedown(out)
+    # The upstream's list is what may have been published, and other sets are what is.
+    before = listed if sets.origin == _UPSTREAM else listed & named
+    gone = {name for name in named if name in entries and _is_gone(entries[name])}
+    gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
+    if gone or listed:
+        write_takedown(out, sorted(gone))
+    if gone:
+        progress.step("takedown", f"{len(gone):,} published ids are gone: {out / TAKEDOWN}")
+    return tuple(sorted(gone))
 
 
 def _is_gone(entry: Submission) -> bool:
     """Say whether a published submission is there no longer; that a dump lacks it says nothing."""
-    if entry.status is Status.MISSING:
-        return entry.origin == "api"
-    return entry.status in {Status.REMOVED, Status.DELETED}
+    return entry.status in GONE or (entry.status is Status.MISSING and entry.origin == "api")
 
 
 def _is_back(entry: Submission) -> bool:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from builders.errors import Busy, MtebDeError, SourceSchema, StorageError, UsageError
-from builders.files import fsync_folder, unwritable
+from builders.files import fsync_folder, writing
 from builders.home import home
 from builders.lock.lock import first_fault
 from builders.reddit.dated_ledger import Origin, read_statuses, statuses, write_statuses
@@ -41,18 +41,16 @@ _HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class Ledger:
-    """What is known of submissions.
+    """What is known of submissions, in a file that need not exist.
 
-    Answers are written in transactions, so that a run that is killed leaves whole batches. All that changes
-    the file holds its lock.
-
-    Args:
-        path: The file; it need not exist.
+    A transaction holds a whole batch, also where a run is killed. All that changes the file holds its lock;
+    a run that holds it reads the file once.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = FileLock(path.with_name(f".{path.name}.lock"))
+        self._known: dict[str, Submission] | None = None  # what the file holds, while it is held
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -61,40 +59,46 @@ class Ledger:
         Raises:
             Busy: Another run holds it.
             UsageError: A ledger of the form of earlier versions lies there.
-            StorageError: Its folder cannot be made or written.
         """
         old = self.path.with_suffix(".jsonl")
         if old.exists():
             hint = "It holds texts: remove it. What it knew is asked of Reddit again, or read from dumps."
             raise UsageError(f"{old}: a ledger of an earlier version, which is no longer read", hint=hint)
-        try:
+        with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            hint = "Wait until the other run has ended."
-            raise Busy(f"{self.path}: another run holds this ledger", hint=hint) from error
-        except OSError as error:
-            raise unwritable(self.path, error) from error
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout as error:
+                hint = "Wait until the other run has ended."
+                raise Busy(f"{self.path}: another run holds this ledger", hint=hint) from error
         try:
             yield
         finally:
             self._lock.release()
+            if not self._lock.is_locked:
+                self._known = None
 
-    def latest(self) -> dict[str, Submission]:
+    def latest(self) -> Mapping[str, Submission]:
         """Return the last answer for each id, in the order in which ids were first answered."""
-        if not self.path.exists():
-            return {}
-        with self._open() as database:
-            rows = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM submissions ORDER BY number")
-            return {row[0]: self._entry(number, row) for number, row in enumerate(rows, 1)}
+        if self._known is not None:
+            return self._known
+        known = self._read() if self.path.exists() else {}
+        if self._lock.is_locked:
+            self._known = known
+        return known
 
     def append(self, entries: Collection[Submission]) -> None:
         """Note answers in place of earlier ones; they are on the disk when this returns."""
-        if entries:
-            with self.exclusive(), self._open() as database:
+        if not entries:
+            return
+        with self.exclusive():
+            known, self._known = self._known, None  # it is read again where the writing breaks off
+            with self._open() as database:
                 database.executemany(
                     _NOTE, [tuple(entry.model_dump(mode="json").values()) for entry in entries]
                 )
+            if known is not None:
+                self._known = known | {entry.id: entry for entry in entries}
 
     def keep_apart(self, *, stand_in: bool) -> None:
         """Make sure that answers of Reddit and of a stand-in never stand in one ledger.
@@ -104,7 +108,6 @@ class Ledger:
 
         Raises:
             UsageError: The ledger holds answers of the other.
-            StorageError: It cannot be written.
         """
         with self.exclusive(), self._open() as database:
             row = database.execute("SELECT stand_in FROM asked").fetchone()
@@ -120,21 +123,15 @@ class Ledger:
                     "before.",
                 )
 
-    def is_of_stand_in(self) -> bool:
-        """Say whether the answers are of a stand-in for Reddit itself, and not of a dump."""
-        if not self.path.exists():
-            return False
-        with self._open() as database:
-            return bool((database.execute("SELECT stand_in FROM asked").fetchone() or [False])[0])
-
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one transaction; it is rolled back where the block ends badly."""
         try:
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, _OWNER_ONLY))
-                fsync_folder(self.path.parent)
-            self.path.chmod(_OWNER_ONLY)  # also one that came from a backup; a journal takes its mode
+            with writing(self.path):
+                if not self.path.exists():
+                    os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, _OWNER_ONLY))
+                    fsync_folder(self.path.parent)
+                self.path.chmod(_OWNER_ONLY)  # also one that came from a backup; a journal takes its mode
             with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
                 # What is replaced is overwritten, and no journal or temporary file keeps a copy of it.
                 database.executescript(
@@ -145,14 +142,19 @@ class Ledger:
                 database.execute("COMMIT")
         except sqlite3.DatabaseError as error:
             raise self._meaning(error) from error
-        except OSError as error:
-            raise unwritable(self.path, error) from error
 
-    def _entry(self, number: int, row: tuple[object, ...]) -> Submission:
-        try:
-            return Submission.model_validate(dict(zip(_COLUMNS, row, strict=True)))
-        except ValidationError as error:
-            raise SourceSchema(f"{self.path}, row {number}: {first_fault(error)}", hint=_DAMAGED) from None
+    def _read(self) -> dict[str, Submission]:
+        known = {}
+        with self._open() as database:
+            rows = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM submissions ORDER BY number")
+            for number, row in enumerate(rows, 1):
+                try:
+                    entry = Submission.model_validate(dict(zip(_COLUMNS, row, strict=True)))
+                except ValidationError as error:
+                    problem = f"{self.path}, row {number}: {first_fault(error)}"
+                    raise SourceSchema(problem, hint=_DAMAGED) from None
+                known[entry.id] = entry
+        return known
 
     def _meaning(self, error: sqlite3.DatabaseError) -> MtebDeError:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
@@ -168,31 +170,30 @@ class Ledger:
 
 
 def private_ledger(spec: Ids, root: Path | None) -> Ledger:
-    """Return the ledger with texts; only its owner may read it."""
+    """Return the ledger with texts under a folder of caches; only its owner may read it."""
     return Ledger((root or home()) / spec.ledger.folder / f"{spec.name}.submissions.sqlite")
 
 
 def dated_ledger(spec: Ids, root: Path | None) -> Path:
-    """Return where the dated ledger without texts lies, which builds read."""
+    """Return where the ledger without texts lies, which builds read."""
     return (root or home()) / spec.ledger.folder / spec.ledger.name
 
 
-def rewrite_dated(
-    path: Path, entries: Mapping[str, Submission], *, archives: Collection[str], stand_in: bool
-) -> None:
+def rewrite_dated(spec: Ids, root: Path | None, entries: Iterable[Submission], *, stand_in: bool) -> None:
     """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay.
 
     Args:
-        path: The dated ledger.
-        entries: What is known now, by id.
-        archives: As in `statuses`.
+        spec: The config.
+        root: The folder of caches, as above.
+        entries: What is known now.
         stand_in: Whether a stand-in for Reddit gave the answers.
     """
+    path = dated_ledger(spec, root)
     if not path.exists():
         return
     before = read_statuses(path)
     stand_in = stand_in or Origin.STAND_IN in before["origin"]
-    now = statuses(entries.values(), archives=archives, stand_in=stand_in).join(before, on="id", how="semi")
+    now = statuses(entries, archives=spec.archives, stand_in=stand_in).join(before, on="id", how="semi")
     write_statuses(path, pl.concat([now, before.join(now, on="id", how="anti")]))
 
 

@@ -7,21 +7,20 @@ its ids are asked again together with some that Reddit is known to have.
 from __future__ import annotations
 
 import datetime
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builders.errors import RemoteError
 from builders.reddit.api import MOST_IDS, ComeBackLater, RedditClient
-from builders.reddit.dump import MOST_BAD, archive_of, read_dumps
+from builders.reddit.dump import MOST_BAD, archive_of, read_dump
 from builders.reddit.ledger import Ledger
 from builders.reddit.submission import GONE, Status, Submission, merged, submission
 
 _Ticks = Callable[[int, int], None]
 """Gets how many of how many ids are done."""
-
 _FINAL = GONE | {Status.OK}
 _FEW = 10
 """Fewer ids than this may all be missing where there is no control."""
@@ -44,14 +43,12 @@ class Rechecked:
         gone: Those that are no longer there, by id, with what became of them; their texts are purged.
         edited: How many are there with another title or body, which is held now.
         back: How many were not there and are there again.
-        counts: Of all statuses.
     """
 
     asked: int
     gone: Mapping[str, Status]
     edited: int
     back: int
-    counts: Counter[Status]
 
 
 def ask(
@@ -60,32 +57,19 @@ def ask(
     client: RedditClient,
     *,
     today: datetime.date,
-    progress: _Ticks | None = None,
-) -> Counter[Status]:
-    """Ask Reddit for all submissions without an answer, and note each answer in the ledger.
+    progress: _Ticks = lambda done, total: None,
+) -> None:
+    """Ask Reddit for all submissions without an answer, each once, and note each answer in the ledger.
 
-    A run that is cut goes on where it was: each batch is on the disk before the next is asked.
-
-    Args:
-        ids: Each is asked once, however often it stands here.
-        ledger: What is known; it is held against other runs.
-        client: The connection.
-        today: The day of the answers, UTC.
-        progress: Gets the numbers of ids that have an answer, and of all.
-
-    Returns:
-        How many of the ids have which status.
+    A run that is cut goes on where it was: each batch is on the disk before the next is asked. What was asked
+    in vain comes last, so that it blocks nothing.
     """
-    wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():
         known = ledger.latest()
-        todo = unanswered(wanted, known)
+        todo = unanswered(dict.fromkeys(ids), known)
         fresh = [name for name in todo if name not in known]
-        asked_before = [name for name in todo if name in known]  # comes last, so that it blocks nothing
-        lookup = _Lookup(ledger, client, known, today)
-        lookup.ask([fresh, asked_before], total=len(wanted), progress=progress)
-        lookup.finish()
-    return Counter(known[name].status for name in wanted)
+        failed = [name for name in todo if name in known]
+        _Lookup(ledger, client, today, progress).ask([fresh, failed])
 
 
 def unanswered(ids: Iterable[str], known: Mapping[str, Submission]) -> list[str]:
@@ -94,38 +78,32 @@ def unanswered(ids: Iterable[str], known: Mapping[str, Submission]) -> list[str]
 
 
 def ask_again(
-    ids: Iterable[str],
     ledger: Ledger,
     client: RedditClient,
     *,
     today: datetime.date,
-    progress: _Ticks | None = None,
+    progress: _Ticks = lambda done, total: None,
 ) -> Rechecked:
     """Ask again for all submissions that were there or missing; what is no longer there loses its text.
 
     What a dump alone has shown to be gone is asked for too: Reddit's answer counts more than a dump's. A text
     that was edited is replaced, since an edit may have taken something out. After a cut, the next run of the
     same day asks only for what is left.
-
-    Args:
-        ids: Those to look at; what was removed or deleted, or has no answer, is passed over.
-        ledger: What is known; it is held against other runs.
-        client: The connection.
-        today: The day of the answers, UTC.
-        progress: Gets the numbers of ids that have an answer, and of all.
     """
-    wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():
+        before = {name: entry for name, entry in ledger.latest().items() if _is_due(entry, today)}
+        _Lookup(ledger, client, today, progress, recheck=True).ask([list(before)])
+        closed = {"recheck_open": False}
         known = ledger.latest()
-        before = {name: known[name] for name in wanted if name in known and _is_due(known[name], today)}
-        lookup = _Lookup(ledger, client, known, today, recheck=True)
-        lookup.ask([list(before)], total=len(before), progress=progress)
-        if not lookup.unanswered:
-            closed = {"recheck_open": False}
-            done = [entry.model_copy(update=closed) for entry in known.values() if entry.recheck_open]
-            ledger.append(done)
-        lookup.finish()
-    return _compared(before, {name: known[name] for name in before})
+        ledger.append([entry.model_copy(update=closed) for entry in known.values() if entry.recheck_open])
+    there = {name for name, entry in before.items() if entry.status is Status.OK}
+    still = {name for name in before if known[name].status is Status.OK}
+    return Rechecked(
+        asked=len(before),
+        gone={name: known[name].status for name in before if name in there - still},
+        edited=sum(_text(before[name]) != _text(known[name]) for name in there & still),
+        back=len(still - there),
+    )
 
 
 def read_from_dumps(
@@ -136,31 +114,21 @@ def read_from_dumps(
     today: datetime.date,
     say: Callable[[str], None] = lambda line: None,
     most_bad: float = MOST_BAD,
-) -> Counter[Status]:
+) -> None:
     """Note in the ledger what dumps hold of submissions, those included that have an answer already.
 
     A text that a dump shows to be gone leaves the ledger, whoever gave it and whether it is asked for or not;
     see `merged` for which answer counts. What none of the dumps holds, and nobody has answered, is MISSING.
-
-    Args:
-        ids: Each is looked for once, as is all that the ledger knows.
-        ledger: What is known; it is held against other runs.
-        paths: Dumps, as `dump.read_dumps` reads them.
-        today: The day on which they are read, UTC.
-        say: Gets a line about lines that are no submissions.
-        most_bad: Share of the lines of a dump that may be none.
-
-    Returns:
-        How many of the ids have which status.
+    `say` and `most_bad` are those of `read_dump`.
     """
-    wanted = list(dict.fromkeys(ids))
     with ledger.exclusive():
         before = ledger.latest()
         known = dict(before)
-        looked_for = known.keys() | set(wanted)
+        wanted = dict.fromkeys(ids)
+        looked_for = known.keys() | wanted.keys()
         archives = [archive_of(path) for path in paths]
         for path, archive in zip(paths, archives, strict=True):
-            for entry in read_dumps([path], looked_for, checked=today, say=say, most_bad=most_bad):
+            for entry in read_dump(path, looked_for, checked=today, say=say, most_bad=most_bad):
                 answer = entry.model_copy(update={"archive": archive})
                 known[entry.id] = merged(known.get(entry.id), answer)
         for name in wanted:
@@ -169,7 +137,6 @@ def read_from_dumps(
             )
             known[name] = merged(known.get(name), absent)
         ledger.append([entry for name, entry in known.items() if entry != before.get(name)])
-    return Counter(known[name].status for name in wanted)
 
 
 def _is_open(entry: Submission) -> bool:
@@ -183,56 +150,37 @@ def _is_due(entry: Submission, today: datetime.date) -> bool:
     return (entry.status in {Status.OK, Status.MISSING} or word_of_a_dump) and not answered
 
 
-def _compared(before: Mapping[str, Submission], after: Mapping[str, Submission]) -> Rechecked:
-    there = {name for name, entry in before.items() if entry.status is Status.OK}
-    still = {name for name, entry in after.items() if entry.status is Status.OK}
-    gone = {name: after[name].status for name in before if name in there - still}
-    edited = sum(_text(before[name]) != _text(after[name]) for name in there & still)
-    back = len(still - there)
-    return Rechecked(len(before), gone, edited, back, Counter(entry.status for entry in after.values()))
-
-
 def _text(entry: Submission) -> tuple[str, str]:
     return entry.title, entry.body
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Lookup:
-    """One way through batches of ids; `known` is kept in step with the ledger.
+    """One way through batches of ids; each answer is noted before the next batch is asked.
 
-    Attributes:
-        ledger: Where each answer is noted before the next batch is asked.
-        client: The connection.
-        known: The last answer for each id.
-        today: The day of the answers, UTC.
-        recheck: Whether what gets no answer stays as it was, and answers are marked as those of a recheck.
-        failures: Why batches got no answer.
-        unanswered: How many ids got none.
+    In a recheck, what gets no answer stays as it was, and answers are marked until all have been given.
     """
 
     ledger: Ledger
     client: RedditClient
-    known: dict[str, Submission]
     today: datetime.date
+    progress: _Ticks
     recheck: bool = False
-    failures: list[RemoteError] = field(default_factory=list)
-    unanswered: int = 0
 
-    def ask(self, ids: Sequence[Sequence[str]], *, total: int, progress: _Ticks | None) -> None:
-        """Ask for ids, batch by batch.
+    def ask(self, groups: Sequence[Sequence[str]]) -> None:
+        """Ask for groups of ids, in their order and batch by batch.
 
         Batches that are left out as a whole wait until all others are asked. Then their ids are asked again,
         together with some that Reddit is known to have: with none of these, the answer is not believed.
 
-        Args:
-            ids: Groups of ids, in the order in which they are asked.
-            total: How many ids there are, with those that have an answer.
-            progress: Gets the numbers of ids that have an answer, and of all.
+        Raises:
+            RemoteError: Ids got no answer; the first reason, or the one that has ended the run.
         """
-        queue = deque((batch, False) for group in ids for batch in _mixed(group, MOST_IDS))
-        done = total - sum(map(len, ids))
+        queue = deque((batch, False) for ids in groups for batch in _mixed(ids, MOST_IDS))
+        total = sum(map(len, groups))
+        done = in_a_row = 0
         doubtful: list[str] = []
-        in_a_row = 0
+        failures: list[RemoteError] = []
         while queue or doubtful:
             if not queue:
                 queue.extend((batch, True) for batch in _mixed(doubtful, MOST_IDS - _MOST_CONTROLS))
@@ -241,11 +189,11 @@ class _Lookup:
             try:
                 found = self._with_controls(batch) if again else self.client.info(batch)
             except RemoteError as error:
-                self._fail(batch, error)
+                failures.append(error)
+                self._note_failure(batch, error)
                 in_a_row += 1
                 if in_a_row == _MOST_FAILURES or isinstance(error, ComeBackLater):
-                    self.unanswered += len(doubtful) + sum(len(left) for left, _ in queue)
-                    return
+                    break
                 continue
             in_a_row = 0
             if not found and not again:
@@ -253,23 +201,16 @@ class _Lookup:
                 continue
             self._note(batch, found)
             done += len(batch)
-            if progress:
-                progress(done, total)
+            self.progress(done, total)
+        if failures:
+            self._end(failures, left=total - done)
 
-    def finish(self) -> None:
-        """End the run.
-
-        Raises:
-            RemoteError: Ids got no answer; the first reason, or the one that has ended the run.
-        """
-        if self.failures:
-            last = self.failures[-1]
-            reason = last if isinstance(last, ComeBackLater) else self.failures[0]
-            hint = _RESUME_RECHECK if self.recheck else _RESUME
-            if isinstance(reason, ComeBackLater | _Blind):
-                hint = reason.hint
-            problem = f"{reason.message}; {self.unanswered:,} ids are left without an answer"
-            raise RemoteError(problem, hint=hint) from reason
+    def _end(self, failures: Sequence[RemoteError], *, left: int) -> None:
+        reason = failures[-1] if isinstance(failures[-1], ComeBackLater) else failures[0]
+        hint = _RESUME_RECHECK if self.recheck else _RESUME
+        if isinstance(reason, ComeBackLater | _Blind):
+            hint = reason.hint
+        raise RemoteError(f"{reason.message}; {left:,} ids are left without an answer", hint=hint) from reason
 
     def _with_controls(self, batch: Sequence[str]) -> list[dict[str, Any]]:
         controls = self._controls(batch)
@@ -283,7 +224,8 @@ class _Lookup:
 
     def _controls(self, batch: Sequence[str]) -> list[str]:
         """Return ids that Reddit should know, those first that this run has seen."""
-        others = [self.known[name] for name in self.known.keys() - set(batch)]
+        known = self.ledger.latest()
+        others = (known[name] for name in known.keys() - set(batch))
         ordered = sorted(
             (entry.checked != self.today or entry.origin != "api", entry.status is not Status.OK, entry.id)
             for entry in others
@@ -297,9 +239,7 @@ class _Lookup:
         marked = {"recheck_open": self.recheck}
         self._append([entry.model_copy(update=marked) for entry in entries.values()])
 
-    def _fail(self, batch: Sequence[str], error: RemoteError) -> None:
-        self.failures.append(error)
-        self.unanswered += len(batch)
+    def _note_failure(self, batch: Sequence[str], error: RemoteError) -> None:
         if not (self.recheck or isinstance(error, ComeBackLater)):
             self._append([self._without_text(name, Status.ERROR) for name in batch])
 
@@ -307,9 +247,8 @@ class _Lookup:
         return Submission(id=name, status=status, checked=self.today, origin="api")
 
     def _append(self, answers: Sequence[Submission]) -> None:
-        entries = [merged(self.known.get(answer.id), answer) for answer in answers]
-        self.ledger.append(entries)
-        self.known |= {entry.id: entry for entry in entries}
+        known = self.ledger.latest()
+        self.ledger.append([merged(known.get(answer.id), answer) for answer in answers])
 
 
 class _Blind(RemoteError):

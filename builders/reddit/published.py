@@ -13,11 +13,11 @@ import polars as pl
 from builders import hub
 from builders.errors import SourceMissing, UsageError
 from builders.reddit.folder import checked_sets, sets_in
-from builders.reddit.submission import SUBMISSION_ID, SUBREDDIT
+from builders.reddit.submission import PROFILE, SUBMISSION_ID, SUBREDDIT
 from builders.spec import Ids
 from builders.tables import Kind, published_path
 
-_TAG = re.compile(r"v[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}", re.ASCII)
+_RELEASE = re.compile(r"([^/@]{1,96}/[^/@]{1,96})@(v[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6})", re.ASCII)
 _SHOWN = 80
 _ADVICE = hub.Advice(SourceMissing, "Name a release of this config.")
 _LOOK = "Look whether it is a release of this command."
@@ -39,7 +39,7 @@ class Sets:
 
     def named(self) -> list[str]:
         """Return every id once, in order."""
-        return sorted(set(self.ids["submission_ids"].explode().to_list()))
+        return self.ids["submission_ids"].explode().unique().sort().to_list()
 
 
 def read_published(spec: Ids, place: str, *, offline: bool = False) -> Sets:
@@ -51,16 +51,10 @@ def read_published(spec: Ids, place: str, *, offline: bool = False) -> Sets:
         offline: Read folders only.
 
     Raises:
-        UsageError: It is neither; or the table holds what is no id or label, or an id twice in a set.
-        SourceMissing: The folder, repository, tag or table is not there; or it is on the Hub, offline.
-        StorageError: The table is damaged.
-        RemoteError: The Hub refused, failed, or was not reachable.
+        UsageError: The table holds what is no id or label, or an id twice in a set.
     """
     folder = Path(place)
-    if _is_folder(folder):
-        found = _in_folder(spec, folder)
-    else:
-        found = _from_hub(spec, place, offline=offline)
+    found = _in_folder(spec, folder) if _is_folder(folder) else _from_hub(spec, place, offline=offline)
     problem = next(_problems(found.ids), None)
     if problem is not None:
         raise UsageError(f"{place[:_SHOWN]}: {problem}", hint=_LOOK)
@@ -84,14 +78,14 @@ def _in_folder(spec: Ids, folder: Path) -> Sets:
 
 
 def _from_hub(spec: Ids, place: str, *, offline: bool) -> Sets:
-    repo, _, tag = place.partition("@")
-    named = repo.count("/") == 1 and all(repo.split("/"))
-    if not (named and _TAG.fullmatch(tag)):
+    named = _RELEASE.fullmatch(place)
+    if named is None:
         hint = "Name a folder that exists, or a repository with the tag of a release: OWNER/NAME@v1.0.0."
         raise UsageError(f"{place[:_SHOWN]!r} is neither a folder nor OWNER/NAME@TAG", hint=hint)
     if offline:
         hint = "Leave out --offline, or name a folder that holds the release."
         raise SourceMissing(f"{place[:_SHOWN]}: on the Hub, which --offline does not ask", hint=hint)
+    repo, tag = named.groups()
     api = hub.client()
     commit = hub.resolve(api, repo, tag, advice=_ADVICE)
     path = published_path(spec.name, Kind.CLUSTERING_IDS, "test")
@@ -101,7 +95,7 @@ def _from_hub(spec: Ids, place: str, *, offline: bool) -> Sets:
 
 
 def _problems(sets: pl.DataFrame) -> Iterator[str]:
-    """Yield what is wrong with sets, which become columns of other tables, and ids to ask Reddit for."""
+    """Yield what is wrong with sets, whose ids are to be asked for and whose labels enter other tables."""
     if sets.is_empty() or any(sets.null_count().row(0)):
         yield "there is no set, or one is null"
         return
@@ -111,18 +105,17 @@ def _problems(sets: pl.DataFrame) -> Iterator[str]:
         return
     each = sets.with_row_index("set", offset=1).rename({"submission_ids": "id", "labels": "label"})
     each = each.explode("id", "label")
-    profile = pl.col("label").str.to_lowercase().str.starts_with("u_")
-    label = _is_like(each["label"], SUBREDDIT.pattern) & ~each.select(profile).to_series()
+    profile = pl.col("label").str.contains(PROFILE.pattern)
     for name, right, what in (
-        ("id", _is_like(each["id"], SUBMISSION_ID.pattern), "the id of a submission"),
-        ("label", label.fill_null(value=False), "the name of a subreddit"),
+        ("id", _is_like("id", SUBMISSION_ID.pattern), "the id of a submission"),
+        ("label", _is_like("label", SUBREDDIT.pattern) & ~profile, "the name of a subreddit"),
     ):
-        for value in each[name].filter(~right).head(1):
+        for value in each.filter(~right.fill_null(value=False))[name].head(1):
             shown = "null" if value is None else f"{value[:_SHOWN]!a}"
             yield f"{shown} is not {what}"
     for number, twice in each.filter(pl.struct("set", "id").is_duplicated()).select("set", "id").iter_rows():
         yield f"{twice} stands in set {number} more than once"
 
 
-def _is_like(values: pl.Series, pattern: str) -> pl.Series:
-    return values.str.contains(rf"\A(?:{pattern})\z").fill_null(value=False)
+def _is_like(column: str, pattern: str) -> pl.Expr:
+    return pl.col(column).str.contains(rf"\A(?:{pattern})\z")

@@ -12,27 +12,25 @@ import polars as pl
 from builders.errors import SourceMissing, SourceSchema
 from builders.lock.lock import Funnel
 from builders.prepare.funnels import Space, in_space
-from builders.prepare.sets import DrawnSet, draw, fill
-from builders.reddit.submission import SUBMISSION_ID
-from builders.spec import SEED, Ids, IdsFile
+from builders.prepare.sets import DrawnSet, fill
+from builders.printable import shortened
+from builders.reddit.submission import PROFILE, SUBMISSION_ID
+from builders.spec import Ids, IdsFile
 from builders.tables import SCHEMAS, Kind
 from builders.text.merge import digest
 from builders.text_files import source_lines
 
 _HEADER = "id"
 _SHOWN = 5
-_USERS_OWN = "u_"
-"""A subreddit of such a name is a user's profile, and the rest of it is the user's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedIds:
+class _PreparedIds:
     """The submissions that sets are drawn from, and the status of the other ids.
 
     Attributes:
         submissions: ``id``, ``subreddit``; by id.
-        statuses: ``id``, ``status``, ``subreddit``, ``checked``, ``origin`` str of every id of the upstream;
-            by id.
+        statuses: What the ledger knows of every id of the upstream; by id.
         dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.funnels.Space`.
         funnel: The way of the lines of the upstream.
     """
@@ -47,8 +45,7 @@ def read_ids(path: Path) -> IdsFile:
     """Read a file of submission ids.
 
     Args:
-        path: UTF-8 text with or without a byte order mark, LF or CRLF. Its first line is `id`; blank lines
-            are passed over.
+        path: UTF-8 text with or without a byte order mark, LF or CRLF. Its first line is `id`.
 
     Raises:
         SourceSchema: The header is missing, or a line is no id: what a spreadsheet has made a number, an id
@@ -77,25 +74,26 @@ def limit_ids(read: IdsFile, rows: int) -> IdsFile:
     return IdsFile(kept, len(kept))
 
 
-def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
+def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> _PreparedIds:
     """Judge every id by the ledger, and account for every line of the upstream.
 
     Reddit's names ignore case: a subreddit that is spelt in several ways gets the most frequent
     one, and of equally frequent ones the first by code point.
 
-    Args:
-        spec: The config.
-        read: The ids of the upstream.
-        ledger: ``id``, ``status``, ``subreddit``, ``checked``, ``origin``, ``archive`` str.
+    Raises:
+        SourceMissing: The ledger, as `statuses` returns it, does not tell what became of an id.
     """
     listed = pl.DataFrame({"id": read.ids}, schema={"id": pl.String})
-    columns = ["id", "status", "subreddit", "checked", "origin", "archive"]
-    known = ledger.select(pl.col(columns).cast(pl.String))
-    statuses = _spelt_alike(listed.join(known, on="id", how="left").sort("id"))
-    _refuse_unanswered(spec, statuses.filter(pl.col("status").is_null() | (pl.col("status") == "error")))
-    nameless = (pl.col("subreddit").fill_null("") == "") | (
-        pl.col("subreddit").str.to_lowercase().str.starts_with(_USERS_OWN)
-    )
+    statuses = _spelt_alike(listed.join(ledger, on="id", how="left").sort("id"))
+    unanswered = statuses.filter(pl.col("status").fill_null("error") == "error")["id"].to_list()
+    if unanswered:
+        raise SourceMissing(
+            f"{spec.name}: the ledger does not tell what became of {len(unanswered):,} ids: "
+            f"{', '.join(shortened(unanswered, _SHOWN))}",
+            hint=f"Run mteb-de hydrate {spec.name}: it asks for what is missing.",
+        )
+    subreddit = pl.col("subreddit").fill_null("")
+    nameless = (subreddit == "") | subreddit.str.contains(PROFILE.pattern)
     reason = pl.when(pl.col("status") != "ok").then("status").when(nameless).then(pl.lit("no_subreddit"))
     judged = statuses.with_columns(reason=reason)
     kept = judged.filter(pl.col("reason").is_null()).select("id", "subreddit")
@@ -108,12 +106,7 @@ def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> PreparedIds:
         merged=read.lines - listed.height,
         out=kept.height,
     )
-    return PreparedIds(kept, statuses, in_space(dropped.sort("reason", "id"), Space.UPSTREAM), funnel)
-
-
-def draw_ids(spec: Ids, prepared: PreparedIds) -> list[DrawnSet]:
-    """Draw the sets of a config of ids."""
-    return draw(prepared.submissions, spec.sets, seed=SEED)
+    return _PreparedIds(kept, statuses, in_space(dropped.sort("reason", "id"), Space.UPSTREAM), funnel)
 
 
 def id_table(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFrame:
@@ -138,21 +131,6 @@ def _spelt_alike(statuses: pl.DataFrame) -> pl.DataFrame:
         .with_columns(subreddit=pl.coalesce("usual", "subreddit"))
         .drop("folded", "usual")
     )
-
-
-def _refuse_unanswered(spec: Ids, unanswered: pl.DataFrame) -> None:
-    if unanswered.is_empty():
-        return
-    shown = ", ".join(unanswered["id"].head(_SHOWN).to_list())
-    more = f" and {unanswered.height - _SHOWN:,} more" if unanswered.height > _SHOWN else ""
-    raise SourceMissing(
-        f"{spec.name}: the ledger does not tell what became of {unanswered.height:,} ids: {shown}{more}",
-        hint=_hint(spec),
-    )
-
-
-def _hint(spec: Ids) -> str:
-    return f"Run mteb-de hydrate {spec.name}: it asks for what is missing, and goes on where it stopped."
 
 
 def _why(line: str) -> str:

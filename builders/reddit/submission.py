@@ -6,9 +6,9 @@ import datetime
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import field_validator
+from pydantic import AfterValidator
 
 from builders.errors import SourceSchema
 from builders.lock.lock import Frozen
@@ -19,6 +19,8 @@ ARCHIVE = re.compile(r"[A-Za-z0-9_.-]{1,80}@[0-9a-f]{64}", re.ASCII)
 """The name of a dump and its sha256."""
 SUBREDDIT = re.compile(r"[A-Za-z0-9_-]{2,21}", re.ASCII)
 """The name of a subreddit. Reddit gives out no hyphens today; one is let through, as it can do no harm."""
+PROFILE = re.compile("(?i)^u_")
+"""How the subreddit of a user's own posts begins: the rest of its name is the user's."""
 _TOMBSTONE = re.compile(
     r"\[ ?(?:(?P<deleted>deleted)|removed)(?: by (?:user|author|moderators?|reddit(?: [^\n]{1,300})?))? ?\]"
 )
@@ -27,7 +29,6 @@ _LONGEST_TOMBSTONE = 400
 _BY_THE_AUTHOR = frozenset({"deleted", "author", "user"})
 _ESCAPED = re.compile("&(amp|lt|gt);")
 _CHARACTERS = {"amp": "&", "lt": "<", "gt": ">"}
-_PROFILE = re.compile(r"u_", re.ASCII | re.IGNORECASE)
 
 Origin = Literal["api", "dump"]
 
@@ -35,8 +36,7 @@ Origin = Literal["api", "dump"]
 class Status(StrEnum):
     """What became of a submission.
 
-    MISSING is no final word: the same id may be found another day. So is what is there without a title that
-    can be read. ERROR is for requests that failed.
+    MISSING may be found another day; so may what has no title that can be read. ERROR is a failed request.
     """
 
     OK = "ok"
@@ -46,12 +46,20 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+def _form(pattern: re.Pattern[str], what: str, *, empty: bool = False) -> AfterValidator:
+    def checked(value: str) -> str:
+        if not (pattern.fullmatch(value) or (empty and not value)):
+            raise ValueError(f"not {what}")
+        return value
+
+    return AfterValidator(checked)
+
+
 class Submission(Frozen):
     """A submission as it was seen on a day. Its author is never kept.
 
     Attributes:
         id: Without the prefix "t3_".
-        status: What became of it.
         checked: The day, UTC.
         origin: The API, or a dump (where deletions after its making cannot be seen).
         subreddit: Where it stands, without "r/"; empty where that is not known.
@@ -61,36 +69,15 @@ class Submission(Frozen):
         recheck_open: The answer was given to a recheck that was cut; the next one of its day passes it over.
     """
 
-    id: str
+    id: Annotated[str, _form(SUBMISSION_ID, "the id of a submission")]
     status: Status
     checked: datetime.date
     origin: Origin
-    subreddit: str = ""
+    subreddit: Annotated[str, _form(SUBREDDIT, "the name of a subreddit", empty=True)] = ""
     title: str = ""
     body: str = ""
-    archive: str = ""
+    archive: Annotated[str, _form(ARCHIVE, "the name of a dump with its sha256", empty=True)] = ""
     recheck_open: bool = False
-
-    @field_validator("id")
-    @classmethod
-    def _is_an_id(cls, value: str) -> str:
-        if not SUBMISSION_ID.fullmatch(value):
-            raise ValueError("not the id of a submission")
-        return value
-
-    @field_validator("archive")
-    @classmethod
-    def _is_an_archive(cls, value: str) -> str:
-        if value and not ARCHIVE.fullmatch(value):
-            raise ValueError("not the name of a dump with its sha256")
-        return value
-
-    @field_validator("subreddit")
-    @classmethod
-    def _is_a_subreddit(cls, value: str) -> str:
-        if value and not SUBREDDIT.fullmatch(value):
-            raise ValueError("not the name of a subreddit")
-        return value
 
 
 GONE = frozenset({Status.REMOVED, Status.DELETED})
@@ -104,10 +91,6 @@ def merged(known: Submission | None, answer: Submission) -> Submission:
     A deletion is an event: what was once seen gone stays gone, whatever other dumps hold and in whatever
     order they are read, until Reddit itself answers with it. An answer that tells no subreddit takes nothing
     away from what is known of it.
-
-    Args:
-        known: What was known before; None for nothing.
-        answer: The new answer for the same id.
     """
     if known is None:
         return answer
@@ -133,8 +116,8 @@ def _outweighs(known: Submission, answer: Submission) -> bool:
 def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.date) -> Submission:
     """Read a submission.
 
-    The author is never kept, and one who is gone is not taken for a deletion: Reddit keeps what the owner of
-    a deleted account wrote. A link has an empty body and stays. "NA" and "null" are texts.
+    An author who is gone is not taken for a deletion: Reddit keeps what the owner of a deleted account wrote.
+    A link has an empty body and stays. "NA" and "null" are texts.
 
     Args:
         data: The fields of a `t3`, as `/api/info` gives them with `raw_json=1`, or a line of a dump, where
@@ -143,10 +126,8 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         checked: The day on which it was seen, UTC.
 
     Returns:
-        The submission; title and body are empty unless its status is OK. One whose title is empty, or whose
-        title or body is no text, is MISSING: it can be read another day, and blocks nothing until then. Its
-        subreddit is empty where it is not given, is not the name of one, or is the profile of a user, whose
-        name it would tell.
+        One whose title is empty, or whose title or body is no text, is MISSING. The subreddit is empty where
+        it is not given, is not the name of one, or is the profile of a user, whose name it would tell.
 
     Raises:
         SourceSchema: There is no id.
@@ -156,7 +137,7 @@ def submission(data: Mapping[str, Any], *, origin: Origin, checked: datetime.dat
         raise SourceSchema(f"a submission's id is {str(name)[:40]!r}")
     title, body = _text(data.get("title"), origin), _text(data.get("selftext"), origin)
     subreddit = data.get("subreddit")
-    named = isinstance(subreddit, str) and SUBREDDIT.fullmatch(subreddit) and not _PROFILE.match(subreddit)
+    named = isinstance(subreddit, str) and SUBREDDIT.fullmatch(subreddit) and not PROFILE.match(subreddit)
     status = _status(data, title or "", body or "")
     if status is Status.OK and (body is None or not (title or "").strip()):
         status = Status.MISSING

@@ -10,9 +10,9 @@ from builders.configs.subreddit import CONFIG, LIST, read
 from builders.errors import SourceSchema, UsageError
 from builders.prepare.sets import draw
 from builders.reddit.dated_ledger import statuses
-from builders.reddit.sets import draw_ids, prepare_ids
+from builders.reddit.sets import prepare_ids
 from builders.reddit.submission import Status, Submission
-from builders.spec import RELEASES, Ids
+from builders.spec import RELEASES, SEED, Ids
 from tests.fixtures.submissions import DAY, entry, write_list
 from tests.fixtures.upstream import upstream
 
@@ -62,7 +62,7 @@ def test_the_stand_in_is_accounted_for_line_by_line() -> None:
     assert prepared.funnel.merged == len(lines) - len(set(lines))
     assert prepared.funnel.dropped["removed"] == fifth
     assert prepared.funnel.out == sum(entry.status is Status.OK for entry in entries)
-    assert len(draw_ids(CONFIG, prepared)) == 10
+    assert len(draw(prepared.submissions, CONFIG.sets, seed=SEED)) == 10
 
 
 def _answer(number: int, name: str, status: Status) -> Submission:

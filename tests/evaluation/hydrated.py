@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from builders.lock.lock import PersonalReport
-from builders.reddit.folder import Filled, Hydrated, SetShare, write_folder
-from builders.tables import CLUSTERING, SCHEMAS
+from builders.reddit.folder import Hydrated, SetShare, write_folder
+from builders.tables import CLUSTERING, SCHEMAS, Kind
 
 WORDS = {"Beete": "Tomate Gurke Kohl Beet", "Züge": "Gleis Bahnhof Weiche Lok", "Brot": "Teig Ofen Hefe Mehl"}
 
@@ -38,7 +38,7 @@ def write_hydrated(
         p2p=pl.col("s2s") + " " + pl.col("labels")
     )
     tables = {
-        variant: frame
+        kind: frame
         .group_by("set", maintain_order=True)
         .agg(sentences=variant, labels="labels")
         .select("sentences", "labels", level=pl.lit("subreddit"))
@@ -47,7 +47,7 @@ def write_hydrated(
     }
     published = pl.DataFrame({
         "submission_ids": [[f"p{number}x{one}" for one in range(3 * each)] for number in range(sets)],
-        "labels": tables["s2s"]["labels"],
+        "labels": tables[Kind.CLUSTERING_S2S]["labels"],
     })
     size = 3 * each
     shares = tuple(
@@ -72,5 +72,5 @@ def write_hydrated(
         gone={},
         personal=PersonalReport(texts=0, changed=0, kinds={}, rules={}, examples={}),
     )
-    write_folder(folder, record, published, Filled(tables, shares))
+    write_folder(folder, record, published, tables)
     return folder

@@ -168,7 +168,9 @@ def test_failures_of_server_and_network_are_repeated(server: Server) -> None:
 def test_a_server_that_hangs_is_left_after_the_time_out(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(prawcore.Session.request.__kwdefaults__, "timeout", 0.3)
+    settings = prawcore.Session.request.__kwdefaults__
+    assert settings is not None
+    monkeypatch.setitem(settings, "timeout", 0.3)
     server.faults += [reddit_server.hang(30)]
     with kit.client(server) as client:
         assert len(client.info(IDS)) == 3

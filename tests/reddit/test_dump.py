@@ -28,7 +28,7 @@ def lines(rows: list[dict[str, Any]]) -> bytes:
 
 
 def read(path: Path, wanted: list[str]) -> list[Submission]:
-    return list(dump.read_dumps([path], wanted, checked=kit.TODAY))
+    return list(dump.read_dump(path, wanted, checked=kit.TODAY))
 
 
 def umlauts(name: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def test_a_bad_line_is_passed_over_and_named(tmp_path: Path, line: bytes) -> Non
     good = [umlauts(name) for name in IDS[:150]]
     path = packed(tmp_path / "RS.zst", lines(good[:2]) + line + b"\n" + lines(good[2:]))
     said: list[str] = []
-    found = list(dump.read_dumps([path], IDS, checked=kit.TODAY, say=said.append))
+    found = list(dump.read_dump(path, IDS, checked=kit.TODAY, say=said.append))
     assert [entry.id for entry in found] == IDS[:150]
     (told,) = said
     assert told.startswith(f"{path}: 1 of 151 lines are no submissions: line 3 (")
@@ -117,7 +117,7 @@ def test_a_dump_whose_fields_are_no_texts_is_refused_by_file_line_and_field(
     with pytest.raises(
         SourceError, match=rf"RS\.zst: 50 of 50 .*line 1 \(its {field} is no text\)"
     ) as caught:
-        list(dump.read_dumps([path], IDS, checked=kit.TODAY, most_bad=1))
+        list(dump.read_dump(path, IDS, checked=kit.TODAY, most_bad=1))
     assert "--bad-lines" not in caught.value.hint  # nothing of it is whole
 
 
@@ -136,7 +136,7 @@ def test_more_bad_lines_than_a_share_are_an_error_that_can_be_waived(tmp_path: P
         read(path, IDS)
     assert "--bad-lines" in caught.value.hint
     assert "will not help" in caught.value.hint
-    found = list(dump.read_dumps([path], IDS, checked=kit.TODAY, most_bad=1))
+    found = list(dump.read_dump(path, IDS, checked=kit.TODAY, most_bad=1))
     assert [entry.id for entry in found] == IDS[:93]
 
 
@@ -144,7 +144,7 @@ def test_what_an_editor_adds_to_a_dump_is_forgiven(tmp_path: Path) -> None:
     rows = lines([umlauts(name) for name in IDS[:3]]).replace(b"\n", b"\r\n\r\n")
     said: list[str] = []
     path = packed(tmp_path / "RS.zst", b"\xef\xbb\xbf" + rows + b" \n")
-    assert len(list(dump.read_dumps([path], IDS, checked=kit.TODAY, say=said.append))) == 3
+    assert len(list(dump.read_dump(path, IDS, checked=kit.TODAY, say=said.append))) == 3
     assert said == []
 
 
@@ -222,7 +222,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
         path = packed(tmp_path / f"RS_{copies}.zst", lines(rows))
         del rows
         tracemalloc.start()
-        assert sum(1 for _ in dump.read_dumps([path], ["abc12"], checked=kit.TODAY)) == copies
+        assert sum(1 for _ in dump.read_dump(path, ["abc12"], checked=kit.TODAY)) == copies
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 2 * peaks[0]

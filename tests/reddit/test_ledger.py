@@ -151,12 +151,21 @@ def test_a_kill_leaves_whole_batches(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if b"Erster Zug" in path.read_bytes()]
 
 
+def test_who_holds_the_ledger_reads_it_once(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with ledger.exclusive():
+        ledger.append([A])
+        assert ledger.latest() == {A.id: A}
+        tampered(ledger.path, "UPDATE submissions SET title = 'Von fremder Hand'")
+        ledger.append([B])
+        assert ledger.latest() == {A.id: A, B.id: B}
+    assert ledger.latest()[A.id].title == "Von fremder Hand"
+
+
 def test_answers_of_reddit_and_of_a_stand_in_are_kept_apart(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    assert not ledger.is_of_stand_in()
     ledger.keep_apart(stand_in=False)
     ledger.keep_apart(stand_in=True)  # nothing was answered yet
-    assert ledger.is_of_stand_in()
     ledger.append([A])
     ledger.keep_apart(stand_in=True)
     with pytest.raises(UsageError, match="holds answers of a stand-in, and Reddit would be asked"):

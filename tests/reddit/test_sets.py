@@ -19,10 +19,11 @@ from builders.errors import FindingsError, SourceChanged, SourceMissing
 from builders.explain import explain
 from builders.lock.committed import commit, lock_path, stand_ins
 from builders.lock.lock import Lock
+from builders.prepare.sets import draw
 from builders.reddit.dated_ledger import read_statuses, statuses, write_statuses
-from builders.reddit.sets import draw_ids, id_table, limit_ids, prepare_ids
+from builders.reddit.sets import id_table, limit_ids, prepare_ids
 from builders.reddit.submission import Status
-from builders.spec import IdsFile
+from builders.spec import SEED, IdsFile
 from builders.tables import read_frame
 from tests.fixtures.submissions import (
     DAY,
@@ -263,7 +264,7 @@ def test_the_table_has_the_published_columns_and_order() -> None:
     made = posts()
     ledger = statuses([entry(name, subreddit=data["subreddit"]) for name, data in made.items()])
     prepared = prepare_ids(CONFIG, IdsFile(tuple(made), len(made)), ledger)
-    drawn = draw_ids(CONFIG, prepared)
+    drawn = draw(prepared.submissions, CONFIG.sets, seed=SEED)
     table = id_table(prepared.submissions, drawn)
     ids = prepared.submissions["id"].to_list()
     assert table["submission_ids"].to_list() == [[ids[row] for row in one.rows] for one in drawn]

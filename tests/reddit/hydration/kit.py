@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +72,7 @@ class World:
     def private(self) -> Path:
         return private_ledger(CONFIG, self.home).path
 
-    def known(self) -> dict[str, Submission]:
+    def known(self) -> Mapping[str, Submission]:
         return Ledger(self.private).latest()
 
     def told(self) -> dict[str, str]:

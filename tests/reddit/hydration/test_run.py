@@ -168,7 +168,7 @@ def test_what_a_dump_lacks_is_not_taken_down(world: World, tmp_path: Path) -> No
     record = hydrate(CONFIG, replace(hers, dumps=(dump(tmp_path, held),)), QUIET)
     assert record.gone == {"missing": 1}
     world.server.delete([deleted])
-    assert recheck(CONFIG, hers, QUIET).takedown == (deleted,)
+    assert recheck(CONFIG, hers, QUIET)[2] == (deleted,)
 
 
 def test_a_post_on_a_users_profile_is_never_a_label(world: World) -> None:
@@ -201,13 +201,13 @@ def test_sets_that_are_held_stay_the_measure(world: World) -> None:
     before = world.table(Kind.CLUSTERING_IDS)
     world.server.delete(GONE[:30])
     world.server.vanish(GONE[30:])
-    marked = recheck(CONFIG, world.options(), QUIET)
-    assert marked.record is not None and not all(one.comparable for one in marked.record.sets)
+    _, marked, listed = recheck(CONFIG, world.options(), QUIET)
+    assert marked is not None and not all(one.comparable for one in marked.sets)
     again = hydrate(CONFIG, world.options(), QUIET)
-    assert again.compared and again.sets == marked.record.sets
+    assert again.compared and again.sets == marked.sets
     assert world.table(Kind.CLUSTERING_IDS).equals(before)
-    last = recheck(CONFIG, world.options(), QUIET)
-    assert last.takedown == marked.takedown == tuple(sorted(GONE))
+    _, _, last = recheck(CONFIG, world.options(), QUIET)
+    assert last == listed == tuple(sorted(GONE))
     assert (world.out / TAKEDOWN).read_text(encoding="utf-8").split() == sorted(GONE)
 
 
@@ -218,7 +218,7 @@ def test_new_sets_are_drawn_when_asked_for_and_no_id_leaves_the_takedown_list(wo
     record = hydrate(CONFIG, world.options(new_sets=True), QUIET)
     assert not record.compared and record.sets[0].published == len(posts()) - len(GONE)
     assert not set(GONE) & set(world.table(Kind.CLUSTERING_IDS)["submission_ids"].explode())
-    assert recheck(CONFIG, world.options(), QUIET).takedown == tuple(sorted(GONE))
+    assert recheck(CONFIG, world.options(), QUIET)[2] == tuple(sorted(GONE))
     world.build()
     hydrate(CONFIG, world.options(origin=str(world.release)), QUIET)
     assert (world.out / TAKEDOWN).read_text(encoding="utf-8") == ""  # this release holds none of them
@@ -247,7 +247,7 @@ def test_a_dump_brings_nothing_back_that_a_recheck_has_purged(world: World, tmp_
     for name in GONE:
         assert world.known()[name].status is not Status.OK
         assert not world.files_with(made[name]["title"])
-    assert recheck(CONFIG, world.options(), QUIET).takedown == tuple(sorted(GONE))
+    assert recheck(CONFIG, world.options(), QUIET)[2] == tuple(sorted(GONE))
 
 
 @pytest.mark.parametrize("name", ["README.md", "notizen.txt", "subreddit/lock.json"])

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from builders.lock.lock import PersonalReport
-from builders.reddit.folder import COMPARABLE, SetShare, fill_sets
+from builders.reddit.folder import COMPARABLE, SetShare
+from builders.reddit.hydrate import fill_sets
 from builders.reddit.texts import Texts
 from builders.tables import SCHEMAS, Kind
 
@@ -38,54 +39,54 @@ def many(count: int) -> dict[str, str]:
 
 def test_texts_take_the_places_of_ids_in_the_order_of_the_set() -> None:
     sets = published({"ccccc": "Teich", "aaaaa": "Beete"}, {"bbbbb": "Beete", "ccccc": "Teich"})
-    filled = fill_sets(sets, texts("aaaaa", "bbbbb", "ccccc"), known(), level="subreddit")
-    assert filled.tables["s2s"].rows() == [
+    tables, shares = fill_sets(sets, texts("aaaaa", "bbbbb", "ccccc"), known(), level="subreddit")
+    assert tables[Kind.CLUSTERING_S2S].rows() == [
         (["T ccccc", "T aaaaa"], ["Teich", "Beete"], "subreddit"),
         (["T bbbbb", "T ccccc"], ["Beete", "Teich"], "subreddit"),
     ]
-    assert filled.tables["p2p"]["sentences"][0].to_list() == ["T ccccc Text", "T aaaaa Text"]
-    assert filled.tables["p2p"].drop("sentences").equals(filled.tables["s2s"].drop("sentences"))
-    assert filled.tables["s2s"].schema == pl.Schema(SCHEMAS[Kind.CLUSTERING_S2S])
-    assert all(one.comparable and one.share == 1 and not one.gone for one in filled.shares)
+    assert tables[Kind.CLUSTERING_P2P]["sentences"][0].to_list() == ["T ccccc Text", "T aaaaa Text"]
+    assert tables[Kind.CLUSTERING_P2P].drop("sentences").equals(tables[Kind.CLUSTERING_S2S].drop("sentences"))
+    assert tables[Kind.CLUSTERING_S2S].schema == pl.Schema(SCHEMAS[Kind.CLUSTERING_S2S])
+    assert all(one.comparable and one.share == 1 and not one.gone for one in shares)
 
 
 def test_what_is_gone_is_counted_by_reason() -> None:
     one = {"aaaaa": "Beete", "bbbbb": "Beete", "ccccc": "Teich", "ddddd": "Teich", "eeeee": "Teich"}
-    filled = fill_sets(
+    tables, shares = fill_sets(
         published(one, {"aaaaa": "Beete", "ccccc": "Teich"}),
         texts("aaaaa", "ccccc", no_title=("ddddd",)),
         known(aaaaa="ok", bbbbb="deleted", ccccc="ok", ddddd="ok"),
         level="subreddit",
     )
-    assert filled.shares[0] == SetShare(
+    assert shares[0] == SetShare(
         number=1, published=5, there=2, share=0.4, comparable=False, left_out=False,
         gone={"deleted": 1, "no_title": 1, "unknown": 1},
     )  # fmt: skip
-    assert filled.shares[1].comparable and filled.shares[1].gone == {}
-    assert filled.tables["s2s"]["sentences"][0].to_list() == ["T aaaaa", "T ccccc"]
+    assert shares[1].comparable and shares[1].gone == {}
+    assert tables[Kind.CLUSTERING_S2S]["sentences"][0].to_list() == ["T aaaaa", "T ccccc"]
 
 
 @pytest.mark.parametrize(("there", "comparable"), [(90, True), (89, False)])
 def test_ninety_percent_is_the_line(there: int, comparable: bool) -> None:
     members = many(100)
-    filled = fill_sets(published(members), texts(*list(members)[:there]), known(), level="subreddit")
-    assert filled.shares[0].comparable is comparable
-    assert filled.shares[0].share == there / 100 and COMPARABLE == 0.9
+    _, shares = fill_sets(published(members), texts(*list(members)[:there]), known(), level="subreddit")
+    assert shares[0].comparable is comparable
+    assert shares[0].share == there / 100 and COMPARABLE == 0.9
 
 
 def test_a_set_of_one_label_or_none_is_left_out_of_both_tables() -> None:
     sets = published(
         {"aaaaa": "Beete", "bbbbb": "Teich"}, {"aaaaa": "Beete", "ccccc": "Teich"}, {"ddddd": "Moor"}
     )
-    filled = fill_sets(sets, texts("aaaaa", "bbbbb"), known(), level="subreddit")
-    assert [one.left_out for one in filled.shares] == [False, True, True]
-    assert [one.number for one in filled.shares] == [1, 2, 3]
-    assert all(table.height == 1 for table in filled.tables.values())
+    tables, shares = fill_sets(sets, texts("aaaaa", "bbbbb"), known(), level="subreddit")
+    assert [one.left_out for one in shares] == [False, True, True]
+    assert [one.number for one in shares] == [1, 2, 3]
+    assert all(table.height == 1 for table in tables.values())
 
 
 def test_the_same_text_twice_stays_two_rows() -> None:
     made = texts("aaaaa", "bbbbb", "ccccc")
     same = Texts(made.documents.with_columns(s2s=pl.lit("Gleich")), made.dropped, made.personal)
     sets = published({"aaaaa": "Beete", "bbbbb": "Beete", "ccccc": "Teich"})
-    filled = fill_sets(sets, same, known(), level="subreddit")
-    assert filled.tables["s2s"]["sentences"][0].to_list() == ["Gleich"] * 3
+    tables, _ = fill_sets(sets, same, known(), level="subreddit")
+    assert tables[Kind.CLUSTERING_S2S]["sentences"][0].to_list() == ["Gleich"] * 3
