@@ -1,7 +1,6 @@
 """The one door to the Hub: its client with limits, what a repository holds, and what a failure means.
 
-Endpoint, token and proxies are the client's own settings (`HF_ENDPOINT`, `HF_TOKEN`, …). The client itself
-waits without end, so every request that it sends is bounded here, whatever its caller asked for.
+The client itself waits without end, so every request that it sends is bounded here.
 """
 
 from __future__ import annotations
@@ -55,13 +54,11 @@ _NO_LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token that is sti
 _CONFLICT = (
     "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
 )
-_HINTS = {
-    401: _NO_LOGIN,
-    403: "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
-    f"{HUB}/settings/tokens.",
-    409: _CONFLICT,
-    412: _CONFLICT,
-}
+_NO_RIGHT = (
+    "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
+    f"{HUB}/settings/tokens."
+)
+_HINTS = {401: _NO_LOGIN, 403: _NO_RIGHT, 409: _CONFLICT, 412: _CONFLICT}
 _NOT_SEEN = (
     "Check the name; for a private or gated repository log in with `hf auth login`, or set HF_TOKEN to a "
     "token that may see it."
@@ -120,10 +117,7 @@ def shown_url(url: str) -> str:
 
 
 def cache_folder(cache: Path) -> Path:
-    """Return the folder where files of the present endpoint are cached.
-
-    A file of another server must never pass for the Hub's: each has a folder of its own beside `cache`.
-    """
+    """Return the folder where files of the present endpoint are cached, so that none passes for the Hub's."""
     if not is_stand_in():
         return cache
     server = hashlib.sha256(endpoint().encode()).hexdigest()[:16]
@@ -143,16 +137,12 @@ def check_repo(repo: str) -> None:
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
-    try:
+    with contextlib.suppress(HFValidationError):
         validate_repo_id(repo)
-        well_formed = repo.count("/") == 1 and len(repo) <= 96
-    except HFValidationError:
-        well_formed = False
-    if not well_formed:
-        raise UsageError(
-            f"{repo!r} is not a Hub repository",
-            hint="Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters.",
-        )
+        if repo.count("/") == 1 and len(repo) <= 96:
+            return
+    hint = "Write OWNER/NAME in letters, digits, '-', '_' and '.', at most 96 characters."
+    raise UsageError(f"{repo!r} is not a Hub repository", hint=hint)
 
 
 def resolve(
@@ -182,10 +172,8 @@ def resolve(
         if _COMMIT.fullmatch(commit) and commit.startswith(revision):
             return commit
     if offline:
-        raise SourceMissing(
-            f"{repo}@{revision}: offline, and the cache lacks its commit",
-            hint="Run the same command once without `--offline`.",
-        )
+        hint = "Run the same command once without `--offline`."
+        raise SourceMissing(f"{repo}@{revision}: offline, and the cache lacks its commit", hint=hint)
     headers = build_hf_headers(token=api.token, library_name="mteb-de", library_version=__version__)
     url = f"{api.endpoint}/api/{kind}s/{quote(repo)}/revision/{quote(revision, safe='')}"
     with hub_errors(f"resolving {repo}@{revision}", advice):
@@ -201,20 +189,18 @@ def resolve(
     return commit
 
 
-def tree(
-    api: HfApi, repo: str, commit: str, kind: _Kind = "dataset", *, advice: Advice = _ADVICE
-) -> dict[str, FileIds]:
-    """Return all files of a commit by path."""
+def tree(api: HfApi, repo: str, commit: str, *, advice: Advice = _ADVICE) -> dict[str, FileIds]:
+    """Return all files of a dataset's commit by path."""
     from huggingface_hub.hf_api import RepoFile
 
     with hub_errors(f"listing {repo} at {commit}", advice):
-        items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type=kind))
+        items = list(api.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset"))
+        files = {item.path: item for item in items if isinstance(item, RepoFile)}
         return {
-            safe_path(item.path, what="file", repo=repo): FileIds(
-                item.size, item.blob_id, item.lfs.sha256 if item.lfs else ""
+            safe_path(path, what="file", repo=repo): FileIds(
+                file.size, file.blob_id, file.lfs.sha256 if file.lfs else ""
             )
-            for item in items
-            if isinstance(item, RepoFile)
+            for path, file in files.items()
         }
 
 
@@ -293,11 +279,9 @@ def explain(
             return RemoteError(message, hint="Mend the card, plan again.")
         case OSError() if error.errno in _DISK_ERRORS:
             where = f"{folder or error.filename}: {doing}" if folder or error.filename else doing
-            return StorageError(
-                f"{where}: the disk failed ({error.strerror})",
-                hint="Free some space, correct the permissions, or set HF_HOME (for models) or MTEB_DE_HOME "
-                "to another folder.",
-            )
+            elsewhere = "set HF_HOME (for models) or MTEB_DE_HOME to another folder"
+            hint = f"Free some space, correct the permissions, or {elsewhere}."
+            return StorageError(f"{where}: the disk failed ({error.strerror})", hint=hint)
         case OSError() if "Consistency check failed" in str(error):
             message = f"{doing}: arrived incomplete ({one_line(error, _LONGEST_REASON)})"
             return RemoteError(message, hint=advice.busy)
@@ -336,14 +320,9 @@ def wait_seconds(headers: Mapping[str, str]) -> int:
 
 
 def retry_after(value: str, *, now: datetime.datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After asks to wait, or None where it is no number and no HTTP date.
+    """Return the seconds that a Retry-After asks to wait, at most 30 days; None where it is no number or date.
 
-    Args:
-        value: The header of any server.
-        now: With a time zone; None for now.
-
-    Returns:
-        0 for a date that has passed, at most 30 days.
+    An HTTP date is reckoned from `now`, which has a time zone; one that has passed gives 0.
     """
     seconds = header_number(value)
     if seconds is not None:
@@ -372,9 +351,8 @@ def answer_seconds() -> float:
     if not text:
         return _ANSWER
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII) or float(text) == 0:
-        raise UsageError(
-            f"{_SETTING}={text[:40]!a} is no number of seconds", hint="Write a number such as 60."
-        )
+        message = f"{_SETTING}={text[:40]!a} is no number of seconds"
+        raise UsageError(message, hint="Write a number such as 60.")
     return float(text)
 
 
@@ -398,12 +376,9 @@ def _answered(error: HfHubHTTPError, doing: str, advice: Advice) -> MtebDeError:
             return advice.missing(f"{doing}: no such revision; {answer}", hint=advice.check)
         case hub.RemoteEntryNotFoundError():
             return advice.missing(f"{doing}: no such file; {answer}", hint=advice.check)
+    hint = advice.busy if status >= 500 else _HINTS.get(status, advice.check)
     if status == 429:
         hint = f"Too many requests; try again in {wait_seconds(error.response.headers)} s."
-    elif status >= 500:
-        hint = advice.busy
-    else:
-        hint = _HINTS.get(status, advice.check)
     return RemoteError(f"{doing}: {answer}", hint=hint)
 
 

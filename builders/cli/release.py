@@ -116,12 +116,7 @@ def _table(table: TableChange) -> Iterator[str]:
             f"{table.config}/{table.split}: +{rows.added:,} −{rows.removed:,} ~{rows.changed:,} rows "
             f"({rows.before:,} → {rows.after:,})"
         )
-        for name, examples in (
-            ("added", rows.examples_added),
-            ("removed", rows.examples_removed),
-            ("changed", rows.examples_changed),
-            ("", rows.columns),
-        ):
+        for name, examples in (*rows.examples.items(), ("", rows.columns)):
             yield from (f"  {name:<8} {example}".rstrip() for example in examples)
     if table.moved:
         yield f"  {'moved':<8} {table.moved}"

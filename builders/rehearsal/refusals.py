@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,21 +37,17 @@ _LISTS = ("tags", "task_ids", "source_datasets", "task_categories")
 
 
 class HubError(Exception):
-    """A refusal, as the Hub answers it: HTTP status, message, and the value of ``X-Error-Code``."""
+    """A refusal, as the Hub answers it: HTTP status, message, ``X-Error-Code`` and ``X-Repo-Commit``."""
 
-    def __init__(self, status: int, message: str, code: str = "") -> None:
+    def __init__(self, status: int, message: str, code: str = "", commit: str = "") -> None:
         super().__init__(message)
-        self.status = status
-        self.message = message
-        self.code = code
+        self.status, self.message, self.code, self.commit = status, message, code, commit
 
 
 def card_errors(content: bytes, repo_type: str) -> list[str]:
     """Return the faults in the metadata of a README.md: of a model in licence and language only."""
     try:
-        block = _front_matter(content.decode())
-        data = yaml.safe_load(block)
-        errors = list(_duplicate_keys(yaml.compose(block, Loader=yaml.SafeLoader)))
+        data = yaml.load(_front_matter(content.decode()), Loader=_Loader)
     except UnicodeDecodeError as error:
         return [f"README.md is not UTF-8 ({error.reason} at byte {error.start})"]
     except yaml.YAMLError as error:
@@ -60,11 +56,21 @@ def card_errors(content: bytes, repo_type: str) -> list[str]:
         return []
     if not isinstance(data, dict):
         return ["the metadata must be a mapping"]
-    errors += _not_in(data, "license", _ENUMS["license"])
+    errors = [*_not_in(data, "license", _ENUMS["license"]), *_not_in(data, "language", _language_codes())]
     if data.get("license") == "other" and not data.get("license_name"):
         errors.append('"license_name" is required where "license" is other')
-    errors += _not_in(data, "language", _language_codes())
     return errors if repo_type == "model" else [*errors, *_dataset(data)]
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which refuses a mapping with a key twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice = [key for key, count in keys.items() if count > 1]
+        if twice:
+            raise yaml.YAMLError(f"duplicated mapping key {twice[0]!r}")
+        return super().construct_mapping(node, deep=deep)
 
 
 def _front_matter(text: str) -> str:
@@ -74,21 +80,6 @@ def _front_matter(text: str) -> str:
     if "---" not in lines[1:]:
         raise yaml.YAMLError("the block that --- opens is not closed")
     return "\n".join(lines[1 : lines.index("---", 1)])
-
-
-def _duplicate_keys(root: yaml.Node | None) -> Iterator[str]:
-    waiting, seen = [root] if root is not None else [], set[int]()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting.extend(node.value)
-        if isinstance(node, yaml.MappingNode):
-            keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-            yield from (f"duplicated mapping key {key!r}" for key, count in keys.items() if count > 1)
-            waiting.extend(value for _, value in node.value)
 
 
 @cache
@@ -105,7 +96,7 @@ def _not_in(data: dict[Any, Any], key: str, allowed: frozenset[str]) -> Iterator
             yield f'"{key}" must be one of the Hub\'s lower-case values, not {value!r}'
 
 
-def _many(value: Any) -> list[Any]:  # noqa: ANN401  any YAML value
+def _many(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -113,8 +104,7 @@ def _dataset(data: dict[Any, Any]) -> Iterator[str]:
     for key in _ENUMS.keys() - {"license"}:
         yield from _not_in(data, key, _ENUMS[key])
     for key in _LISTS:
-        values = data.get(key, [])
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        if not _are_all(data.get(key, []), str):
             yield f'"{key}" must be a list of strings'
     yield from (f'"{key}" must be a string' for key in _TEXTS if not isinstance(data.get(key, ""), str))
     if not isinstance(data.get("viewer", True), (bool, str)):
@@ -123,7 +113,7 @@ def _dataset(data: dict[Any, Any]) -> Iterator[str]:
         entries = data.get(key, [])
         if key == "dataset_info" and isinstance(entries, dict):
             continue
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        if not _are_all(entries, dict):
             yield f'"{key}" must be a list of mappings'
             continue
         names = [entry.get("config_name") for entry in entries]
@@ -133,15 +123,17 @@ def _dataset(data: dict[Any, Any]) -> Iterator[str]:
             yield f'"{key}" has a config_name twice'
         if sum(entry.get("default") is True for entry in entries) > 1:
             yield f'"{key}" has more than one default'
-        for files in (entry.get("data_files") for entry in entries):
-            if files is not None and not all(map(_is_data_file, _many(files))):
-                yield f'"{key}": data_files must be paths, or pairs of split and path'
+        found = [entry["data_files"] for entry in entries if entry.get("data_files") is not None]
+        if not all(_is_data_file(file) for files in found for file in _many(files)):
+            yield f'"{key}": data_files must be paths, or pairs of split and path'
 
 
-def _is_data_file(entry: Any) -> bool:  # noqa: ANN401  any YAML value
+def _are_all(values: object, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _is_data_file(entry: object) -> bool:
     if not isinstance(entry, dict):
         return isinstance(entry, str)
     paths = _many(entry.get("path"))
-    return (
-        isinstance(entry.get("split"), str) and bool(paths) and all(isinstance(path, str) for path in paths)
-    )
+    return isinstance(entry.get("split"), str) and bool(paths) and _are_all(paths, str)

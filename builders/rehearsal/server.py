@@ -42,10 +42,9 @@ class Hub:
     log: list[Request] = field(default_factory=list)
 
     def environment(self, home: Path, token: str | None = WRITE_TOKEN) -> dict[str, str]:
-        """Return the environment of a child process whose clients talk to this Hub and to no other.
+        """Return the environment of a child process whose clients talk to this Hub alone.
 
-        The clients read it when they are imported, so it cannot serve the calling process. `home` is a fresh
-        folder for their caches.
+        They read it when they are imported. `home` is a fresh folder for their caches.
         """
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
         settings = {
@@ -80,16 +79,11 @@ class Hub:
 
 @contextlib.contextmanager
 def serve(store: Store | None = None, *, port: int = 0, kind: type[Hub] = Hub) -> Iterator[Hub]:
-    """Run a Hub in a thread of this process until the block ends; by default on a free port.
-
-    Raises:
-        UsageError: Starlette or uvicorn is not installed.
-        RemoteError: The port is taken.
-    """
+    """Run a Hub in a thread of this process until the block ends; by default on a free port."""
     try:
         import uvicorn
 
-        from builders.rehearsal.app import application
+        from builders.rehearsal.app import Application
     except ModuleNotFoundError as error:
         raise UsageError(
             f"a Hub on loopback needs {error.name}",
@@ -99,7 +93,7 @@ def serve(store: Store | None = None, *, port: int = 0, kind: type[Hub] = Hub) -
     listener = _listen(port)
     hub = kind(f"http://127.0.0.1:{listener.getsockname()[1]}", store)
     config = uvicorn.Config(
-        functools.partial(_answer, hub, application(store)),
+        functools.partial(_answer, hub, Application(store)),
         interface="asgi3",
         log_config=None,
         log_level="critical",
@@ -112,9 +106,8 @@ def serve(store: Store | None = None, *, port: int = 0, kind: type[Hub] = Hub) -
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
-    thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [listener]}, name="loopback-hub", daemon=True
-    )
+    options = {"sockets": [listener]}
+    thread = threading.Thread(target=server.run, kwargs=options, name="loopback-hub", daemon=True)
     thread.start()
     try:
         deadline = time.monotonic() + _START_LIMIT

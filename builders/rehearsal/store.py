@@ -1,7 +1,6 @@
 """What a Hub holds, in memory: accounts, repos, commits, tags and LFS objects.
 
-Knows nothing of HTTP but the status with which the Hub would refuse. Files of an imported folder that a Hub
-would keep as LFS objects stay on disk.
+Files of an imported folder that a Hub would keep as LFS objects stay on disk.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import hashlib
 import itertools
 import json
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -23,7 +20,8 @@ from builders.files import ids_of, sha256
 from builders.rehearsal.refusals import HubError, card_errors
 
 RepoType = Literal["dataset", "model"]
-
+TYPES: dict[str, RepoType] = {"datasets": "dataset", "models": "model"}
+"""The types of repos by the folder or part of a path that holds them."""
 WRITE_TOKEN = "hf_loopbackwrite"
 READ_TOKEN = "hf_loopbackread"
 MAIN = "main"
@@ -45,11 +43,11 @@ class Account:
     orgs: tuple[str, ...] = ()
 
     def belongs(self, owner: str) -> bool:
-        """Whether the user is `owner` or a member of it."""
+        """Return whether the user is `owner` or a member of it."""
         return owner == self.name or owner in self.orgs
 
     def may_write(self, owner: str) -> bool:
-        """Whether this token may make and change repos of `owner`."""
+        """Return whether this token may make and change repos of `owner`."""
         return self.belongs(owner) and self.role == "write"
 
 
@@ -111,6 +109,11 @@ class Repo:
         """The namespace."""
         return self.id.partition("/")[0]
 
+    @property
+    def path(self) -> str:
+        """The type and id as parts of a path: "datasets/OWNER/NAME"."""
+        return f"{self.type}s/{self.id}"
+
     def resolve(self, revision: str, *, short: bool = False) -> Commit:
         """Return the commit of a branch, tag or full commit id; with `short`, of a unique prefix too."""
         oid = self.branches.get(revision) or self.tags.get(revision) or revision
@@ -121,14 +124,6 @@ class Repo:
             raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return self.commits[oid]
 
-    def takes_lfs(self, commit: Commit, path: str, size: int) -> bool:
-        """Whether the Hub wants that file as an LFS object: by `.gitattributes`, or by size in bytes."""
-        attributes = commit.tree.get(".gitattributes")
-        text = attributes.data.decode() if attributes and isinstance(attributes.data, bytes) else ""
-        patterns = [line.split()[0] for line in text.splitlines() if "filter=lfs" in line]
-        name = PurePosixPath(path).name
-        return size > _REGULAR_LIMIT or any(fnmatchcase(name, pattern) for pattern in patterns)
-
     def lfs_object(self, oid: str) -> Blob:
         """Return an uploaded object as a file."""
         data = self.objects.get(oid)
@@ -138,14 +133,9 @@ class Repo:
 
 
 class Store:
-    """All repos of a Hub; its methods may be called from any thread.
-
-    Args:
-        orgs: Organisations that the user of both tokens belongs to, beside its own namespace "maintainer".
-    """
+    """All repos of a Hub; the user "maintainer" of both tokens belongs to `orgs`, too."""
 
     def __init__(self, orgs: Sequence[str] = ()) -> None:
-        self._lock = threading.RLock()
         self.repos: dict[tuple[RepoType, str], Repo] = {}
         self.accounts = {
             WRITE_TOKEN: Account("maintainer", "write", tuple(orgs)),
@@ -162,13 +152,12 @@ class Store:
 
     def create_repo(self, repo_type: RepoType, repo_id: str, *, private: bool = False) -> Repo:
         """Make a repo whose first commit holds `.gitattributes`."""
-        with self._lock:
-            if (repo_type, repo_id) in self.repos:
-                raise HubError(409, f"You already created this {repo_type} repo: {repo_id}")
-            repo = Repo(repo_type, repo_id, private)
-            self._record(repo, MAIN, _first_tree(), "initial commit")
-            self.repos[repo_type, repo_id] = repo
-            return repo
+        if (repo_type, repo_id) in self.repos:
+            raise HubError(409, f"You already created this {repo_type} repo: {repo_id}")
+        repo = Repo(repo_type, repo_id, private)
+        self._record(repo, MAIN, _first_tree(), "initial commit")
+        self.repos[repo_type, repo_id] = repo
+        return repo
 
     def add_folder(self, repo_type: RepoType, repo_id: str, folder: Path, revision: str | None = None) -> str:
         """Import a folder as one commit of `main`, and return its id; the repo is made if it is not there.
@@ -184,29 +173,25 @@ class Store:
         self, repo_type: RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
     ) -> str:
         """Import small files by path, as `add_folder` does a folder."""
-        return self._import(
-            repo_type, repo_id, {path: _regular(content) for path, content in contents.items()}, revision
-        )
+        tree = {path: _regular(content) for path, content in contents.items()}
+        return self._import(repo_type, repo_id, tree, revision)
 
     def _import(
-        self, repo_type: RepoType, repo_id: str, tree: Mapping[str, Blob], revision: str | None
+        self, repo_type: RepoType, repo_id: str, files: Mapping[str, Blob], revision: str | None
     ) -> str:
         if revision is not None and not re.fullmatch(r"[0-9a-f]{7,40}", revision):
             raise UsageError(f"{repo_id}@{revision}: not a commit id", hint="Use 7 to 40 hex digits.")
-        tree = _first_tree() | dict(tree)
-        pin = revision or ""
+        tree, pin = _first_tree() | dict(files), revision or ""
         oid = pin + _digest([repo_id, _listed(tree)])[: 40 - len(pin)]
-        with self._lock:
-            repo = self.repos.setdefault((repo_type, repo_id), Repo(repo_type, repo_id, private=False))
-            repo.objects.update({blob.lfs: blob.data for blob in tree.values() if blob.lfs})
-            return self._record(repo, MAIN, tree, "Import", oid=oid).oid
+        repo = self.repos.setdefault((repo_type, repo_id), Repo(repo_type, repo_id, private=False))
+        repo.objects.update({blob.lfs: blob.data for blob in tree.values() if blob.lfs})
+        return self._record(repo, MAIN, tree, "Import", oid=oid).oid
 
     def put_object(self, repo: Repo, oid: str, size: int, data: bytes) -> None:
         """Keep an uploaded LFS object."""
         if len(data) != size or hashlib.sha256(data).hexdigest() != oid:
             raise HubError(400, f"The uploaded bytes are not the announced object {oid} of {size} bytes")
-        with self._lock:
-            repo.objects[oid] = data
+        repo.objects[oid] = data
 
     def commit(
         self,
@@ -218,21 +203,28 @@ class Store:
         parent: str | None = None,
     ) -> Commit:
         """Apply operations to the head of a branch, all or none."""
-        with self._lock:
-            head = _head(repo, branch)
-            if parent is not None and not head.oid.startswith(parent):
-                raise HubError(412, "A commit has happened since. Please refresh and try again.")
-            tree = dict(head.tree)
-            for operation in operations:
-                _apply(repo, tree, operation)
-            return self._record(repo, branch, tree, title)
+        head = _head(repo, branch)
+        if parent is not None and not head.oid.startswith(parent):
+            raise HubError(412, "A commit has happened since. Please refresh and try again.")
+        tree = dict(head.tree)
+        for operation in operations:
+            _apply(repo, tree, operation)
+        return self._record(repo, branch, tree, title)
+
+    def remove_objects(self, repo: Repo, oids: set[str], *, rewrite: bool) -> None:
+        """Remove LFS objects, all or none; `rewrite` removes their files from every commit, too."""
+        for oid in oids:
+            repo.lfs_object(oid)
+        repo.objects = {oid: data for oid, data in repo.objects.items() if oid not in oids}
+        for oid, commit in repo.commits.items() if rewrite else ():
+            tree = {path: blob for path, blob in commit.tree.items() if blob.lfs not in oids}
+            repo.commits[oid] = replace(commit, tree=tree)
 
     def squash(self, repo: Repo, branch: str, *, title: str) -> None:
         """Replace the history of a branch by one commit with the same files."""
-        with self._lock:
-            head = _head(repo, branch)
-            del repo.branches[branch]
-            self._record(repo, branch, head.tree, title)
+        head = _head(repo, branch)
+        del repo.branches[branch]
+        self._record(repo, branch, head.tree, title)
 
     def _record(
         self, repo: Repo, branch: str, tree: Mapping[str, Blob], title: str, *, oid: str = ""
@@ -273,6 +265,11 @@ def _lfs_blob(oid: str, size: int, data: bytes | Path) -> Blob:
     return Blob(size, ids_of(_pointer(oid, size)).oid, data, oid)
 
 
+def takes_lfs(path: str, size: int) -> bool:
+    """Return whether the Hub wants a file of that size in bytes as an LFS object."""
+    return PurePosixPath(path).suffix.removeprefix(".") in _LFS_SUFFIXES or size > _REGULAR_LIMIT
+
+
 def _first_tree() -> dict[str, Blob]:
     return {".gitattributes": _regular(_GITATTRIBUTES.encode())}
 
@@ -282,7 +279,7 @@ def _read_tree(folder: Path) -> Iterator[tuple[str, Blob]]:
         if not path.is_file():
             continue
         name, size = path.relative_to(folder).as_posix(), path.stat().st_size
-        if path.suffix.removeprefix(".") in _LFS_SUFFIXES or size > _REGULAR_LIMIT:
+        if takes_lfs(name, size):
             yield name, _lfs_blob(sha256(path), size, path.resolve())
         else:
             yield name, _regular(path.read_bytes())

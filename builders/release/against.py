@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-3
 """By how much a score may differ on another machine: other kernels give other last bits."""
-
 _TAGGED = re.compile(r"([^/@\s]+/[^/@\s]+)@([^@\s]+)")
 _TAKES = "--against takes a folder that was built into, or OWNER/NAME@TAG of a published release."
 
@@ -44,9 +43,6 @@ def open_reference(
 
     The name is that of a folder that was built into or holds one release, else "OWNER/NAME@TAG", whose files
     are read to `downloads`.
-
-    Raises:
-        UsageError: The name is neither, or not of these releases.
     """
     if Path(name).is_dir():
         return Reference(name, {release: _built(Path(name), release, out) for release in sorted(releases)})
@@ -79,10 +75,7 @@ def hold_against(lock: Lock, out: Path, reference: Reference) -> tuple[str, ...]
     """Compare the tables of a config that was built under `out` with the same ones elsewhere.
 
     Returns:
-        One line for each table whose scores differ, by no more than `_TOLERANCE`.
-
-    Raises:
-        Drift: A table is missing on a side, a row differs, or a score differs by more.
+        A line for each table whose scores differ by no more than `_TOLERANCE`; what else differs is drift.
     """
     tree = reference.trees[lock.release]
     ours = {Split(file.config, file.split): file for file in lock.files}
@@ -107,11 +100,9 @@ def _differences(split: Split, mine: pl.DataFrame, theirs: pl.DataFrame) -> Iter
     """Yield what differs, and whether it is more than a score may."""
     scores = [name for name in score_columns(SCHEMAS[kind_of(split.config)]) if name in theirs.columns]
     rows = row_changes(theirs.drop(scores), mine.drop(scores))
-    if rows.any:
+    if rows.summary():
         yield True, rows.summary()
-        yield from ((True, f"added: {row}") for row in rows.examples_added)
-        yield from ((True, f"removed: {row}") for row in rows.examples_removed)
-        yield from ((True, f"changed: {row}") for row in rows.examples_changed)
+        yield from ((True, f"{what}: {row}") for what, keys in rows.examples.items() for row in keys)
         return
     if mine.is_empty():
         return

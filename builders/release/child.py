@@ -17,27 +17,20 @@ import builders.errors
 from builders.errors import MtebDeError, Refused, RemoteError
 
 _LIMIT = 7200.0
-"""Seconds until a child process that pushes or reads a release must be done."""
 _TAIL = 2000
 
 
 def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Run a request in a child process with that environment, and return its answer.
+    """Run a request in a child process with that environment; return its answer, or raise its error.
 
-    Args:
-        request: ``{"do": "push", "out": …, "release": …, "plan": …}``, with the seal of the plan, or
-            ``{"do": "verify", "repo": …, "tag": …, "dist": …}``.
-        environment: Environment variables of the child.
-
-    Raises:
-        MtebDeError: The one that the child raised.
-        RemoteError: The child gave no answer, or was not done in time.
+    The request is ``{"do": "push", "out": …, "release": …, "plan": …}``, with the seal of the plan, or
+    ``{"do": "verify", "repo": …, "tag": …, "dist": …}``.
     """
     try:
         run = subprocess.run(
             [sys.executable, "-m", __name__],
-            input=json.dumps(dict(request)),
-            env=dict(environment),
+            input=json.dumps(request),
+            env=environment,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
@@ -59,7 +52,7 @@ def ask(request: Mapping[str, str], environment: Mapping[str, str]) -> dict[str,
 
 
 def _answer(request: Mapping[str, str]) -> dict[str, Any]:
-    """Do what is asked in the child; an error of ours becomes an answer."""
+    """Do what is asked; an error of ours becomes an answer."""
     from builders.hub import client
     from builders.release.plan import plan_path, read_plan
     from builders.release.publish import push

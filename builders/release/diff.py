@@ -20,7 +20,7 @@ from builders.hub import check_repo, client
 from builders.lock.beside import citations_path, read_citations
 from builders.lock.committed import FOLDER
 from builders.lock.lock import Frozen, locks_of
-from builders.printable import counted, listed, printable
+from builders.printable import counted, label, listed, printable
 from builders.release.tree import (
     NOTHING,
     Remote,
@@ -44,7 +44,6 @@ FIRST = Version(1, 0, 0)
 REASONS = 5
 """How many reasons of a bump are shown."""
 _EXAMPLES = 5
-"""How many ids of rows are shown."""
 _KEYS = (("_id",), ("query-id", "corpus-id"))
 """What names a row, in the order in which it is looked for; a table with none is matched by row number."""
 _LONGEST = 60
@@ -62,20 +61,24 @@ class _RowChanges(Frozen):
     added: int
     removed: int
     changed: int
-    columns: tuple[str, ...] = ()
-    examples_added: tuple[str, ...] = ()
-    examples_removed: tuple[str, ...] = ()
-    examples_changed: tuple[str, ...] = ()
+    columns: tuple[str, ...]
+    examples_added: tuple[str, ...]
+    examples_removed: tuple[str, ...]
+    examples_changed: tuple[str, ...]
 
     @property
-    def any(self) -> bool:
-        """Whether anything differs but the order of rows and columns."""
-        return bool(self.added or self.removed or self.changed or self.columns)
+    def examples(self) -> dict[str, tuple[str, ...]]:
+        """The keys of rows by what became of them."""
+        return {
+            "added": self.examples_added,
+            "removed": self.examples_removed,
+            "changed": self.examples_changed,
+        }
 
     def summary(self) -> str:
-        """Return the counts in one line, "" where nothing differs."""
+        """Return the counts in one line, "" where nothing differs but the order of rows and columns."""
         counts = {"added": self.added, "removed": self.removed, "changed": self.changed}
-        parts = [f"{count:,} rows {name}" for name, count in counts.items() if count]
+        parts = [f"{counted(count, 'row')} {name}" for name, count in counts.items() if count]
         return ", ".join([*parts, *self.columns])
 
 
@@ -107,14 +110,7 @@ class _FileChange(Frozen):
 
 
 class Difference(Frozen):
-    """All that differs.
-
-    Attributes:
-        bump: The least that the version must rise.
-        reasons: One line for each change that asks for that much.
-        tables: Splits whose rows, columns or path differ.
-        files: Card, metadata and rewritten files.
-    """
+    """All that differs, the least that the version must rise, and a line for each change that asks for it."""
 
     bump: Bump
     reasons: tuple[str, ...]
@@ -126,14 +122,11 @@ class Difference(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was built, compared with what is published.
+    """What was built, compared with what is published; `by` and `release` as of its `Tree`.
 
     Attributes:
         revision: The tag that was compared with, "main" where there is no version yet, "" where there is
-            nothing at all.
-        commit: Full id of the revision, "" where there is nothing.
-        by: Source of the published tables, as of `Tree`.
-        release: The release whose manifest is published there; "" where there is none of ours.
+            nothing at all; so is `commit` then.
         latest: The highest published version, "" where there is none.
         least: The lowest version that may follow; "" where `revision` is not the latest version.
     """
@@ -154,18 +147,17 @@ def diff(
     repo: str,
     *,
     revision: str | None = None,
-    rows: bool = True,
     beside: Path = FOLDER,
     api: HfApi | None = None,
 ) -> Comparison:
-    """Compare a built release with a tag or "main", by default the highest version there, else "main".
+    """Compare a built release, row by row, with a tag or "main"; `beside` holds the citations.
 
-    `rows` reads the rows of splits whose content differs; `beside` holds the citations.
+    `revision` is by default the highest version there, else "main".
     """
     check_repo(repo)
     api, ids = api or client(), functools.cache(ids_of)
     with reading(out):
-        return compare(out, release, repo, api, ids, revision=revision, rows=rows, beside=beside)[1]
+        return compare(out, release, repo, api, ids, revision=revision, rows=True, beside=beside)[1]
 
 
 def compare(
@@ -179,15 +171,15 @@ def compare(
     rows: bool = False,
     beside: Path = FOLDER,
 ) -> tuple[Remote, Comparison]:
-    """Check a built release, and compare it with what a repository holds; arguments as of `diff`.
+    """Check a built release, and compare it with what a repository holds.
 
-    `ids` reads size and ids of a file. Card and Croissant are compared as they would be for the published
-    version and date, since a new version alone changes both. Rows of unknown content are read where a version
-    depends on them, too.
+    `ids` reads size and ids of a file, `rows` the rows of splits whose content differs; those of unknown
+    content are read where a version depends on them, too. Card and Croissant are compared as they would be
+    for the published version and date, since a new version alone changes both.
     """
     check_tree(out, release, ids)
     remote = read_remote(api, repo)
-    latest = next(iter(remote.versions), None)
+    latest = remote.latest
     base = revision or (latest.tag if latest else "main" if remote.head else "")
     commit = remote.commit(repo, base) if base else ""
     with tempfile.TemporaryDirectory(prefix="mteb-de-diff-") as folder:
@@ -199,15 +191,9 @@ def compare(
         rendered = describe.render(RELEASES[release], locks, target, citations=citations)
         after = local_tree(out / release, rendered, ids)
         found = compare_trees(before, after, differing=rows, unknown=rows or latest is not None)
+    least = str(least_after(latest, found.bump)) if latest is None or base == latest.tag else ""
     return remote, Comparison(
-        repo=repo,
-        revision=base,
-        commit=commit,
-        by=before.by,
-        release=before.release,
-        latest=str(latest or ""),
-        least=str(least_after(latest, found.bump)) if latest is None or base == latest.tag else "",
-        difference=found,
+        repo, base, commit, before.by, before.release, str(latest or ""), least, difference=found
     )
 
 
@@ -236,10 +222,7 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
 
 
 def least_after(published: Version | None, bump: Bump) -> Version:
-    """Return the lowest version that may follow the highest published one after changes of that weight.
-
-    Publishing again where nothing has changed takes a patch.
-    """
+    """Return the lowest version that may follow the highest published one, which rises in any case."""
     if published is None or published < FIRST:
         return FIRST
     major, minor, patch = published
@@ -277,13 +260,12 @@ def _tables(
         moved = ""
         if old is None or new is None:
             change = "added" if old is None else "removed"
-        else:
-            if old.paths != new.paths:
-                moved = f"{', '.join(old.paths)} → {', '.join(new.paths)}"
-            if not moved and (_same_content(old, new) or (found is not None and not found.any)):
-                continue
-            if found is None and not (old.content and new.content):
-                change = "unknown"
+        elif old.paths != new.paths:
+            moved = f"{', '.join(old.paths)} → {', '.join(new.paths)}"
+        elif _same_content(old, new) or (found is not None and not found.summary()):
+            continue
+        if old and new and found is None and not (old.content and new.content):
+            change = "unknown"
         yield TableChange(
             config=split.config,
             split=split.split,
@@ -322,19 +304,18 @@ def _weigh(table: TableChange, added: set[str], removed: set[str]) -> tuple[Bump
     if table.change in {"added", "removed"}:
         # no client sees a split without rows: cards do not offer it
         return "patch" if rows == 0 else "major", f"{where}: split {table.change}, {count}"
+    differing = "rows not compared" if table.change == "unknown" else "" if table.moved else "other rows"
     if table.rows is not None:
         differing = table.rows.summary()
-    else:
-        differing = "rows not compared" if table.change == "unknown" else "" if table.moved else "other rows"
     return "major", f"{where}: {', '.join(filter(None, (differing, table.moved)))}"
 
 
 def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     """Compare two tables of any columns row by row.
 
-    Rows are matched by the first of `_KEYS` that both have, else by number. Where a key occurs more than once
-    its rows are matched in the order of their values. Numbers of different types are compared as numbers; a
-    column whose types cannot be compared counts as a change of columns, not of rows.
+    Rows are matched by the first of `_KEYS` that both have, else by number; those of one key in the order of
+    their values. Numbers of different types are compared as numbers; a column whose types cannot be compared
+    counts as a change of columns, not of rows.
     """
     old_types, new_types = before.schema, after.schema
     shared = [name for name in new_types if name in old_types]
@@ -381,15 +362,10 @@ def _columns(before: pl.Schema, after: pl.Schema) -> Iterator[str]:
         old, new = before.get(name), after.get(name)
         if old != new:
             what = "added" if old is None else "removed" if new is None else f"{old} → {new}"
-            yield f"column {_shown(name)}: {what}"
+            yield f"column {label(name, _LONGEST)}: {what}"
 
 
 def _examples(rows: pl.DataFrame, on: list[str]) -> tuple[str, ...]:
     first = rows.sort(on).head(_EXAMPLES).select(on).drop("occurrence")
     prefix = "row " if "row" in on else ""
-    return tuple(prefix + " ".join(map(_shown, key)) for key in first.iter_rows())
-
-
-def _shown(value: object) -> str:
-    text = printable(str(value))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return tuple(prefix + " ".join(label(str(part), _LONGEST) for part in key) for key in first.iter_rows())

@@ -146,32 +146,167 @@ def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time
 
     A commit that was applied although an error came back, or before an earlier run was cut, is recognised by
     its tree; so is a tag, and then there is nothing to do.
-
-    Raises:
-        RemoteError: The commit that arrived is not the planned one.
     """
-    repo = change.repo
-    remote = read_remote(api, repo)
-    check_visibility(repo, change.private, remote)
-    if change.tag in remote.tags:
-        commit = _tagged_alike(change, api, remote.tags[change.tag])
-        return Applied(repo, change.tag, commit, already=True)
-    _check_token(api, repo)
-    if remote.head is not None and not differences(change.wanted, remote.files):
-        commit = remote.head
-    else:
-        commit = _commit(change, api, _parent(change, remote, api), sleep)
-    with _moved(change, commit):
-        wrong = differences(change.wanted, read_files(api, repo, commit))
-    if wrong:
-        back = command("rollback", "--repo", repo, "--to", "TAG")
-        raise RemoteError(
-            f"{repo}: main has moved to {commit}, which differs from the plan and was not tagged:\n"
-            + listed(wrong),
-            hint=f"Make a new plan; or bring an earlier version back: {back}",
-        )
-    with _moved(change, commit):
-        return Applied(repo, change.tag, _tag(change, api, commit, sleep))
+    return _Publication(change, api, sleep).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Publication:
+    change: Change
+    api: HfApi
+    sleep: Callable[[float], None]
+
+    def run(self) -> Applied:
+        repo, tag, wanted = self.change.repo, self.change.tag, self.change.wanted
+        remote = read_remote(self.api, repo)
+        check_visibility(repo, self.change.private, remote)
+        if tag in remote.tags:
+            return Applied(repo, tag, self._tagged_alike(remote.tags[tag]), already=True)
+        _check_token(self.api, repo)
+        if remote.head is not None and not differences(wanted, remote.files):
+            commit = remote.head
+        else:
+            commit = self._commit(self._parent(remote))
+        with self._moved(commit):
+            wrong = differences(wanted, read_files(self.api, repo, commit))
+        if wrong:
+            moved = f"{repo}: main has moved to {commit}, which differs from the plan and was not tagged"
+            back = command("rollback", "--repo", repo, "--to", "TAG")
+            hint = f"Make a new plan; or bring an earlier version back: {back}"
+            raise RemoteError(f"{moved}:\n{listed(wrong)}", hint=hint)
+        with self._moved(commit):
+            return Applied(repo, tag, self._tag(commit))
+
+    def _tagged_alike(self, commit: str) -> str:
+        """Return the commit that a tag of the change's name stands at, if it holds the wanted files."""
+        wrong = differences(self.change.wanted, read_files(self.api, self.change.repo, commit))
+        if wrong:
+            there = f"{self.change.repo} already has the tag {self.change.tag} with other files, at {commit}"
+            raise Refused(f"{there}:\n{listed(wrong)}", hint="Plan a higher version.")
+        return commit
+
+    @contextmanager
+    def _moved(self, commit: str) -> Iterator[None]:
+        """Make every error say that `main` has moved, since what went wrong came after that."""
+        where = f"{self.change.repo}: main has moved to {commit}, and the release is not finished"
+        try:
+            yield
+        except MtebDeError as error:
+            hint = error.hint if isinstance(error, Refused) else f"{error.hint} {_AGAIN}".strip()
+            raise type(error)(f"{where}: {error.message}", hint=hint) from error
+        except Exception as error:
+            raise RemoteError(f"{where}: {reason(error)}", hint=_AGAIN) from error
+
+    def _parent(self, remote: Remote) -> str:
+        """Return the commit to build on; makes the repository where none is expected."""
+        planned = self.change.parent
+        if planned is not None and remote.head == planned:
+            return planned
+        if planned is not None or remote.files:
+            raise self._stale(remote)
+        # one made by an earlier run that was cut before its commit holds nothing yet
+        return remote.head or self._created()
+
+    def _created(self) -> str:
+        """Make the repository and return its first commit; one that somebody else has just made will do."""
+        from huggingface_hub.errors import HfHubHTTPError
+
+        repo, private = self.change.repo, self.change.private
+        refused: HfHubHTTPError | None = None
+        with hub_errors(f"creating {repo}"):
+            try:
+                self.api.create_repo(repo, repo_type="dataset", private=private)
+            except HfHubHTTPError as error:
+                if error.response.status_code != 409:
+                    raise
+                refused = error
+        created = read_remote(self.api, repo)
+        if created.head is None:
+            message = f"{repo} {'is there' if refused else 'was made'}, but the token may not see it"
+            raise RemoteError(message, hint="Use a token that may read and write it.") from refused
+        if created.files or (refused and created.private != private):
+            raise self._stale(created) from refused
+        return created.head
+
+    def _stale(self, remote: Remote) -> Refused:
+        planned = self.change.parent or "no repository"
+        moved = f"planned on {planned}, now {remote.head}"
+        message = f"{self.change.repo} has changed since the plan was made: {moved}"
+        return Refused(message, hint="Make a new plan and rehearse it.")
+
+    def _commit(self, parent: str) -> str:
+        """Return the id of the commit, which may have arrived although an error came back."""
+        doing = f"committing to {self.change.repo}, whose main is still at {parent}"
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self.api.create_commit(
+                    self.change.repo,
+                    self.change.operations(),
+                    commit_message=self.change.message,
+                    repo_type="dataset",
+                    parent_commit=parent,
+                ).oid
+            except Exception as error:
+                arrived = self._arrived(parent, error)
+                if arrived is not None:
+                    return arrived
+                self._wait_or_raise(error, doing, attempt, _CONFLICTS)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _arrived(self, parent: str, error: Exception) -> str | None:
+        """Return the head if it is the change although `error` came back, None if nothing has changed."""
+        repo = self.change.repo
+        try:
+            remote = read_remote(self.api, repo)
+        except RemoteError as second:
+            unknown = f"whether main has moved is not known, since the Hub cannot be read: {second.message}"
+            message = f"{repo}: committing failed ({_reason(error)}), and {unknown}"
+            raise RemoteError(message, hint=_AGAIN) from error
+        if remote.head is not None and not differences(self.change.wanted, remote.files):
+            return remote.head
+        if remote.head != parent:
+            raise self._stale(remote) from error
+        return None
+
+    def _tag(self, commit: str) -> str:
+        """Tag a commit, and return the commit that the tag is read back at: another run may be faster."""
+        repo, tag = self.change.repo, self.change.tag
+        doing = f"tagging it {tag}"
+        for attempt in range(1, _ATTEMPTS + 1):
+            failed: Exception | None = None
+            try:
+                self.api.create_tag(repo, tag=tag, revision=commit, repo_type="dataset")
+            except Exception as error:
+                failed = error
+            try:
+                there = read_tags(self.api, repo).get(tag)
+            except RemoteError as error:
+                first = f" failed ({_reason(failed)}), and" if failed else ":"
+                message = f"{doing}{first} whether the tag is there is not known: {error.message}"
+                raise RemoteError(message, hint=error.hint) from failed or error
+            if there is not None:
+                return commit if there == commit else self._tagged_alike(there)
+            if failed is not None:
+                self._wait_or_raise(failed, doing, attempt, _CONFLICTS | _BUSY)
+            else:
+                self.sleep(_PAUSE)
+        raise RemoteError(f"{doing}: the Hub said that it did, and does not list the tag")
+
+    def _wait_or_raise(self, error: Exception, doing: str, attempt: int, worth: frozenset[int]) -> None:
+        """Wait where another attempt may help: after a rate limit, or a status worth one (0: no answer)."""
+        import httpx2
+        from huggingface_hub.errors import HfHubHTTPError
+
+        status = 0 if isinstance(error, httpx2.TransportError) else None
+        seconds: float = _PAUSE
+        if isinstance(error, HfHubHTTPError):
+            status = error.response.status_code
+            seconds = wait_seconds(error.response.headers) if status == 429 else _PAUSE
+        if attempt < _ATTEMPTS and status in {*worth, 429} and seconds <= LONGEST_WAIT:
+            self.sleep(seconds)
+            return
+        with hub_errors(doing):
+            raise error
 
 
 def _check_token(api: HfApi, repo: str) -> None:
@@ -188,147 +323,6 @@ def _check_token(api: HfApi, repo: str) -> None:
     if role == "write" and owner not in members:
         hint = f"Log in as {owner} or as one of its members who may write, or choose another --repo."
         raise RemoteError(f"the token of {name:.96} may write, but not for {owner}", hint=hint)
-
-
-def _tagged_alike(change: Change, api: HfApi, commit: str) -> str:
-    """Return the commit that a tag of the change's name stands at, if it holds the wanted files."""
-    wrong = differences(change.wanted, read_files(api, change.repo, commit))
-    if wrong:
-        there = f"{change.repo} already has the tag {change.tag} with other files, at {commit}"
-        raise Refused(f"{there}:\n{listed(wrong)}", hint="Plan a higher version.")
-    return commit
-
-
-@contextmanager
-def _moved(change: Change, commit: str) -> Iterator[None]:
-    """Make every error say that `main` has moved, since what went wrong came after that."""
-    where = f"{change.repo}: main has moved to {commit}, and the release is not finished"
-    try:
-        yield
-    except MtebDeError as error:
-        hint = error.hint if isinstance(error, Refused) else f"{error.hint} {_AGAIN}".strip()
-        raise type(error)(f"{where}: {error.message}", hint=hint) from error
-    except Exception as error:
-        raise RemoteError(f"{where}: {reason(error)}", hint=_AGAIN) from error
-
-
-def _parent(change: Change, remote: Remote, api: HfApi) -> str:
-    """Return the commit to build on; makes the repository where none is expected."""
-    if change.parent is not None and remote.head == change.parent:
-        return change.parent
-    if change.parent is not None or remote.files:
-        raise _stale(change, remote)
-    if remote.head is not None:
-        return remote.head  # made by an earlier run that was cut before its commit: it holds nothing yet
-    return _created(change, api)
-
-
-def _created(change: Change, api: HfApi) -> str:
-    """Make the repository and return its first commit; one that somebody else has just made will do."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    refused: HfHubHTTPError | None = None
-    with hub_errors(f"creating {change.repo}"):
-        try:
-            api.create_repo(change.repo, repo_type="dataset", private=change.private)
-        except HfHubHTTPError as error:
-            if error.response.status_code != 409:
-                raise
-            refused = error
-    created = read_remote(api, change.repo)
-    if created.head is None:
-        message = f"{change.repo} {'is there' if refused else 'was made'}, but the token may not see it"
-        raise RemoteError(message, hint="Use a token that may read and write it.") from refused
-    if created.files or (refused and created.private != change.private):
-        raise _stale(change, created) from refused
-    return created.head
-
-
-def _stale(change: Change, remote: Remote) -> Refused:
-    planned = change.parent or "no repository"
-    message = f"{change.repo} has changed since the plan was made: planned on {planned}, now {remote.head}"
-    return Refused(message, hint="Make a new plan and rehearse it.")
-
-
-def _commit(change: Change, api: HfApi, parent: str, sleep: Callable[[float], None]) -> str:
-    """Return the id of the commit, which may have arrived although an error came back."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            made = api.create_commit(
-                change.repo,
-                change.operations(),
-                commit_message=change.message,
-                repo_type="dataset",
-                parent_commit=parent,
-            )
-        except Exception as error:
-            arrived = _arrived(change, api, parent, error)
-            if arrived is not None:
-                return arrived
-            doing = f"committing to {change.repo}, whose main is still at {parent}"
-            _wait_or_raise(error, doing, attempt, sleep, _CONFLICTS)
-        else:
-            return made.oid
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _arrived(change: Change, api: HfApi, parent: str, error: Exception) -> str | None:
-    """Return the head if it is the change although `error` came back, None if nothing has changed."""
-    try:
-        remote = read_remote(api, change.repo)
-    except RemoteError as second:
-        unknown = f"whether main has moved is not known, since the Hub cannot be read: {second.message}"
-        message = f"{change.repo}: committing failed ({_reason(error)}), and {unknown}"
-        raise RemoteError(message, hint=_AGAIN) from error
-    if remote.head is not None and not differences(change.wanted, remote.files):
-        return remote.head
-    if remote.head != parent:
-        raise _stale(change, remote) from error
-    return None
-
-
-def _tag(change: Change, api: HfApi, commit: str, sleep: Callable[[float], None]) -> str:
-    """Tag a commit, and return the commit that the tag is read back at: another run may have been faster."""
-    doing = f"tagging it {change.tag}"
-    for attempt in range(1, _ATTEMPTS + 1):
-        failed: Exception | None = None
-        try:
-            api.create_tag(change.repo, tag=change.tag, revision=commit, repo_type="dataset")
-        except Exception as error:
-            failed = error
-        try:
-            there = read_tags(api, change.repo).get(change.tag)
-        except RemoteError as error:
-            first = f" failed ({_reason(failed)}), and" if failed else ":"
-            message = f"{doing}{first} whether the tag is there is not known: {error.message}"
-            raise RemoteError(message, hint=error.hint) from failed or error
-        if there is not None:
-            return commit if there == commit else _tagged_alike(change, api, there)
-        if failed is not None:
-            _wait_or_raise(failed, doing, attempt, sleep, _CONFLICTS | _BUSY)
-        else:
-            sleep(_PAUSE)
-    raise RemoteError(f"{doing}: the Hub said that it did, and does not list the tag")
-
-
-def _wait_or_raise(
-    error: Exception, doing: str, attempt: int, sleep: Callable[[float], None], worth_another: frozenset[int]
-) -> None:
-    """Wait where another attempt may help: after a rate limit, or a status worth one (0: no answer)."""
-    import httpx2
-    from huggingface_hub.errors import HfHubHTTPError
-
-    status = 0 if isinstance(error, httpx2.TransportError) else None
-    seconds: float = _PAUSE
-    if isinstance(error, HfHubHTTPError):
-        status = error.response.status_code
-        if status == 429:
-            seconds = wait_seconds(error.response.headers)
-    if attempt < _ATTEMPTS and status in {*worth_another, 429} and seconds <= LONGEST_WAIT:
-        sleep(seconds)
-        return
-    with hub_errors(doing):
-        raise error
 
 
 def _reason(error: Exception) -> str:

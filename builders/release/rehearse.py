@@ -13,13 +13,7 @@ from builders import files
 from builders.errors import Drift
 from builders.printable import shortened
 from builders.release import child
-from builders.release.plan import (
-    Plan,
-    Receipt,
-    check_bytes,
-    read_plan,
-    receipt_path,
-)
+from builders.release.plan import Plan, Receipt, check_bytes, read_plan, receipt_path
 from builders.release.verify import verify
 
 if TYPE_CHECKING:
@@ -29,11 +23,7 @@ _CLIENTS = ("datasets", "huggingface-hub", "pyarrow")
 
 
 def rehearse(out: Path, release: str) -> tuple[Plan, Receipt]:
-    """Push a plan to a Hub on loopback with the real clients, read everything back, and write a receipt.
-
-    Raises:
-        Drift: Something reads back otherwise than it was built.
-    """
+    """Push a plan to a Hub on loopback with the real clients, read everything back, and write a receipt."""
     from builders.rehearsal import serve
 
     read_plan(out, release)  # a folder without one is not made
@@ -78,11 +68,7 @@ def _as_planned(plan: Plan) -> Store:
 
 
 def _check_wire(plan: Plan, commit: str, log: Sequence[Request]) -> None:
-    """Make sure by the log that every published file came from the Hub at its commit, none from this disk.
-
-    Raises:
-        Drift: A file was not asked for, or its bytes were not sent; equal bytes are sent once.
-    """
+    """Refuse a log that lacks a published file, which came from this disk then; equal bytes are sent once."""
     answered = {request.path for request in log if request.status in {200, 302}}
     sent = {request.path for request in log if request.method == "GET" and request.status == 200}
     pages = {file.path: f"/datasets/{plan.repo}/resolve/{commit}/{quote(file.path)}" for file in plan.files}

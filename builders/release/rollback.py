@@ -1,7 +1,6 @@
 """Going back to an earlier version: one forward commit that restores its files, under a tag of its own.
 
-Nothing published is taken away: readers of the tags in between keep what they have. The bytes are those of
-the earlier version, so its card and Croissant keep naming that one, whose tag stays.
+Card and Croissant come back too, and keep naming the earlier version, whose tag stays as all others do.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders.describe.target import Version, parse_version
+from builders.describe.target import parse_version
 from builders.errors import Refused, UsageError
 from builders.hub import check_repo, client
 from builders.release.diff import Bump, compare_trees, least_after
@@ -26,14 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Rollback:
-    """The change that brings the files of an earlier version back.
-
-    Attributes:
-        latest: The highest version.
-        bump: The least that the version had to rise.
-        restore: Paths whose bytes on `main` are not those of the earlier version.
-        delete: Paths that the earlier version has not.
-    """
+    """The change that restores and deletes files of `main`, and the bump since the highest version."""
 
     change: Change
     latest: str
@@ -48,7 +40,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     The version of the restored files is by default the least that may follow the highest one.
 
     Raises:
-        UsageError: There is no such repository or tag, or `version` is no version.
+        UsageError: There is no such repository or tag.
         Refused: `main` is that tag already, or `version` is too low.
     """
     from huggingface_hub import CommitOperationCopy, CommitOperationDelete
@@ -56,7 +48,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
     check_repo(repo)
     api = api or client()
     remote = read_remote(api, repo)
-    latest = next(iter(remote.versions), None)
+    latest = remote.latest
     if remote.head is None or to not in remote.tags or latest is None:
         known = ", ".join(sorted(remote.tags)) or "none"
         raise UsageError(f"{repo} has no version {to!r} to go back to", hint=f"Tags there: {known}.")
@@ -66,14 +58,17 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         path for path in wanted if path not in there or not same_bytes(wanted[path], there[path])
     )
     delete = sorted(there.keys() - wanted.keys())
-    here = ", ".join(sorted(tag for tag, at in remote.tags.items() if at == remote.head))
-    if here and not restore and not delete:
-        message = f"{repo}: main holds the files of {to} already, as {here}"
+    if remote.head_is and not restore and not delete:
+        message = f"{repo}: main holds the files of {to} already, as {', '.join(remote.head_is)}"
         raise Refused(message, hint="There is nothing to go back to.")
     with tempfile.TemporaryDirectory(prefix="mteb-de-rollback-") as folder:
         trees = [remote_tree(api, repo, remote, remote.tags[tag], Path(folder)) for tag in (latest.tag, to)]
         bump = compare_trees(*trees, differing=False, unknown=True).bump
-    following = _version(version, least_after(latest, bump), bump)
+    least = least_after(latest, bump)
+    following = parse_version(version) if version else least
+    if following < least:
+        hint = f"Choose --version {least} or higher."
+        raise Refused(f"version {version} is below {least}: going back is a {bump} change", hint=hint)
     change = Change(
         repo=repo,
         tag=following.tag,
@@ -87,14 +82,6 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
         ],
     )
     return _Rollback(change, str(latest), bump, tuple(restore), tuple(delete))
-
-
-def _version(asked: str | None, least: Version, bump: Bump) -> Version:
-    version = least if asked is None else parse_version(asked)
-    if version < least:
-        hint = f"Choose --version {least} or higher."
-        raise Refused(f"version {version} is below {least}: going back is a {bump} change", hint=hint)
-    return version
 
 
 def rollback(

@@ -10,15 +10,7 @@ from builders.errors import Refused, StorageError
 from builders.files import reading
 from builders.hub import check_repo, client, is_loopback
 from builders.printable import listed
-from builders.release.plan import (
-    Plan,
-    changes,
-    check_bytes,
-    check_visibility,
-    command,
-    plan_path,
-    read_plan,
-)
+from builders.release.plan import Plan, changes, check_bytes, check_visibility, command, plan_path, read_plan
 from builders.release.publish import check_receipt
 from builders.release.tree import Remote, differences, read_files, read_remote
 
@@ -63,7 +55,6 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
     with reading(out):
         remote = read_remote(api, repo)
         state, why, gates = _plan_state(out, release, repo, remote, api)
-    head_is = tuple(sorted(tag for tag, commit in remote.tags.items() if commit == remote.head))
     following = command("plan", release, "--repo", repo, out=out)
     if state == "current" or (state in {"rehearsed", "unfinished"} and not gates):
         following = command("rehearse" if state == "current" else "apply", release, out=out)
@@ -75,7 +66,7 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
         private=remote.private,
         gated=remote.gated,
         versions={version.tag: remote.tags[version.tag] for version in remote.versions},
-        head_is=head_is,
+        head_is=remote.head_is,
         state=state,
         why=why,
         gates=gates,

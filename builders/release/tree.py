@@ -99,6 +99,16 @@ class Remote:
         """The versions among the tags, the highest first; tags that name none are left out."""
         return sorted(filter(None, map(version_of, self.tags)), reverse=True)
 
+    @property
+    def latest(self) -> Version | None:
+        """The highest version."""
+        return next(iter(self.versions), None)
+
+    @property
+    def head_is(self) -> tuple[str, ...]:
+        """The tags of the head."""
+        return tuple(sorted(tag for tag, commit in self.tags.items() if commit == self.head))
+
     def commit(self, repo: str, revision: str) -> str:
         """Return the commit of a tag, or of "main"; refuse another name."""
         if revision in self.tags:
@@ -173,9 +183,7 @@ def check_tree(out: Path, release: str, ids: Callable[[Path], FileIds]) -> None:
 
 
 def local_tree(
-    folder: Path,
-    rendered: Mapping[str, bytes] | None = None,
-    ids: Callable[[Path], FileIds] = ids_of,
+    folder: Path, rendered: Mapping[str, bytes] | None = None, ids: Callable[[Path], FileIds] = ids_of
 ) -> Tree:
     """Return the tree of a release in a folder; its manifest counts where it names the very bytes.
 

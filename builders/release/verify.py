@@ -49,10 +49,8 @@ def verify(
             f"{dist}: no such folder", hint="Name the folder of the release, such as dist/mteb-de."
         )
     request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
-    if environment is not None:
-        return _Verified(**child.ask(request, environment))
     with tempfile.TemporaryDirectory(prefix="mteb-de-verify-") as home:
-        return _Verified(**child.ask(request, _fresh(Path(home))))
+        return _Verified(**child.ask(request, environment or _fresh(Path(home))))
 
 
 def _fresh(home: Path) -> dict[str, str]:
@@ -157,8 +155,9 @@ def _fault(error: Exception, what: str) -> str:
 
 def _files(manifest: Manifest, found: Mapping[str, str]) -> Iterator[str]:
     locked = {file.path: file.sha256 for file in manifest.files}
-    for path in sorted(locked.keys() - found.keys()):
-        yield f"{path}: in the manifest, not in the repository"
+    yield from (
+        f"{path}: in the manifest, not in the repository" for path in sorted(locked.keys() - found.keys())
+    )
     for path, sha256 in found.items():
         if path in locked and sha256 != locked[path]:
             yield f"{path}: sha256 {sha256}, the manifest says {locked[path]}"
@@ -168,8 +167,8 @@ def _files(manifest: Manifest, found: Mapping[str, str]) -> Iterator[str]:
 
 def _local(found: Mapping[str, str], dist: Path) -> Iterator[str]:
     paths = paths_in(dist)
-    for path in sorted(paths ^ found.keys()):
-        yield f"{path}: {'not in the repository' if path in paths else f'not in {dist}'}"
-    for path in sorted(paths & found.keys()):
-        if files.sha256(dist / path) != found[path]:
+    for path in sorted(paths | found.keys()):
+        if path not in paths or path not in found:
+            yield f"{path}: {'not in the repository' if path in paths else f'not in {dist}'}"
+        elif files.sha256(dist / path) != found[path]:
             yield f"{path}: other bytes than in {dist}"

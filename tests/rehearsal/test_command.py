@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,54 +14,40 @@ from huggingface_hub import HfApi
 
 from builders.errors import RemoteError, UsageError
 from builders.rehearsal import WRITE_TOKEN, Store, serve
-from builders.rehearsal.__main__ import load
 from tests.rehearsal.kit import write_folder
 
-PIN = "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
+COMMAND = [sys.executable, "-W", "error", "-m", "builders.rehearsal", "--folder"]
 
 
-def test_it_prints_the_endpoint_serves_the_pins_and_ends_on_sigterm(tmp_path: Path) -> None:
+def test_it_prints_the_endpoint_serves_a_folder_takes_a_release_and_ends_on_sigterm(tmp_path: Path) -> None:
     write_folder(tmp_path / "datasets" / "verein" / "orte")
-    write_folder(tmp_path / "datasets" / "verein" / "andere")
-    options = ["--folder", str(tmp_path), "--pin", f"verein/orte@{PIN}"]
-    command = [sys.executable, "-W", "error", "-m", "builders.rehearsal", *options]
+    command = [*COMMAND, str(tmp_path), "--owner", "anderswo"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stderr
         endpoint = process.stdout.readline().strip()
-        with urllib.request.urlopen(f"{endpoint}/api/datasets/verein/orte") as response:
-            assert json.load(response)["sha"] == PIN
-        with urllib.request.urlopen(f"{endpoint}/datasets/verein/andere/resolve/main/README.md") as response:
+        with urllib.request.urlopen(f"{endpoint}/datasets/verein/orte/resolve/main/README.md") as response:
             assert response.read().startswith(b"---")
+        api = HfApi(endpoint=endpoint, token=WRITE_TOKEN)
+        api.create_repo("anderswo/neu", repo_type="dataset")
+        assert api.repo_exists("anderswo/neu", repo_type="dataset")
         process.send_signal(signal.SIGTERM)
         assert (process.wait(30), process.stderr.read()) == (0, "")
 
 
-@pytest.mark.parametrize("pins", [["verein/fehlt@abcdef1"], ["verein/orte"], ["verein/orte@main"]])
-def test_bad_pins_are_refused(tmp_path: Path, pins: list[str]) -> None:
-    write_folder(tmp_path / "datasets" / "verein" / "orte")
-    with pytest.raises(UsageError):
-        load(tmp_path, pins)
-
-
 def test_a_missing_folder_and_a_taken_port_are_errors_of_ours(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not found"):
-        load(tmp_path / "fehlt", [])
+    run = subprocess.run([*COMMAND, str(tmp_path / "fehlt")], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(f"error: {tmp_path / 'fehlt'}: no such folder\nhint: ")
     with pytest.raises(UsageError, match="no such folder"):
         Store().add_folder("dataset", "verein/orte", tmp_path / "fehlt")
+    for revision in ("main", "abcdef", "a" * 41):
+        with pytest.raises(UsageError, match="not a commit id"):
+            Store().add_files("dataset", "verein/orte", {}, revision)
     with serve() as hub, pytest.raises(RemoteError, match="cannot be used"):
         with serve(port=int(hub.endpoint.rsplit(":", maxsplit=1)[1])):
             raise AssertionError("two Hubs on one port")
     with pytest.raises(RemoteError, match="port 99999 of"), serve(port=99999):
         raise AssertionError("there is no such port")
-
-
-def test_an_empty_folder_takes_a_first_release(tmp_path: Path) -> None:
-    store = load(tmp_path, [], ["verein"])
-    assert store.repos == {}
-    with serve(store) as hub:
-        api = HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN)
-        api.create_repo("verein/neu", repo_type="dataset")
-    assert ("dataset", "verein/neu") in store.repos
 
 
 def test_the_environment_leads_to_this_hub_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_a_score_beyond_the_tolerance_is_drift(compare: Compare, there: Path, by
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda rows: rows.head(rows.height - 1), "1 rows added"),
+        (lambda rows: rows.head(rows.height - 1), "1 row added"),
         (
             lambda rows: pl.concat([rows, rows.head(1).with_columns(pl.lit("d-neu").alias("corpus-id"))]),
             "removed",
