@@ -320,7 +320,7 @@ def wait_seconds(headers: Mapping[str, str]) -> int:
 
 
 def retry_after(value: str, *, now: datetime.datetime | None = None) -> float | None:
-    """Return the seconds that a Retry-After asks to wait, at most 30 days; None where it is no number or date.
+    """Return the seconds that a Retry-After asks for, at most 30 days; None where it is no number or date.
 
     An HTTP date is reckoned from `now`, which has a time zone; one that has passed gives 0.
     """
