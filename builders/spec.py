@@ -61,9 +61,10 @@ ALL_KINDS: tuple[PersonalKind, ...] = tuple(PersonalKind)
 """Every kind, names included: for job titles and posts of private people."""
 _NOT_CONTACT = {"ip_address", "birth_date", "address", "plate", "person", "full_name"}
 CONTACT: tuple[PersonalKind, ...] = tuple(kind for kind in ALL_KINDS if kind not in _NOT_CONTACT)
-"""Contact data and account numbers: for published news, blurbs and Wikipedia passages.
+"""What reaches a person, and numbers of accounts and documents: for news, blurbs and Wikipedia passages.
 
-An IP address reaches nobody; in such texts it is a fact about a network.
+Postal addresses, dates and plates are public text there; an IP address reaches nobody, and is a fact about a
+network.
 """
 
 Files = Mapping[str, Sequence[Path]]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--contact-only",
     is_flag=True,
-    help="Replace contact data and account numbers, and leave names and dates.",
+    help="Leave names, dates of birth, postal addresses, IP addresses and licence plates.",
 )
 @click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
 @click.option(

@@ -34,6 +34,8 @@ _ALONE_BELOW = 16 << 20
 _FORMATS = "CSV (.csv, .tsv), JSON lines (.jsonl, .ndjson) and parquet (.parquet)"
 _LONGEST_NAME, _ROWS = 60, 8192
 _JSON = frozenset({".jsonl", ".ndjson"})
+_SEPARATORS = {",": "','", ";": "';'", "\t": r"$'\t'", "|": "'|'"}
+"""Signs that part values, each as a shell takes it."""
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
@@ -126,7 +128,7 @@ def scrub_file(
         if suffix == ".parquet":
             return _parquet(copy)
         if suffix in {".csv", ".tsv"}:
-            return _csv(copy, named=named)
+            return _csv(copy, named=named, sure=separator is not None)
         if suffix in _JSON:
             return _lines(copy)
     except (UsageError, UnicodeDecodeError, pa.ArrowException) as error:
@@ -134,17 +136,19 @@ def scrub_file(
     raise UsageError(f"{path}: unknown format {suffix or 'without an ending'}", hint=f"Known: {_FORMATS}.")
 
 
-def _csv(copy: _Copy, *, named: bool) -> FileReport:
+def _csv(copy: _Copy, *, named: bool, sure: bool) -> FileReport:
+    """Copy CSV, whose first row may hold names; the separator may be the `sure` one that was asked for."""
     task, cleaner = copy.task, Cleaner(copy.task.kinds)
     with copy.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as source:
         rows: Iterator[tuple[int, list[str]]] = pieces.csv_rows(source, task)
         number, first = next(((number, row) for number, row in rows if row), (1, []))
+        if not first:
+            raise UsageError("the file is empty: it has no row", hint="Give a table with a row at least.")
+        if not sure:
+            _require_separator(first, task.separator)
         header = first if named else [str(place) for place in range(1, len(first) + 1)]
-        if len(set(header)) != len(header) or not header:
-            raise UsageError(
-                "the header is empty or names a column twice",
-                hint="Give each column its own name, or pass --no-header.",
-            )
+        if twice := next((name for name in header if header.count(name) > 1), None):
+            raise _named_twice(twice, " Or pass --no-header.")
         clean = dict(zip(header, cleaner.names(header), strict=True))
         _check_columns(task, header)
         with files.atomic(copy.target, copy.mode) as target:
@@ -154,6 +158,26 @@ def _csv(copy: _Copy, *, named: bool) -> FileReport:
                 rows = chain([(number, first)], rows)
             done = copy.scrub(pieces.csv_pieces(rows, header), pieces.scrub_csv, target.write)
     return _summed(done, cleaner, clean, columns=list(filter(task.wants, header)))
+
+
+def _require_separator(first: Sequence[str], separator: str) -> None:
+    """Refuse a first row in which another sign parts more than the separator that nobody asked for.
+
+    Read in one piece, values would be looked at without the names of their columns.
+    """
+    others = {sign: sum(value.count(sign) for value in first) for sign in _SEPARATORS if sign != separator}
+    sign = max(others, key=others.__getitem__)
+    if others[sign] >= len(first):
+        ways = f"{_SEPARATORS[sign]} if that stands between the values, or {_SEPARATORS[separator]} if not"
+        raise UsageError(
+            f"the first row holds more {sign!r} than {separator!r}",
+            hint=f"Pass --separator {ways}.",
+        )
+
+
+def _named_twice(name: str, more: str = "") -> UsageError:
+    (clean,) = Cleaner(ALL_KINDS).names([name])
+    return UsageError(f"two columns are called {_short(clean)!r}", hint=f"Give each its own name.{more}")
 
 
 def _lines(copy: _Copy) -> FileReport:
@@ -171,7 +195,7 @@ def _parquet(copy: _Copy) -> FileReport:
     with _parquet_errors(lambda: pq.ParquetFile(copy.path)) as source:
         before = source.schema_arrow
         if twice := sorted({name for name in before.names if before.names.count(name) > 1}):
-            raise UsageError(f"two columns are called {twice[0]!r}", hint="Give each column its own name.")
+            raise _named_twice(twice[0])
         _check_columns(task, before.names)
         after = pieces.clean_schema(before, cleaner)
         work = partial(pieces.scrub_batch, schema=after)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.spec import ALL_KINDS, CONTACT
 from tests.cli.kit import call
 
 TEXT = "id,text,note\n1,Ruf an: 0221 4710815,x\n2,Alles gut,Mail: a.b@muster.example\n"
@@ -33,6 +34,14 @@ def test_a_copy_is_written_beside(capsys: pytest.CaptureFixture[str], table: Pat
     assert "<EMAIL>" in copy
     assert "2 replacements" in said.out
     assert table.read_text(encoding="utf-8") == TEXT
+
+
+def test_the_help_names_each_kind_that_contact_only_leaves(capsys: pytest.CaptureFixture[str]) -> None:
+    words = {"ip_address": "IP addresses", "birth_date": "dates of birth", "address": "postal addresses"}
+    words |= {"plate": "licence plates", "person": "names", "full_name": "names"}
+    assert set(words) == set(ALL_KINDS) - set(CONTACT)
+    said = " ".join(call(capsys, "scrub", "--help").out.split())
+    assert all(word in said.partition("--contact-only")[2].partition("--")[0] for word in words.values())
 
 
 def test_one_column_only(capsys: pytest.CaptureFixture[str], table: Path, tmp_path: Path) -> None:

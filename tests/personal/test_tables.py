@@ -162,8 +162,10 @@ def test_a_file_can_be_cleaned_in_place(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("short.csv", b"a,b\n1,2\n3\n", "row 3 has 1 values"),
-        ("twice.csv", b"a,a\n1,2\n", "names a column twice"),
-        ("empty.csv", b"", "header is empty"),
+        ("twice.csv", b"a,a\n1,2\n", "two columns are called 'a'"),
+        ("empty.csv", b"", "the file is empty"),
+        ("blank.csv", b"\xef\xbb\xbf\r\n\n", "the file is empty"),
+        ("twice.csv", b"a,Frau Weber,Frau Weber\n1,2,3\n", "columns are called 'Frau <PERSON>'"),
         ("latin.csv", b"a\nM\xfcller\n", "0xfc"),
         ("quote.csv", b'a\n"offen\n', "end of data"),
         ("broken.jsonl", b'{"a": 1}\n{"a": \n', "line 2 is no JSON"),
@@ -347,6 +349,30 @@ def test_blank_lines_of_csv_are_passed_over(tmp_path: Path) -> None:
     out, done = scrubbed(tmp_path, "in.csv", b"\xef\xbb\xbf\r\na,b\r\n\r\n1,u/abc\r\n \r\n\r\n")
     assert out == b"a,b\n1,<HANDLE>\n"
     assert done.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "hint"),
+    [("in.csv", ";", "';'"), ("in.csv", "\t", r"$'\t'"), ("in.csv", "|", "'|'"), ("in.tsv", ",", "','")],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_values_that_another_sign_parts_are_not_read_as_one(
+    tmp_path: Path, name: str, sign: str, hint: str, named: bool
+) -> None:
+    content = "name;geburtsdatum;kundennr\nPetra Müller;12.03.1985;77\n".replace(";", sign).encode()
+    with pytest.raises(UsageError, match="the first row holds more") as caught:
+        scrubbed(tmp_path, name, content, named=named)
+    assert f"--separator {hint} if" in (caught.value.hint or "")
+    assert not (tmp_path / f"out.{name}").exists()
+    out, _ = scrubbed(tmp_path, name, content, named=named, separator=sign)
+    birth = "<BIRTH_DATE>" if named else "12.03.1985"
+    assert out.decode().splitlines()[1] == sign.join(["<PERSON>", birth, "77"])
+
+
+def test_a_separator_that_was_asked_for_is_believed(tmp_path: Path) -> None:
+    out, _ = scrubbed(tmp_path, "in.csv", b"Text; Mail\na@beispiel.de; gut\n", separator=",")
+    assert out == b"Text; Mail\n<EMAIL>; gut\n"
+    assert scrubbed(tmp_path, "in.csv", b"id,Text; Mail\n1,gut\n")[0] == b"id,Text; Mail\n1,gut\n"
 
 
 def test_a_blank_line_in_csv_of_one_column_is_an_empty_value(tmp_path: Path) -> None:
