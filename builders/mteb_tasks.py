@@ -41,7 +41,15 @@ if (_INSTALLED := importlib.metadata.version("mteb")) != MTEB_VERSION:
 
 _SPLIT = "test"
 _DEU_ENG = ["deu-Latn", "eng-Latn"]
-_PAIRS: dict[str, Any] = {"type": "Retrieval", "category": "t2t", "main_score": "ndcg_at_10"}
+_COMMON: dict[str, Any] = {
+    "dataset": {"path": "", "revision": ""},
+    "modalities": ["text"],
+    "eval_splits": [_SPLIT],
+    "eval_langs": ["deu-Latn"],
+    "dialect": [],
+    "sample_creation": "found",
+}
+_PAIRS = _COMMON | {"type": "Retrieval", "category": "t2t", "main_score": "ndcg_at_10"}
 _GERMANDPR = _PAIRS | {
     "eval_langs": {"germandpr": ["deu-Latn"]},
     "reference": "https://huggingface.co/datasets/deepset/germandpr",
@@ -84,8 +92,8 @@ _SCHABUS = r"""@inproceedings{schabus2017one,
   booktitle = {Proceedings of SIGIR 2017}, year = {2017}, pages = {1241--1244},
 }
 """
-_THEMES: dict[str, Any] = {"task_subtypes": ["Thematic clustering"], "annotations_creators": "derived"}
-_SETS = _THEMES | {"type": "Clustering", "category": "t2c", "main_score": "v_measure"}
+_THEMES = {"task_subtypes": ["Thematic clustering"], "annotations_creators": "derived"}
+_SETS = _COMMON | _THEMES | {"type": "Clustering", "category": "t2c", "main_score": "v_measure"}
 _BLURBS = _SETS | {
     "reference": "https://www.inf.uni-hamburg.de/en/inst/ab/lt/resources/data/germeval-2019-hmc.html",
     "date": ("1900-01-01", "2019-12-31"),
@@ -109,20 +117,21 @@ _SUBREDDIT = _SETS | {
 }
 
 
-def _about(name: str, description: str, source: Mapping[str, Any]) -> TaskMetadata:
-    common = {"modalities": ["text"], "eval_splits": [_SPLIT], "dialect": [], "sample_creation": "found"}
-    own = {"name": name, "description": description, "dataset": {"path": "", "revision": ""}}
-    return TaskMetadata.model_validate({"eval_langs": ["deu-Latn"], **common, **source, **own})
-
-
 class _Placed:
-    """A task that is told where its data lies, as the repository is the user's."""
+    """A task whose data lies where its user says; the docstring is its description, the name that in mteb."""
 
     metadata: TaskMetadata
     configs: ClassVar[tuple[str, ...]]
     """Configs that the task reads."""
     splits: ClassVar[tuple[str, ...]] = (_SPLIT,)
     """Splits whose queries it asks."""
+
+    _release: ClassVar[str] = "MtebDe"
+
+    def __init_subclass__(cls, about: Mapping[str, Any] | None = None) -> None:
+        if about is not None:
+            own = {"name": cls._release + cls.__name__, "description": " ".join((cls.__doc__ or "").split())}
+            cls.metadata = TaskMetadata.model_validate({**about, **own})
 
     @classmethod
     def at(cls, path: str | Path, revision: str | None = None) -> Self:
@@ -170,55 +179,40 @@ class _Search(_Placed, AbsTaskRetrieval):
         }
 
 
-class GermanDPR(_Search):
-    """Questions of the test split over all passages of `germandpr`."""
+class GermanDPR(_Search, about=_GERMANDPR):
+    """German questions about facts, and passages of the German Wikipedia.
+
+    The test split of the GermanDPR test set as mteb publishes it, dealt anew by question.
+    """
 
     configs = ("germandpr-corpus", "germandpr-queries", "germandpr-qrels")
-    metadata = _about(
-        "MtebDeGermanDPR",
-        "German questions about facts, and passages of the German Wikipedia: the test split of the GermanDPR "
-        "test set as mteb publishes it, dealt anew by question.",
-        _GERMANDPR,
-    )
 
 
-class GermanDPRUnion(GermanDPR):
-    """Questions of all splits: the one to hold beside published scores of mteb's own GermanDPR."""
+class GermanDPRUnion(GermanDPR, about=_GERMANDPR):
+    """GermanDPR as it was before it was dealt to splits, to hold beside scores of mteb's own."""
 
     splits = ("train", "dev", "test")
-    metadata = _about(
-        "MtebDeGermanDPRUnion",
-        "GermanDPR as it was before it was dealt to splits, to hold beside scores of mteb's own.",
-        _GERMANDPR,
-    )
 
 
-class Jobs(_Search):
-    """Job titles of the test split over all profiles of `jobs`."""
+class Jobs(_Search, about=_JOBS):
+    """German job titles, and occupational profiles with English ESCO labels.
+
+    Relevant are the profiles observed with a title of the same meaning, and those with the same core.
+    """
 
     configs = ("jobs-corpus", "jobs-queries", "jobs-qrels")
-    metadata = _about(
-        "MtebDeJobs",
-        "German job titles, and occupational profiles with English ESCO labels. Relevant are the profiles "
-        "observed with a title of the same meaning, and those with the same core.",
-        _JOBS,
-    )
 
 
-class JobsReranking(_Search):
-    """Positives and hard negatives of each job title, to be put in order.
+_RERANKING = {"type": "Reranking", "main_score": "map_at_1000", "eval_langs": {"jobs-reranking": _DEU_ENG}}
 
-    Titles without hard negatives are left out; the description of a loaded task counts them.
+
+class JobsReranking(_Search, about=_JOBS | _RERANKING):
+    """German job titles, each with its relevant profiles and the hard negatives mined for it.
+
+    The encoder that mined is at a disadvantage.
     """
 
     configs = (*Jobs.configs, "jobs-hard_negatives")
-    metadata = _about(
-        "MtebDeJobsReranking",
-        "German job titles, each with its relevant profiles and the hard negatives mined for it. "
-        "The encoder that mined is at a disadvantage.",
-        _JOBS
-        | {"type": "Reranking", "main_score": "map_at_1000", "eval_langs": {"jobs-reranking": _DEU_ENG}},
-    )
 
     def _pairs(self) -> RetrievalSplitData:
         pairs = super()._pairs()
@@ -244,6 +238,8 @@ class JobsReranking(_Search):
 class _Sets(_Placed, AbsTaskClusteringLegacy):
     """Clustering sets of a config, one a row."""
 
+    _release = "TecbDe"
+
     def load_data(self, num_proc: int | None = None, **kwargs: object) -> None:
         """Load the sets; see `AbsTask.load_data`."""
         if self.data_loaded:
@@ -259,46 +255,40 @@ class _Sets(_Placed, AbsTaskClusteringLegacy):
         self.data_loaded = True
 
 
-class BlurbsClusteringS2S(_Sets):
-    """Titles of books by genre and topic."""
+class BlurbsClusteringS2S(_Sets, about=_BLURBS):
+    """Titles of German books, by genre or topic."""
 
     configs = ("blurbs-clustering-s2s",)
-    metadata = _about("TecbDeBlurbsClusteringS2S", "Titles of German books, by genre or topic.", _BLURBS)
 
 
-class BlurbsClusteringP2P(_Sets):
-    """Titles and blurbs of books by genre and topic."""
+class BlurbsClusteringP2P(_Sets, about=_BLURBS):
+    """German books with blurbs, by genre or topic."""
 
     configs = ("blurbs-clustering-p2p",)
-    metadata = _about("TecbDeBlurbsClusteringP2P", "German books with blurbs, by genre or topic.", _BLURBS)
 
 
-class TenKGnadClusteringS2S(_Sets):
-    """Titles of news articles by section."""
+class TenKGnadClusteringS2S(_Sets, about=_TENKGNAD):
+    """Titles of Austrian news, by section."""
 
     configs = ("tenkgnad-clustering-s2s",)
-    metadata = _about("TecbDeTenKGnadClusteringS2S", "Titles of Austrian news, by section.", _TENKGNAD)
 
 
-class TenKGnadClusteringP2P(_Sets):
-    """Titles and texts of news articles by section."""
+class TenKGnadClusteringP2P(_Sets, about=_TENKGNAD):
+    """Austrian news articles, by section."""
 
     configs = ("tenkgnad-clustering-p2p",)
-    metadata = _about("TecbDeTenKGnadClusteringP2P", "Austrian news articles, by section.", _TENKGNAD)
 
 
-class SubredditClusteringS2S(_Sets):
-    """Titles of Reddit submissions by subreddit, from a folder that `mteb-de hydrate subreddit` wrote."""
+class SubredditClusteringS2S(_Sets, about=_SUBREDDIT):
+    """Titles of submissions, by subreddit."""
 
     configs = ("subreddit-clustering-s2s",)
-    metadata = _about("TecbDeSubredditClusteringS2S", "Titles of submissions, by subreddit.", _SUBREDDIT)
 
 
-class SubredditClusteringP2P(_Sets):
-    """Titles and texts of Reddit submissions, from a folder that `mteb-de hydrate subreddit` wrote."""
+class SubredditClusteringP2P(_Sets, about=_SUBREDDIT):
+    """Reddit submissions, by subreddit."""
 
     configs = ("subreddit-clustering-p2p",)
-    metadata = _about("TecbDeSubredditClusteringP2P", "Reddit submissions, by subreddit.", _SUBREDDIT)
 
 
 Task = _Search | _Sets
@@ -330,8 +320,11 @@ def tasks(path: str | Path, revision: str | None = None) -> list[Task]:
 
 def _tables(task: type[_Placed]) -> list[tuple[str, str]]:
     """Return the config and split of each table that a task reads."""
-    splits = {True: ("corpus",), False: task.splits}
-    return [(config, split) for config in task.configs for split in splits[config.endswith("-corpus")]]
+    return [
+        (config, split)
+        for config in task.configs
+        for split in (("corpus",) if config.endswith("-corpus") else task.splits)
+    ]
 
 
 def _held_in(folder: Path) -> set[tuple[str, str]]:
