@@ -15,9 +15,6 @@ from builders.lock.lock import ClusteringFigures, Funnel, LockedMining, Personal
 from builders.spec import ConfigSpec
 from builders.tables import Kind, Table
 
-_CHECKED = ("undecided", "scale", "classes", "provenance", "scrub_merges", "statuses")
-"""Tables beside the lock that rules read."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
@@ -62,7 +59,7 @@ class Draft:
             decisions=self.decisions,
             upstream=upstream,
             committed=self.committed,
-            **{name: self.work.get(name) for name in _CHECKED},
+            beside={name: frame for name, frame in self.work.items() if frame is not None},
         )
 
 

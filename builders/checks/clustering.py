@@ -114,7 +114,8 @@ def _documents(subject: Sets) -> int:
 
 
 def _sizes(subject: Sets) -> Iterator[Finding]:
-    """Demand that no set has more rows than there are documents, and that sets within values divide them."""
+    """Demand that documents were read, bound the rows of a set, and are divided by the sets within values."""
+    yield from _MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
     documents = _documents(subject)
     sets = subject.numbered(Kind.CLUSTERING_S2S).select("level", "set", rows=pl.col("labels").list.len())
     wrong = [
@@ -142,11 +143,11 @@ def _repetitions(subject: Sets) -> Iterator[Finding]:
     repeated = {name: _repeated(_rows(subject, kind)) for name, kind in CLUSTERING.items()}
     counts = ", ".join(f"{frame.height:,} in {name}" for name, frame in repeated.items())
     examples = pl.concat([frame.with_columns(variant=pl.lit(name)) for name, frame in repeated.items()])
-    example = "{variant} set {set}: {sentence}"
-    yield from _REPEATED.rows(examples, example, message=f"{_REPEATED.meaning}: {counts}")
+    message = f"{_REPEATED.meaning}: {counts}"
+    yield from _REPEATED.rows(examples, "{variant} set {set}: {sentence}", message=message)
 
 
-def texts(subject: Sets) -> Iterator[Finding]:
+def _values(subject: Sets) -> Iterator[Finding]:
     """Demand texts and labels that are there, normalised, and free of what the scrubber replaces."""
     each = _texts(subject)
     yield from text.EMPTY.rows(each.filter(pl.col("text").str.strip_chars() == ""), "{table} {id} {field}")
@@ -165,14 +166,8 @@ def recounted(subject: Subject[Clustering | Ids]) -> Iterator[Finding]:
     if len(old.sets) != len(new.sets):
         wrong.append(f"{len(old.sets)} sets where {len(new.sets)} are found")
     names = sorted(old.texts.keys() | new.texts.keys())
-    yield from _FIGURES.lines(
-        wrong + [f"texts of {name}" for name in names if old.texts.get(name) != new.texts.get(name)]
-    )
-
-
-def _malformed(subject: Sets) -> Iterator[Finding]:
-    """Count places that could not be read; only a waiver lets the build go on."""
-    yield from _MALFORMED.counted(sum(funnel.dropped.get("malformed", 0) for funnel in subject.funnels))
+    wrong += [f"texts of {name}" for name in names if old.texts.get(name) != new.texts.get(name)]
+    yield from _FIGURES.lines(wrong)
 
 
 def _published(subject: Sets) -> Iterator[Finding]:
@@ -189,12 +184,12 @@ def _published(subject: Sets) -> Iterator[Finding]:
         for number, (here, there) in enumerate(zip(sizes.get(level, ()), published, strict=False), 1)
         if here != there
     ]
-    message = f"{_OTHER_SIZES.meaning}: {len(wrong)} ({documents})"
-    yield from _OTHER_SIZES.lines(wrong, message=message)
+    yield from _OTHER_SIZES.lines(wrong, message=f"{_OTHER_SIZES.meaning}: {len(wrong)} ({documents})")
     yield from _OTHER_LABELS.lines(sorted(_other_labels(subject.spec, sets, known)))
     here = figures(subject).texts
-    far = (line for name, there in known.texts.items() for line in _far(name, here[name], there))
-    yield from _OTHER_LENGTHS.lines([*far])
+    yield from _OTHER_LENGTHS.lines([
+        far for name, there in known.texts.items() for far in _far(name, here[name], there)
+    ])
 
 
 def _other_labels(spec: Clustering, sets: pl.DataFrame, known: PublishedSets) -> Iterator[str]:
@@ -222,10 +217,7 @@ def _far(variant: str, here: TextLengths, there: TextFigures) -> Iterator[str]:
             yield f"{variant} {name}: {found:,.6g}, published {published:,.6g}"
 
 
-RULES: tuple[Rule, ...] = (
-    *(_labels, _sizes, _agreement, _repetitions, texts, recounted, _malformed),
-    _published,
-)
+RULES: tuple[Rule, ...] = (_labels, _sizes, _agreement, _repetitions, _values, recounted, _published)
 
 
 def _rows(subject: AnySubject, kind: Kind) -> pl.DataFrame:
@@ -282,9 +274,8 @@ def _texts(subject: Sets) -> pl.DataFrame:
     Of p2p the part after the title is taken: as title and text were scrubbed, each by itself.
     """
     s2s, p2p = (_rows(subject, kind) for kind in CLUSTERING.values())
-    joined = s2s.join(
-        p2p.select("set", "row", p2p="sentence"), on=["set", "row"], maintain_order="left"
-    ).with_columns(rest=pl.col("p2p").str.strip_prefix(pl.col("sentence") + " "))
+    rest = pl.col("sentence_p2p").str.strip_prefix(pl.col("sentence") + " ")
+    joined = s2s.join(p2p, on=["set", "row"], suffix="_p2p", maintain_order="left").with_columns(rest=rest)
     parts = {"label": ("label", "s2s"), "title": ("sentence", "s2s"), "text": ("rest", "p2p")}
     return pl.concat(
         joined.select(

@@ -46,6 +46,15 @@ class Finding:
     config: str = ""
     waived: str = ""
 
+    def lines(self) -> Iterator[str]:
+        """Word the finding: its fault, its examples, and what to do about it."""
+        where = f"{self.config}: " if self.config else ""
+        waived = f" (waived: {self.waived})" if self.waived else ""
+        yield f"{self.severity:<6}{where}{self.code}: {self.message}{waived}"
+        yield from (f"        {example}" for example in self.examples)
+        if self.hint and not self.waived:
+            yield f"        → {self.hint}"
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -104,6 +113,11 @@ def _example(template: str) -> pl.Expr:
         clipped = text.str.slice(0, _WIDEST - 1) + pl.lit("…")
         values.append(pl.when(text.str.len_chars() > _WIDEST).then(clipped).otherwise(text))
     return pl.format(_COLUMN.sub("{}", template), *values)
+
+
+def graded(name: str, meaning: str, few: str, many: str) -> tuple[Code, Code]:
+    """Return a note, and the gate that stands for it where much is counted; `few`, `many` are their hints."""
+    return note(name, meaning, few), gate(f"{name}-many", meaning, many)
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:

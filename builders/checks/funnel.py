@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate, note
+from builders.checks.finding import Finding, error, graded
 from builders.checks.subject import AnySubject, Pairs, Rule
 from builders.spec import PAIR, observed
 from builders.tables import Kind
@@ -27,10 +27,8 @@ _REASON = error(
 _LOST = "Look at them in dropped.parquet: a part of the upstream is missing or damaged."
 _MUCH_LOST = f"{_LOST} Fetch it again."
 _TOLERATED = 0.01
-_DANGLING = note("pairs-dangling", "pairs of which the upstream lacks an end", _LOST)
-_MANY_DANGLING = gate("pairs-dangling-many", "pairs of which the upstream lacks an end", _MUCH_LOST)
-_NAMELESS = note("rows-without-id", "upstream rows without an id", _LOST)
-_MANY_NAMELESS = gate("rows-without-id-many", "upstream rows without an id", _MUCH_LOST)
+_DANGLING = graded("pairs-dangling", "pairs of which the upstream lacks an end", _LOST, _MUCH_LOST)
+_NAMELESS = graded("rows-without-id", "upstream rows without an id", _LOST, _MUCH_LOST)
 
 _REASON_WORD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _PUBLISHED = {"queries": Kind.QUERIES, "passages": Kind.CORPUS}
@@ -44,14 +42,21 @@ def _tables(subject: Pairs) -> Iterator[Finding]:
     yield from _MISSING.lines([f"{name}: {found.count(name)} funnels" for name in wrong])
 
 
-def sums(subject: AnySubject) -> Iterator[Finding]:
-    """Demand that every row that was read is out, undecided, merged or dropped."""
-    wrong = []
+def counts(subject: AnySubject) -> Iterator[Finding]:
+    """Demand that every row that was read is out, undecided, merged, or dropped for a reason."""
+    lost, wrong = [], []
     for funnel in subject.funnels:
-        accounted = funnel.out + funnel.undecided + funnel.merged + sum(funnel.dropped.values())
+        left = {name: getattr(funnel, name) for name in ("merged", "undecided", "out")}
+        accounted = sum((*left.values(), *funnel.dropped.values()))
         if funnel.read != accounted:
-            wrong.append(f"{funnel.table}: {funnel.read} read, {accounted} accounted for")
-    yield from _SUM.lines(wrong)
+            lost.append(f"{funnel.table}: {funnel.read} read, {accounted} accounted for")
+        for reason, count in funnel.dropped.items():
+            if count < 0 or not _REASON_WORD.fullmatch(reason):
+                wrong.append(f"{funnel.table}: {count} dropped as {reason!a}")
+        below_zero = {name: count for name, count in ({"read": funnel.read} | left).items() if count < 0}
+        wrong += [f"{funnel.table}: {count} {name}" for name, count in below_zero.items()]
+    yield from _SUM.lines(lost)
+    yield from _REASON.lines(wrong)
 
 
 def _ends(subject: Pairs) -> Iterator[Finding]:
@@ -71,7 +76,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
 
     The provenance knows no decisions of auditors: the counts may differ by their number.
     """
-    provenance, undecided = subject.provenance, subject.undecided
+    provenance, undecided = subject.beside.get("provenance"), subject.beside.get("undecided")
     if subject.spec.rows != "pair" or provenance is None or undecided is None:
         return
     ends = [
@@ -101,7 +106,7 @@ def _followed(subject: Pairs) -> Iterator[Finding]:
 
 def _losses(subject: Pairs) -> Iterator[Finding]:
     """Note missing parts of the upstream; many are a gate."""
-    for reason, few, many in (("dangling", _DANGLING, _MANY_DANGLING), ("no_id", _NAMELESS, _MANY_NAMELESS)):
+    for reason, (few, many) in {"dangling": _DANGLING, "no_id": _NAMELESS}.items():
         # Where a row is query, passage and pair, the funnel of rows counts its loss.
         every = subject.spec.rows == "table"
         tables = [funnel for funnel in subject.funnels if every or funnel.table == "rows"]
@@ -113,21 +118,4 @@ def _losses(subject: Pairs) -> Iterator[Finding]:
         yield from code.counted(sum(funnel.dropped[reason] for funnel in hit), lost, message=message)
 
 
-def reasons(subject: AnySubject) -> Iterator[Finding]:
-    """Demand a reason for every drop, and no count below zero."""
-    wrong = [
-        f"{funnel.table}: {count} dropped as {reason!a}"
-        for funnel in subject.funnels
-        for reason, count in funnel.dropped.items()
-        if count < 0 or not _REASON_WORD.fullmatch(reason)
-    ]
-    wrong += [
-        f"{funnel.table}: {getattr(funnel, name)} {name}"
-        for funnel in subject.funnels
-        for name in ("read", "merged", "undecided", "out")
-        if getattr(funnel, name) < 0
-    ]
-    yield from _REASON.lines(wrong)
-
-
-RULES: tuple[Rule, ...] = (_tables, sums, _ends, _followed, _losses, reasons)
+RULES: tuple[Rule, ...] = (_tables, counts, _ends, _followed, _losses)

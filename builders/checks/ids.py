@@ -69,16 +69,10 @@ def _ids(subject: Pairs) -> pl.DataFrame:
 
 
 def _form(subject: Pairs) -> Iterator[Finding]:
-    """Demand ids that are words: neither empty nor broken by white space."""
+    """Demand ids that are words, and each the name of one row of one table of one split."""
     ids = _ids(subject)
     yield from _EMPTY.rows(ids.filter(pl.col("id") == ""), "{table}/{split}")
-    malformed = ids.filter(pl.col("id").str.contains(r"[\s\p{C}]"))
-    yield from _MALFORMED.rows(malformed, "{table}/{split} {id}")
-
-
-def _uniqueness(subject: Pairs) -> Iterator[Finding]:
-    """Demand ids that name one row of one table of one split."""
-    ids = _ids(subject)
+    yield from _MALFORMED.rows(ids.filter(pl.col("id").str.contains(r"[\s\p{C}]")), "{table}/{split} {id}")
     repeated = ids.group_by("table", "split", "id").len("times").filter(pl.col("times") > 1)
     yield from _DUPLICATE.rows(repeated, "{table}/{split} {id}: {times} times")
     queries = ids.filter(pl.col("table") == Kind.QUERIES)
@@ -86,8 +80,7 @@ def _uniqueness(subject: Pairs) -> Iterator[Finding]:
     across = splits.filter(pl.col("split").list.len() > 1).with_columns(pl.col("split").list.join(", "))
     yield from _ACROSS.rows(across, "{id}: {split}")
     passages = ids.filter(pl.col("table") == Kind.CORPUS)
-    shared = queries.join(passages, on="id", how="semi").select("id").unique()
-    yield from _SHARED.rows(shared, "{id}")
+    yield from _SHARED.rows(queries.join(passages, on="id", how="semi").select("id").unique(), "{id}")
 
 
 def _content(subject: Pairs) -> Iterator[Finding]:
@@ -114,13 +107,8 @@ def pair_faults(
 ) -> Iterator[Finding]:
     """Find the pairs of qrels or hard negatives that lack an end, or occur more than once.
 
-    Args:
-        subject: The built config.
-        kind: The table.
-        unknown: Counts pairs whose query is in no split.
-        elsewhere: Counts pairs whose query is in another split.
-        dangling: Counts pairs whose passage is not in the corpus.
-        repeated: Counts pairs that occur more than once.
+    Their codes count pairs whose query is in no split or in another one, whose passage is not in the corpus,
+    and that occur more than once.
     """
     pairs, queries, corpus = (subject.stacked(each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
     row = f"{kind}/{{split}} {{query_id}} → {{passage_id}}"
@@ -132,37 +120,27 @@ def pair_faults(
     yield from repeated.rows(several, "{query_id} → {passage_id}: {times} times")
 
 
-def _ends(subject: Pairs) -> Iterator[Finding]:
-    """Demand that both ends of a pair are published, the query in its split, and that it occurs once."""
+def _qrels(subject: Pairs) -> Iterator[Finding]:
+    """Demand pairs of published ends, once and with score 1, and one for every query in its split."""
     codes = (_DANGLING_QUERY, _WRONG_SPLIT, _DANGLING_CORPUS, _DUPLICATE_PAIR)
     yield from pair_faults(subject, Kind.QRELS, *codes)
-
-
-def _coverage(subject: Pairs) -> Iterator[Finding]:
-    """Demand a positive for every query, and count the passages without a query."""
-    qrels, queries = subject.qrels, subject.queries
-    unjudged = queries.join(qrels, on=["query_id", "split"], how="anti")
+    qrels, corpus = subject.qrels, subject.corpus
+    wrong = qrels.filter(pl.col("score") != 1)
+    yield from _SCORE.rows(wrong, "qrels/{split} {query_id} → {passage_id}: {score}")
+    unjudged = subject.queries.join(qrels, on=["query_id", "split"], how="anti")
     yield from _UNJUDGED.rows(unjudged, "queries/{split} {query_id}: {text}")
-    corpus = subject.corpus
     never = corpus.join(qrels, on="passage_id", how="anti")
     share = f"{never.height:,} of {corpus.height:,} passages are relevant to no query"
     yield from _NEVER.rows(never, "{passage_id}: {text}", message=share)
 
 
-def _scores(subject: Pairs) -> Iterator[Finding]:
-    """Demand score 1 of every pair."""
-    wrong = subject.qrels.filter(pl.col("score") != 1)
-    yield from _SCORE.rows(wrong, "qrels/{split} {query_id} → {passage_id}: {score}")
-
-
 def _overlap(subject: Pairs) -> Iterator[Finding]:
     """Count the test queries that have a positive in common with a train query."""
     tables = subject.tables[Kind.QRELS]
-    test, train = tables["test"], tables["train"]
-    shared = test.join(train, on="passage_id", how="semi").select("query_id").unique()
-    total = test["query_id"].n_unique()
+    shared = tables["test"].join(tables["train"], on="passage_id", how="semi").select("query_id").unique()
+    total = tables["test"]["query_id"].n_unique()
     share = f"{shared.height:,} of {total:,} test queries ({shared.height / max(total, 1):.1%})"
     yield from _SHARED_POSITIVES.rows(shared, "{query_id}", message=f"{share} share a positive with train")
 
 
-RULES: tuple[Rule, ...] = (_form, _uniqueness, _content, _ends, _coverage, _scores, _overlap)
+RULES: tuple[Rule, ...] = (_form, _content, _qrels, _overlap)

@@ -83,21 +83,18 @@ def _recipe_of(subject: Pairs) -> Recipe:
         return subject.spec.mining.recipe
 
 
-def _ends(subject: Pairs) -> Iterator[Finding]:
-    """Demand that both ends of a negative are published, the query in its split, and that it occurs once."""
+def _relevance(subject: Pairs) -> Iterator[Finding]:
+    """Demand published ends, once; refuse positives in any split, undecided pairs, and twins of either."""
     codes = (_DANGLING_QUERY, _WRONG_SPLIT, _DANGLING_CORPUS, _DUPLICATE)
     yield from pair_faults(subject, Kind.HARD_NEGATIVES, *codes)
-
-
-def _relevance(subject: Pairs) -> Iterator[Finding]:
-    """Refuse positives of the query in any split, undecided pairs, and twins of either."""
     negatives, qrels = subject.negatives, subject.qrels
     yield from _POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
     yield from _TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
-    if subject.undecided is None:
+    undecided = subject.beside.get("undecided")
+    if undecided is None:
         yield from _UNDECIDED_UNKNOWN.counted(1)
     else:
-        yield from _UNDECIDED.rows(negatives.join(subject.undecided, on=PAIR, how="semi"), _ROW)
+        yield from _UNDECIDED.rows(negatives.join(undecided, on=PAIR, how="semi"), _ROW)
 
 
 def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +113,7 @@ def _limits(subject: Pairs) -> Iterator[Finding]:
     With a floor, refuse negatives of a query whose best positive is suspicious; which positive is the best is
     only published where the highest-scoring one guards.
     """
-    recipe, scale = _recipe_of(subject), subject.scale
+    recipe, scale = _recipe_of(subject), subject.beside.get("scale")
     negatives = subject.negatives
     score, guard = pl.col("score").cast(pl.Float64), pl.col("positive_score").cast(pl.Float64)
     if scale is not None:
@@ -218,39 +215,46 @@ def _mining_yield(subject: Pairs) -> Iterator[Finding]:
         yield from _YIELD.rows(without, "queries/{split} {query_id}", message=share)
 
 
-def _known(subject: Pairs) -> Iterator[Finding]:
-    """Note tables that the recipe's rules need and that are missing."""
-    recipe, names = _recipe_of(subject), []
-    if recipe.floor is not None or recipe.margin_kind == "deviations":
-        if subject.scale is None:
-            names.append("scale")
-        else:
-            lost = subject.negatives.join(subject.scale, on="query_id", how="anti")
-            names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
-    if recipe.equivalence and subject.classes is None:
-        names.append("classes")
-    yield from _SCALE_UNKNOWN.lines(names)
-
-
 def _equivalence(subject: Pairs) -> Iterator[Finding]:
     """Refuse negatives that share a class with a positive of their query in any split."""
-    if not _recipe_of(subject).equivalence or subject.classes is None:
+    classes, negatives = subject.beside.get("classes"), subject.negatives
+    if not _recipe_of(subject).equivalence or classes is None:
         return
-    negatives = subject.negatives
     positives = subject.qrels.join(negatives, on="query_id", how="semi")
-    taken = positives.join(subject.classes, on="passage_id").select("query_id", "class").unique()
-    shared = negatives.join(subject.classes, on="passage_id").join(taken, on=["query_id", "class"])
+    taken = positives.join(classes, on="passage_id").select("query_id", "class").unique()
+    shared = negatives.join(classes, on="passage_id").join(taken, on=["query_id", "class"])
     first = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
     yield from _EQUIVALENT.rows(first, "{query_id} → {passage_id}: {class}")
 
 
-def check(subject: Pairs) -> Iterator[Finding]:
-    """Apply all rules on hard negatives, where the config mines."""
-    if subject.spec.mining:
-        for rule in _RULES:
-            yield from rule(subject)
+def _known(subject: Pairs) -> Iterator[Finding]:
+    """Note tables that the recipe's rules need and that are missing."""
+    recipe, names = _recipe_of(subject), []
+    if recipe.floor is not None or recipe.margin_kind == "deviations":
+        scale = subject.beside.get("scale")
+        if scale is None:
+            names.append("scale")
+        else:
+            lost = subject.negatives.join(scale, on="query_id", how="anti")
+            names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
+    if recipe.equivalence and "classes" not in subject.beside:
+        names.append("classes")
+    yield from _SCALE_UNKNOWN.lines(names)
 
 
 _RULES: tuple[Rule, ...] = (
-    *(_ends, _relevance, _limits, _scores, _ranking, _record, _mining_yield, _known, _equivalence),
+    _relevance,
+    _limits,
+    _scores,
+    _ranking,
+    _record,
+    _mining_yield,
+    _known,
+    _equivalence,
 )
+
+
+def check(subject: Pairs) -> Iterator[Finding]:
+    """Apply all rules on hard negatives, where the config mines."""
+    for rule in _RULES if subject.spec.mining else ():
+        yield from rule(subject)

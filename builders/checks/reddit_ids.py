@@ -66,30 +66,26 @@ def _values(subject: IdSets) -> Iterator[Finding]:
     yield from _LABEL.rows(labels.filter(wrong), "{label}")
     twice = each.group_by("set", "id").len("times").filter(pl.col("times") > 1)
     yield from _TWICE.rows(twice, "set {set}: {id} stands there {times} times")
+    counts = each.group_by("label").agg(submissions=pl.col("id").n_unique())
+    yield from _FEW.rows(counts.filter(pl.col("submissions") < _SMALL), "{label}: {submissions}")
 
 
 def _known(subject: IdSets) -> Iterator[Finding]:
-    """Demand ids that the ledger knows as there, under their label, and all ids of a label in its set."""
-    if subject.statuses is None:
+    """Demand ids that the ledger knows as there, under their label, all of a label in one set, few lost."""
+    statuses = subject.beside.get("statuses")
+    if statuses is None:
         yield from _UNKNOWN.lines(["there is no ledger beside the lock"])
         return
-    there = subject.statuses.filter(status="ok").select("id", label="subreddit")
-    each = _rows(subject)
+    there, each = statuses.filter(status="ok").select("id", label="subreddit"), _rows(subject)
     unknown = each.select("id", "label").unique().join(there, on=["id", "label"], how="anti")
     yield from _UNKNOWN.rows(unknown, "{id}: {label}")
     held = each.group_by("set", "label").agg(held=pl.col("id").n_unique())
     counted = held.join(there.group_by("label").len("all"), on="label")
     partial = counted.filter(pl.col("held") != pl.col("all"))
     yield from _PARTIAL.rows(partial, "set {set} {label}: {held} of {all}")
-
-
-def _lost(subject: IdSets) -> Iterator[Finding]:
-    """Refuse more missing ids than time explains."""
-    if subject.statuses is None:
-        return
-    missing = subject.statuses.filter(status="missing").height
-    if missing > _MOST_MISSING * subject.statuses.height:
-        yield from _LOST.counted(missing, [f"{missing:,} of {subject.statuses.height:,}"])
+    missing = statuses.filter(status="missing").height
+    if missing > _MOST_MISSING * statuses.height:
+        yield from _LOST.counted(missing, [f"{missing:,} of {statuses.height:,}"])
 
 
 def _drawn(subject: IdSets) -> Iterator[Finding]:
@@ -107,14 +103,7 @@ def _drawn(subject: IdSets) -> Iterator[Finding]:
     yield from _SETS.lines(wrong)
 
 
-def _small(subject: IdSets) -> Iterator[Finding]:
-    """Note subreddits that have lost most of their submissions."""
-    counts = _rows(subject).group_by("label").agg(submissions=pl.col("id").n_unique())
-    few = counts.filter(pl.col("submissions") < _SMALL)
-    yield from _FEW.rows(few, "{label}: {submissions}")
-
-
-RULES: tuple[Rule, ...] = (_values, _known, _lost, _drawn, clustering.recounted, _small)
+RULES: tuple[Rule, ...] = (_values, _known, _drawn, clustering.recounted)
 
 
 def _rows(subject: IdSets) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from builders.prepare.splits import read_splits
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
 _SHAPE: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (schema.nulls, clustering.shape))
-_ANY: tuple[Rule, ...] = (*schema.RULES, funnel.sums, funnel.reasons)
+_ANY: tuple[Rule, ...] = (*schema.RULES, funnel.counts)
 _RULES: dict[type[ConfigSpec], tuple[tuple[Rule, ...], ...]] = {
     Retrieval: (
         (schema.structure,),

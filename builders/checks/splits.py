@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate, note
+from builders.checks.finding import Finding, error, gate, graded, note
 from builders.checks.subject import Pairs, keyed
 from builders.text.merge import digest
 
@@ -37,22 +37,12 @@ _RATIO = gate(
     "queries above their split's share",
     "Large groups or many removed queries do this: waive it, or deal anew with a major version.",
 )
-_ALIKE = note(
-    "alike-across-splits",
-    "test queries that differ from one of train or dev in little",
-    "Read the examples: if they ask the same, the config's `leak_key` is too fine.",
+_READ = "Read the examples: if they ask the same, the config's `leak_key` is too fine."
+_COARSER = "Read the examples: if they ask the same, make the config's `leak_key` coarser, else waive it."
+_TEST_ALIKE = graded(
+    "alike-across-splits", "test queries that differ from one of train or dev in little", _READ, _COARSER
 )
-_MANY_ALIKE = gate(
-    "alike-across-splits-many",
-    "test queries that differ from one of train or dev in little",
-    "Read the examples: if they ask the same, make the config's `leak_key` coarser, else waive it.",
-)
-_DEV_ALIKE = note("alike-in-dev", "dev queries that differ from one of train in little", _ALIKE.hint)
-_MANY_DEV_ALIKE = gate("alike-in-dev-many", _DEV_ALIKE.meaning, _MANY_ALIKE.hint)
-_COMPARED = (
-    ("test", ("train", "dev"), _ALIKE, _MANY_ALIKE),
-    ("dev", ("train",), _DEV_ALIKE, _MANY_DEV_ALIKE),
-)
+_DEV_ALIKE = graded("alike-in-dev", "dev queries that differ from one of train in little", _READ, _COARSER)
 
 _BRACKETS = re.compile(r"[(\[{<][^()\[\]{}<>]{0,80}[)\]}>]")
 _FEMININE = re.compile(r"(?<=\w{5})in(?:nen)?\b")
@@ -65,7 +55,9 @@ def check(subject: Pairs) -> Iterator[Finding]:
     earlier = published.clear() if subject.committed is None else subject.committed
     yield from _twins(published, earlier)
     yield from _alike(published)
-    yield from _moved(published, earlier)
+    both = published.join(earlier.select("query_id", committed="split"), on="query_id")
+    moved = both.filter(pl.col("split") != pl.col("committed"))
+    yield from _MOVED.rows(moved, "{query_id}: {split}, committed to {committed}")
     yield from _ratio(published)
 
 
@@ -82,20 +74,24 @@ def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
     Its committed queries are known by their id, and by their group's hash where they are gone since.
     """
     still_there = published.join(earlier, on=["query_id", "split"], how="semi")
-    gone = earlier.select("group_hash", "split").join(
-        published.select("group_hash", "leak").unique(), on="group_hash"
-    )
+    groups = published.select("group_hash", "leak").unique()
+    gone = earlier.select("group_hash", "split").join(groups, on="group_hash")
     known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
     excused = known.unique().filter(pl.col("leak").is_duplicated())
-    spanning, example = _spanning(published), "{split}: {texts}"
-    yield from _TWINS.rows(spanning.join(excused, on="leak", how="anti"), example)
-    yield from _COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), example)
+    texts, splits = pl.col("text").sort().head(3).str.join(" | "), pl.col("split").unique(maintain_order=True)
+    grouped = published.group_by("leak").agg(splits, texts=texts).filter(pl.col("split").list.len() > 1)
+    spanning = grouped.with_columns(pl.col("split").list.join(", "))
+    yield from _TWINS.rows(spanning.join(excused, on="leak", how="anti"), "{split}: {texts}")
+    yield from _COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), "{split}: {texts}")
 
 
 def _alike(published: pl.DataFrame) -> Iterator[Finding]:
     """Compare the queries of test and dev with those of the splits before by a key of this check's own."""
     alike = published.with_columns(rough=keyed(published["text"], _rough)).filter(pl.col("rough") != "")
-    for split, others, few, many in _COMPARED:
+    for split, others, (few, many) in (
+        ("test", ("train", "dev"), _TEST_ALIKE),
+        ("dev", ("train",), _DEV_ALIKE),
+    ):
         there = alike.filter(pl.col("split").is_in(others)).sort("text")
         there = there.group_by("rough").agg(pl.col("text").first())
         found = alike.filter(pl.col("split") == split).join(there, on="rough", suffix="_elsewhere")
@@ -115,19 +111,6 @@ def _rough(text: str) -> str:
     bare = "".join(character for character in letters if not unicodedata.combining(character))
     words = _FEMININE.sub("", _SHORT_WORD.sub(" ", bare))
     return "".join(character for character in words if character.isalpha())
-
-
-def _spanning(queries: pl.DataFrame) -> pl.DataFrame:
-    first = pl.col("text").sort().head(3).str.join(" | ").alias("texts")
-    splits = pl.col("split").unique(maintain_order=True)
-    grouped = queries.group_by("leak").agg(splits, first).filter(pl.col("split").list.len() > 1)
-    return grouped.with_columns(pl.col("split").list.join(", "))
-
-
-def _moved(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
-    both = published.join(earlier.select("query_id", committed="split"), on="query_id")
-    moved = both.filter(pl.col("split") != pl.col("committed"))
-    yield from _MOVED.rows(moved, "{query_id}: {split}, committed to {committed}")
 
 
 def _ratio(published: pl.DataFrame) -> Iterator[Finding]:

@@ -24,21 +24,21 @@ def _strings(*names: str) -> dict[str, type[pl.DataType]]:
 
 _BESIDE: dict[type[ConfigSpec], dict[str, dict[str, type[pl.DataType]]]] = {
     Retrieval: {
-        "undecided": _strings(*PAIR),
-        "scale": {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},
-        "classes": _strings("passage_id", "class"),
-        "provenance": _strings("table", "id", "upstream_id"),
+        "undecided": _strings(*PAIR),  # pairs kept from mining
+        "scale": {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},  # of its scores
+        "classes": _strings("passage_id", "class"),  # equivalent passages
+        "provenance": _strings("table", "id", "upstream_id"),  # the published row of each upstream row
         "scrub_merges": SCRUB_MERGES,
     },
     Clustering: {},
-    Ids: {"statuses": _strings("id", "status", "subreddit")},
+    Ids: {"statuses": _strings("id", "status", "subreddit")},  # what the ledger knows of each id
 }
 """The columns of the tables beside a lock that rules read, by kind of config."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject(Generic[_Spec]):
-    """A built config, as its rules see it. A table that the build did not keep is None.
+    """A built config, as its rules see it.
 
     Attributes:
         tables: Frames by kind and split, with the columns of `builders.tables.inside`.
@@ -46,12 +46,7 @@ class Subject(Generic[_Spec]):
         upstream: Whether all of the real upstream was built, so that published figures must be met.
         committed: ``query_id``, ``group_hash``, ``split`` str: the assignment of an earlier version; in a
             first release, which has none, a group in more than one split is an error.
-        undecided: ``query_id``, ``passage_id``: pairs kept from mining.
-        scale: ``query_id``, ``mean``, ``deviation`` of each query's scores.
-        classes: ``passage_id``, ``class``: equivalent passages.
-        provenance: ``table``, ``id``, ``upstream_id``: the published row of each upstream row.
-        scrub_merges: ``query_id``, ``titles``, ``cue``, from `scrub_merges`.
-        statuses: ``id``, ``status``, ``subreddit`` str: the ledger's answer for each id.
+        beside: The tables of `_BESIDE` that the build kept.
     """
 
     spec: _Spec
@@ -62,12 +57,7 @@ class Subject(Generic[_Spec]):
     decisions: Mapping[str, int] = field(default_factory=dict)
     upstream: bool = False
     committed: pl.DataFrame | None = None
-    undecided: pl.DataFrame | None = None
-    scale: pl.DataFrame | None = None
-    classes: pl.DataFrame | None = None
-    provenance: pl.DataFrame | None = None
-    scrub_merges: pl.DataFrame | None = None
-    statuses: pl.DataFrame | None = None
+    beside: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def queries(self) -> pl.DataFrame:
@@ -108,7 +98,7 @@ Rule = Callable[[Subject[Any]], Iterable[Finding]]
 def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subject[Any]:
     """Read a built config for its rules; `committed` is the assignment of an earlier version."""
     assert built.lock is not None
-    beside = {name: built.beside(name, schema) for name, schema in _BESIDE[type(built.spec)].items()}
+    read = ((name, built.beside(name, schema)) for name, schema in _BESIDE[type(built.spec)].items())
     return Subject(
         spec=built.spec,
         tables=built.tables(),
@@ -118,7 +108,7 @@ def subject_of(built: Built, *, committed: pl.DataFrame | None = None) -> Subjec
         decisions=built.lock.decisions,
         upstream=not built.stand_in,
         committed=committed,
-        **beside,
+        beside={name: frame for name, frame in read if frame is not None},
     )
 
 

@@ -153,10 +153,10 @@ def unscrubbed(
 
 def _merged(subject: Pairs) -> Iterator[Finding]:
     """Count titles that scrubbing made one query; those that differed in no contact must be few."""
-    if subject.scrub_merges is None:
+    merges, queries = subject.beside.get("scrub_merges"), subject.queries
+    if merges is None:
         return
-    queries = subject.queries
-    found = subject.scrub_merges.join(queries, on="query_id")
+    found = merges.join(queries, on="query_id")
     uncued = found.filter(~pl.col("cue"))
     many = uncued.height > _MOST_MERGED * queries.height
     example = "{query_id}: {text}, of {titles} titles"

@@ -72,7 +72,7 @@ def healthy() -> IdSets:
         out=3 * SMALL,
     )
     tables = {Kind.CLUSTERING_IDS: {"test": table}}
-    return recount(Subject(SPEC, tables, (funnel,), statuses=ledger))
+    return recount(Subject(SPEC, tables, (funnel,), beside={"statuses": ledger}))
 
 
 def _set(*labels: str) -> tuple[list[str], list[str]]:

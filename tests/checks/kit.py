@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from hypothesis import settings
@@ -16,13 +16,15 @@ from builders.checks import run
 from builders.checks.finding import Finding, Severity
 from builders.checks.subject import Pairs, Subject
 from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, Yield, work_folder, write_manifest
-from builders.spec import CONTACT, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
+from builders.prepare.scrub_merges import SCRUB_MERGES
+from builders.spec import CONTACT, ConfigSpec, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
 from builders.tables import Kind, Table, encode, frame_bytes, rowless
 from tests.mining.samples import nothing_mined
 
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
 
+Spec = TypeVar("Spec", bound=ConfigSpec)
 Change = Callable[[Pairs], Pairs]
 Negative = tuple[str, str, int, float, float]
 
@@ -133,7 +135,8 @@ def healthy() -> Pairs:
         Kind.HARD_NEGATIVES: _by_split(negatives, "query_id"),
     }
     undecided = pl.DataFrame({"query_id": ["q02"], "passage_id": ["d03"]})
-    return recount(Subject(SPEC, tables, (), undecided=undecided))
+    beside = {"undecided": undecided, "scrub_merges": pl.DataFrame(schema=SCRUB_MERGES)}
+    return recount(Subject(SPEC, tables, (), beside=beside))
 
 
 def _frame(
@@ -147,6 +150,12 @@ def _by_split(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
         split: frame.filter(pl.col(column).is_between(pl.lit(ends[0]), pl.lit(ends[1])))
         for split, ends in _SPLITS.items()
     }
+
+
+def with_beside(subject: Subject[Spec], **tables: pl.DataFrame | None) -> Subject[Spec]:
+    """Put tables beside the lock, or take them away."""
+    beside = {**subject.beside, **tables}
+    return replace(subject, beside={name: frame for name, frame in beside.items() if frame is not None})
 
 
 def recount(subject: Pairs) -> Pairs:
@@ -319,8 +328,8 @@ def write_tree(out: Path, subject: Pairs) -> None:
     for each in tables:
         files.write_bytes(out / subject.spec.release / each.path, encode(each)[0])
     work = work_folder(out, subject.spec.name)
-    if subject.undecided is not None:
-        files.write_bytes(work / "undecided.parquet", frame_bytes("undecided", subject.undecided))
+    for name in subject.beside.keys() - {"scale", "classes"}:
+        files.write_bytes(work / f"{name}.parquet", frame_bytes(name, subject.beside[name]))
     write_lock(out, lock_of(subject, tables))
 
 

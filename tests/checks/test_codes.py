@@ -46,7 +46,9 @@ ALONE = {"recipe-chosen", "split-moved", "twins-committed", "unused-waiver", "wa
 def codes() -> list[Code]:
     """Every code of the room, from whatever module holds it."""
     modules = [import_module(f"builders.checks.{found.name}") for found in iter_modules(checks.__path__)]
-    return [code for module in modules for code in vars(module).values() if isinstance(code, Code)]
+    values = [value for module in modules for value in vars(module).values()]
+    graded = [code for value in values if isinstance(value, tuple) for code in value]
+    return [code for code in (*values, *graded) if isinstance(code, Code)]
 
 
 def plants() -> list[Plant]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -19,6 +18,7 @@ from tests.checks.kit import (
     recount,
     respec,
     table,
+    with_beside,
     with_table,
 )
 
@@ -97,9 +97,9 @@ def derived(subject: Pairs) -> Pairs:
         for split, frame in splits.items():
             ids = pl.col([name for name in ("query_id", "passage_id") if name in frame.columns])
             subject = with_table(subject, f"{kind}/{split}", frame.with_columns(ids.replace_strict(new)))
-    undecided = subject.undecided
+    undecided = subject.beside["undecided"]
     assert undecided is not None
-    return replace(subject, undecided=undecided.select(pl.all().replace_strict(new)))
+    return with_beside(subject, undecided=undecided.select(pl.all().replace_strict(new)))
 
 
 def test_derived_ids_follow_from_title_text_and_key() -> None:

@@ -35,6 +35,7 @@ from tests.checks.kit import (
     remove,
     table,
     unhurried,
+    with_beside,
     with_table,
     write_tree,
 )
@@ -114,7 +115,7 @@ PLANTS = [
         also=frozenset({"query-is-passage"}),
     ),
     Plant("negative-undecided", ERROR, 1, "q02 → d03", append(TRAIN, ("q02", "d03", 4, 0.7, 0.89))),
-    Plant("undecided-unknown", NOTE, 1, "", lambda subject: replace(subject, undecided=None)),
+    Plant("undecided-unknown", NOTE, 1, "", lambda subject: with_beside(subject, undecided=None)),
     Plant("negative-above-margin", ERROR, 1, "q08 → d01: 0.8501", of_q08("d01", score=0.8501)),
     Plant("negative-above-margin", ERROR, 1, "q08 → d01: 0.95", of_q08("d01", score=0.95)),
     Plant("negatives-over-keep", ERROR, 1, "q08: 6 negatives", append(TRAIN, *FIVE_MORE)),
@@ -288,9 +289,14 @@ def test_what_is_mined_passes(
         lengths = np.linalg.norm(raw, axis=1, keepdims=True)
         return np.asarray(raw / lengths, dtype=np.float32)
 
-    assert subject.undecided is not None
     mined = mine(
-        queries, corpus, qrels, subject.undecided, vectors(queries.height), vectors(corpus.height), chosen
+        queries,
+        corpus,
+        qrels,
+        subject.beside["undecided"],
+        vectors(queries.height),
+        vectors(corpus.height),
+        chosen,
     )
     for split in SPLITS:
         members = table(subject, f"queries/{split}")

@@ -13,6 +13,7 @@ from builders.checks.subject import IdSets
 from builders.lock.lock import TextLengths
 from builders.tables import Kind
 from tests.checks.ids_kit import IDS, Change, Plant, found, healthy, put, recount, with_table
+from tests.checks.kit import with_beside
 
 ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
 HALF = 200
@@ -31,21 +32,21 @@ def every(old: str, new: str) -> Change:
         for number in (1, 2):
             rename = put(number, labels=lambda labels: [new if one == old else one for one in labels])
             renamed = rename(renamed)
-        assert renamed.statuses is not None
-        return replace(renamed, statuses=renamed.statuses.with_columns(pl.col("subreddit").replace(old, new)))
+        return with_beside(
+            renamed, statuses=renamed.beside["statuses"].with_columns(pl.col("subreddit").replace(old, new))
+        )
 
     return change
 
 
 def without_ledger(subject: IdSets) -> IdSets:
-    return replace(subject, statuses=None)
+    return with_beside(subject, statuses=None)
 
 
 def forgotten(subject: IdSets) -> IdSets:
     """The ledger says that one of the published submissions is deleted."""
-    assert subject.statuses is not None
     gone = pl.when(pl.col("id") == IDS["Beete"][3]).then(pl.lit("deleted")).otherwise("status")
-    return replace(subject, statuses=subject.statuses.with_columns(status=gone))
+    return with_beside(subject, statuses=subject.beside["statuses"].with_columns(status=gone))
 
 
 def _always(values: list[str]) -> Callable[[list[str]], list[str | None]]:
@@ -56,23 +57,20 @@ def shrunk(subject: IdSets) -> IdSets:
     """One subreddit has one submission less, in the table and in the ledger."""
     name = IDS["Teich"][-1]
     keep = [one for one in IDS["Teich"] if one != name]
-    assert subject.statuses is not None
     for number, labels in ((1, ("Beete", "Kompost", "Teich")), (2, ("Teich", "Beete"))):
         ids = [one for label in labels for one in (keep if label == "Teich" else IDS[label])]
         of = [label for label in labels for _ in (keep if label == "Teich" else IDS[label])]
         subject = put(number, submission_ids=_always(ids), labels=_always(of))(subject)
-    assert subject.statuses is not None
-    return replace(subject, statuses=subject.statuses.filter(pl.col("id") != name))
+    return with_beside(subject, statuses=subject.beside["statuses"].filter(pl.col("id") != name))
 
 
 def missing(count: int) -> Change:
     """So many more ids are missing, beside the 300 that are there, one deleted and one missing."""
 
     def change(subject: IdSets) -> IdSets:
-        assert subject.statuses is not None
         more = [(f"leer{number:03}", "missing", "") for number in range(count)]
-        frame = pl.DataFrame(more, schema=subject.statuses.schema, orient="row")
-        return replace(subject, statuses=pl.concat([subject.statuses, frame]))
+        frame = pl.DataFrame(more, schema=subject.beside["statuses"].schema, orient="row")
+        return with_beside(subject, statuses=pl.concat([subject.beside["statuses"], frame]))
 
     return change
 

@@ -15,7 +15,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock.lock import work_folder
 from builders.prepare.splits import assign, write_splits
 from builders.spec import Retrieval, Waiver
-from tests.checks.kit import SPEC, chain, healthy, remove, respec, write_tree
+from tests.checks.kit import SPEC, chain, healthy, remove, respec, with_beside, write_tree
 
 POOR = chain(*(remove("hard_negatives/train", f"q{n:02}") for n in (1, 2, 3, 4)))
 
@@ -31,8 +31,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     read = subject_of(read_built(tmp_path, SPEC))
     assert read.spec is SPEC
     assert (read.funnels, read.mining) == (subject.funnels, subject.mining)
-    assert read.undecided is not None and subject.undecided is not None
-    assert read.undecided.equals(subject.undecided)
+    assert read.beside["undecided"].equals(subject.beside["undecided"])
     assert {kind: set(splits) for kind, splits in read.tables.items()} == {
         kind: set(splits) for kind, splits in subject.tables.items()
     }
@@ -74,7 +73,7 @@ def test_the_committed_assignment_is_compared(tmp_path: Path) -> None:
 
 
 def test_without_undecided_pairs_the_check_says_so(tmp_path: Path) -> None:
-    write_tree(tmp_path, replace(healthy(), undecided=None))
+    write_tree(tmp_path, with_beside(healthy(), undecided=None))
     (finding,) = check_tree(tmp_path, load=load, configs=tmp_path)
     assert (finding.code, finding.severity) == ("undecided-unknown", Severity.NOTE)
 

@@ -32,6 +32,7 @@ from tests.checks.kit import (
     remove,
     table,
     unhurried,
+    with_beside,
     with_table,
     write_tree,
 )
@@ -51,7 +52,7 @@ def on_scale(**fields: object) -> Change:
             schema=["passage_id", "class"],
             orient="row",
         )
-        return replace(subject, scale=scale, classes=classes)
+        return with_beside(subject, scale=scale, classes=classes)
 
     wanted: dict[str, object] = {
         "depth": None,
@@ -70,8 +71,7 @@ def of_q08(passage: str, rank: int = 2, score: float = 0.7, positive: float = 0.
 
 
 def without_q09(subject: Pairs) -> Pairs:
-    assert subject.scale is not None
-    return replace(subject, scale=subject.scale.filter(pl.col("query_id") != "q09"))
+    return with_beside(subject, scale=subject.beside["scale"].filter(pl.col("query_id") != "q09"))
 
 
 PLANTS = [
@@ -97,7 +97,11 @@ PLANTS = [
         ),
     ),
     Plant(
-        "scale-unknown", NOTE, 2, "classes", chain(on_scale(), lambda s: replace(s, scale=None, classes=None))
+        "scale-unknown",
+        NOTE,
+        2,
+        "classes",
+        chain(on_scale(), lambda s: with_beside(s, scale=None, classes=None)),
     ),
     Plant(
         "scale-unknown",
@@ -163,11 +167,12 @@ def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
     write_tree(tmp_path, subject)
     assert found(subject_of(read_built(tmp_path, subject.spec)))["scale-unknown"].count == 2
     work = work_folder(tmp_path, subject.spec.name)
-    assert subject.scale is not None and subject.classes is not None
-    write_bytes(work / "scale.parquet", frame_bytes("scale", subject.scale))
-    write_bytes(work / "classes.parquet", frame_bytes("classes", subject.classes))
+    write_bytes(work / "scale.parquet", frame_bytes("scale", subject.beside["scale"]))
+    write_bytes(work / "classes.parquet", frame_bytes("classes", subject.beside["classes"]))
     assert found(subject_of(read_built(tmp_path, subject.spec))) == {}
-    write_bytes(work / "scale.parquet", frame_bytes("scale", subject.scale.cast({"mean": pl.String})))
+    write_bytes(
+        work / "scale.parquet", frame_bytes("scale", subject.beside["scale"].cast({"mean": pl.String}))
+    )
     with pytest.raises(StorageError, match="no column 'mean' of numbers"):
         subject_of(read_built(tmp_path, subject.spec))
 
@@ -195,16 +200,15 @@ def test_what_is_mined_passes(
         raw = random.normal(size=(rows, 3))
         return np.asarray(raw / np.linalg.norm(raw, axis=1, keepdims=True), dtype=np.float32)
 
-    assert subject.undecided is not None
     mined = mine(
         queries,
         corpus,
         qrels,
-        subject.undecided,
+        subject.beside["undecided"],
         vectors(queries.height),
         vectors(corpus.height),
         chosen,
-        classes=subject.classes,
+        classes=subject.beside["classes"],
     )
     for split in SPLITS:
         members = table(subject, f"queries/{split}")
@@ -212,5 +216,5 @@ def test_what_is_mined_passes(
         subject = with_table(subject, f"hard_negatives/{split}", rows)
     assert subject.mining is not None
     mining = subject.mining.model_copy(update={"report": mined.report})
-    findings = found(replace(subject, mining=mining, scale=mined.scale))
+    findings = found(with_beside(replace(subject, mining=mining), scale=mined.scale))
     assert not [finding for finding in findings.values() if finding.severity is Severity.ERROR]

@@ -21,7 +21,7 @@ from tests.checks.kit import (
     with_table,
 )
 
-ERROR, GATE = Severity.ERROR, Severity.GATE
+ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
 PLANTS = [
     Plant("missing-table", ERROR, 1, "queries/dev", lambda s: with_table(s, "queries/dev", None)),
     Plant(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -24,6 +23,7 @@ from tests.checks.kit import (
     recount,
     respec,
     unhurried,
+    with_beside,
 )
 
 ERROR, NOTE = Severity.ERROR, Severity.NOTE
@@ -39,7 +39,7 @@ def passage(text: str, title: str = "") -> Plant:
 def scrub_merges(*rows: tuple[str, int, bool]) -> Change:
     """Say which queries scrubbing made of several titles."""
     frame = pl.DataFrame(rows, schema=SCRUB_MERGES, orient="row")
-    return lambda subject: replace(subject, scrub_merges=frame)
+    return lambda subject: with_beside(subject, scrub_merges=frame)
 
 
 PLANTS = [
