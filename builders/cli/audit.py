@@ -8,18 +8,21 @@ from typing import Literal
 import click
 
 from builders import registry
-from builders.cli.options import AS_JSON, CONFIGS, DIST, committed_folder
+from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
 
 _notes = click.option(
     "--notes",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("notes"),
-    show_default=True,
+    type=opt.FOLDER,
+    default="notes",
     help="Folder of notes; the history of audits lies in its audits/.",
 )
-_locks = committed_folder("locks, decisions and citations")
+_locks = click.option(
+    "--locks",
+    type=opt.FOLDER,
+    help="Folder of committed locks, decisions and citations.  [default: beside the configs]",
+)
 
 
 @click.group("audit")
@@ -35,16 +38,12 @@ def command() -> None:
 
 @command.command()
 @click.argument("config")
-@click.option(
-    "--n", "negatives", type=click.IntRange(min=0), default=200, show_default=True, help="Hard negatives."
-)
+@click.option("--n", "negatives", type=click.IntRange(min=0), default=200, help="Hard negatives.")
 @click.option(
     "--positives", type=click.IntRange(min=0), help="Labelled positives.  [default: a quarter of --n]"
 )
-@click.option("--seed", type=int, default=42, show_default=True, help="Of the draw and the order.")
-@click.option(
-    "--suspects", is_flag=True, help="The likeliest false negatives first, instead of a random sample."
-)
+@click.option("--seed", type=int, default=42, help="Of the draw and the order.")
+@opt.flag("--suspects", "The likeliest false negatives first, instead of a random sample.")
 @click.option(
     "--second",
     type=click.Choice(["lexical", "offline", "e5"]),
@@ -52,17 +51,17 @@ def command() -> None:
 )
 @click.option(
     "--controls",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=opt.FILE_THERE,
     help="Pairs confirmed by hand, as jsonl.  [default: audits/CONFIG.controls.jsonl in --notes]",
 )
-@DIST
+@opt.DIST
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=opt.FILE,
     help="The page; the CSV lies beside it.  [default: DIST/work/CONFIG/audit/SAMPLE.html]",
 )
 @_notes
-@AS_JSON
+@opt.AS_JSON
 def sample(
     config: str,
     negatives: int,
@@ -125,13 +124,15 @@ def sample(
 
 
 @command.command("import")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--auditor", default="", help="Whose verdicts a CSV holds: it needs this name.")
-@click.option("--replace", is_flag=True, help="Let rows of a CSV replace other verdicts of the auditor.")
-@DIST
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=opt.PATH)
+@click.option(
+    "--auditor", default="", show_default=False, help="Whose verdicts a CSV holds: it needs this name."
+)
+@opt.flag("--replace", "Let rows of a CSV replace other verdicts of the auditor.")
+@opt.DIST
 @_notes
 @_locks
-@AS_JSON
+@opt.AS_JSON
 def import_(
     files: tuple[Path, ...],
     auditor: str,
@@ -178,10 +179,10 @@ def import_(
 
 
 @command.command()
-@CONFIGS
+@opt.CONFIGS
 @_notes
 @_locks
-@AS_JSON
+@opt.AS_JSON
 def report(configs: tuple[str, ...], notes: Path, locks: Path | None, as_json: bool) -> None:
     """Write what the audits say to notes/hard-negative-audit.md, and what the card cites beside the config.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from operator import itemgetter
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from builders import registry
-from builders.cli.options import AS_JSON, CONFIGS, OFFLINE, OUT, QUIET, WORKERS, committed_folder
+from builders.cli import options as opt
 from builders.cli.output import Lines, complain, emit, say, tell
 from builders.errors import MtebDeError, Refused, UsageError
 
@@ -25,13 +24,12 @@ FOUND = 1
 
 
 @click.command("build")
-@CONFIGS
-@OUT
+@opt.CONFIGS
+@opt.OUT
 @click.option(
     "--encoder",
     type=click.Choice(["e5", "offline"]),
     default="e5",
-    show_default=True,
     help="The pinned E5, or the bundled small one: no download, for rehearsals only.",
 )
 @click.option(
@@ -39,20 +37,20 @@ FOUND = 1
     type=click.Choice(["v0", "v1"]),
     help="How hard negatives are mined.  [default: as the config says]",
 )
-@OFFLINE
-@click.option("--limit", type=click.IntRange(min=1), help="Build from this many queries, or documents, only.")
-@WORKERS
-@click.option("--sample", is_flag=True, help="Build from the bundled sample instead of the upstreams.")
-@click.option("--check", is_flag=True, help="Rebuild, and compare with the committed lock.")
+@opt.OFFLINE
+@click.option("--limit", type=opt.AT_LEAST_1, help="Build from this many queries, or documents, only.")
+@opt.WORKERS
+@opt.flag("--sample", "Build from the bundled sample instead of the upstreams.")
+@opt.flag("--check", "Rebuild, and compare with the committed lock.")
 @click.option(
     "--against",
     metavar="DIR|OWNER/NAME@TAG",
     help="With --check: compare with these tables too, scores within 1e-3.",
 )
-@click.option("--update-lock", is_flag=True, help="Make this build the committed lock, with its splits.")
-@committed_folder("locks and splits")
-@AS_JSON
-@QUIET
+@opt.flag("--update-lock", "Make this build the committed lock, with its splits.")
+@opt.committed_folder("locks and splits")
+@opt.AS_JSON
+@opt.QUIET
 def command(
     configs: tuple[str, ...],
     out: Path,
@@ -65,7 +63,7 @@ def command(
     check: bool,
     against: str | None,
     update_lock: bool,
-    locks: Path | None,
+    locks: Path,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -93,20 +91,19 @@ def command(
     from builders.lock import committed
     from builders.release.against import hold_against
 
-    sources = tuple(filter(None, map(str.strip, os.environ.get("MTEB_DE_SOURCES", "").split(","))))
+    places = opt.sources()
     if check and update_lock:
         raise UsageError("--check and --update-lock contradict each other", hint="Pass one of them.")
     if against is not None and not check:
         raise UsageError("--against says what --check compares with", hint="Pass --check too.")
     if update_lock:
-        _refuse_stand_ins(encoder, recipe, sample, sources, limit)
+        _refuse_stand_ins(encoder, recipe, sample, places, limit)
     specs = [registry.load(name) for name in dict.fromkeys(configs or registry.names())]
-    folder = locks or committed.FOLDER
-    locked = {spec.name: committed.committed_lock(folder, spec.name) for spec in specs}
+    locked = {spec.name: committed.committed_lock(locks, spec.name) for spec in specs}
     if check and against is None:
-        committed.require_locks(locked, folder)
+        committed.require_locks(locked, locks)
     if sample:
-        sources = (str(out / "work" / "sample"),)
+        places = (str(out / "work" / "sample"),)
         with exclusive(out):
             lay_out(out / "work" / "sample")
         specs = _in_sample(specs, out / "work" / "sample", named=bool(configs))
@@ -115,10 +112,10 @@ def command(
         encoder=encoder,
         recipe=recipe,
         offline=offline,
-        sources=sources,
+        sources=places,
         limit=limit,
         workers=workers,
-        committed=folder,
+        committed=locks,
         against_lock=not update_lock,
     )
     lines = Lines(quiet=quiet or as_json)
@@ -138,7 +135,7 @@ def command(
                     notes = hold_against(lock, out, reference)
                     lines.step("compare", f"rows equal to those of {against}", *notes)
                 if update_lock:
-                    lines.step("commit", *map(str, committed.commit(out, lock, folder)))
+                    lines.step("commit", *map(str, committed.commit(out, lock, locks)))
         except MtebDeError as error:
             if error.exit_code != FOUND or len(specs) == 1:
                 raise
@@ -160,8 +157,8 @@ def _in_sample(specs: list[ConfigSpec], sample: Path, *, named: bool) -> list[Co
     from builders.demo.bundled import lacking
 
     lacks = {spec.name: lacking(spec, sample) for spec in specs}
-    for name, sources in filter(itemgetter(1), lacks.items()):
-        message = f"{name}: the bundled sample holds nothing of {', '.join(sources)}"
+    for name, absent in filter(itemgetter(1), lacks.items()):
+        message = f"{name}: the bundled sample holds nothing of {', '.join(absent)}"
         if named:
             raise UsageError(
                 message, hint="Build it from its upstreams; scripts/make_sample makes the sample."

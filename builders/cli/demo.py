@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from builders.cli.options import PATH, flag
 from builders.cli.output import Lines, say, say_table
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), help="Keep what is built in this folder.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the summary only.")
+@click.option("--out", type=PATH, help="Keep what is built in this folder.")
+@flag("-q --quiet", "Print the summary only.")
 def command(out: Path | None, quiet: bool) -> None:
     """Build the bundled sample offline, rehearse its releases on loopback, and print what was counted.
 

@@ -16,9 +16,11 @@ import click
 
 from builders import __version__
 from builders.cli import streams
+from builders.cli.options import flag
 from builders.cli.output import complain
 from builders.errors import MtebDeError
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _INTERRUPTED = 130
 _TERMINATED = 143
 _COULD_NOT_RUN = 2
@@ -30,9 +32,9 @@ VERBS = {
     "demo": ("builders.cli.demo", "Walk the whole way on the bundled sample, offline."),
     "eval": ("builders.cli.eval", "Score encoders on what was built, beside published scores."),
     "explain": ("builders.cli.look:explain", "Say where an id comes from, or why a row was dropped."),
-    "hydrate": ("builders.cli.hydrate", "Fetch the texts of published ids, on this machine alone."),
+    "hydrate": ("builders.cli.hydrate:hydrate", "Fetch the texts of published ids, on this machine alone."),
     "list": ("builders.cli.look:list_", "Show the configs and what is locked."),
-    "recheck": ("builders.cli.recheck", "Take out of fetched texts what has been deleted since."),
+    "recheck": ("builders.cli.hydrate:recheck", "Take out of fetched texts what has been deleted since."),
     "release": ("builders.cli.release", "Diff, plan, rehearse, apply, verify, roll back a release."),
     "scrub": ("builders.cli.scrub", "Copy a table without the personal data in it."),
 }
@@ -71,11 +73,9 @@ class _LazyGroup(click.Group):
             raise click.UsageError(f"no such verb {args[0]!r}.{suggestion}", ctx) from error
 
 
-@click.group(
-    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="mteb-de")
-@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@flag("--debug", "Show tracebacks.")
 def cli(debug: bool) -> None:
     """Rebuild, audit and release a German text-embedding benchmark.
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from builders.cli.options import AS_JSON, CONFIGS, OFFLINE, QUIET, WORKERS, committed_folder, folder
+from builders.cli import options as opt
 from builders.cli.output import Lines, emit, say, say_table
 from builders.errors import Refused, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from builders.built import Built
     from builders.checks.finding import Finding
@@ -29,8 +29,8 @@ _WIDEST, _WIDEST_CELL = 200, 100
 
 
 @click.command("eval")
-@CONFIGS
-@folder("--out", "Folder that was built into.")
+@opt.CONFIGS
+@opt.dist("--out", "Folder that was built into.")
 @click.option(
     "--encoder",
     "encoders",
@@ -43,7 +43,6 @@ _WIDEST, _WIDEST_CELL = 200, 100
     "--split",
     type=click.Choice(["train", "dev", "test", "all"]),
     default="test",
-    show_default=True,
     help="Of the queries; all is their union, as GermanDPR's published scores have it.",
 )
 @click.option(
@@ -54,24 +53,20 @@ _WIDEST, _WIDEST_CELL = 200, 100
     help="How vectors are clustered; may be given several times, all for the paper's 14.  "
     "[default: minibatch-kmeans]",
 )
-@OFFLINE
-@WORKERS
+@opt.OFFLINE
+@opt.WORKERS
 @click.option(
     "--hydrated",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Folder of hydrated texts.  [default: OUT/hydrated, where it is there]",
 )
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the HTML and Markdown report.",
-)
-@click.option("--overwrite", is_flag=True, help="Write over a report that holds more, or that is not ours.")
-@click.option("--cite", is_flag=True, help="Have the card of the next plan cite these scores.")
-@committed_folder("locks and citations")
-@AS_JSON
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables.")
-@QUIET
+@click.option("--report", type=opt.FOLDER, help="Folder for the HTML and Markdown report.")
+@opt.flag("--overwrite", "Write over a report that holds more, or that is not ours.")
+@opt.flag("--cite", "Have the card of the next plan cite these scores.")
+@opt.committed_folder("locks and citations")
+@opt.AS_JSON
+@opt.flag("--markdown as_markdown", "Print Markdown tables.")
+@opt.QUIET
 def command(
     configs: tuple[str, ...],
     out: Path,
@@ -84,7 +79,7 @@ def command(
     report: Path | None,
     overwrite: bool,
     cite: bool,
-    locks: Path | None,
+    locks: Path,
     as_json: bool,
     as_markdown: bool,
     quiet: bool,
@@ -178,7 +173,7 @@ def _show(
     from builders.describe.markdown import escape, table
     from builders.evaluation import views
     from builders.evaluation.published import summary_line
-    from builders.printable import label
+    from builders.printable import counted, label
 
     tables = {
         "Retrieval": views.retrieval([one for one in results if one.kind == "retrieval"]),
@@ -195,18 +190,11 @@ def _show(
             say(title)
             say_table(frame.columns, rows)
             say("")
-    for finding in findings:
-        line = f"{finding.severity} {finding.code}: {finding.message} ({'; '.join(finding.examples)})"
-        if as_markdown:
-            say(f"- {escape(line)}{f' → {escape(finding.hint)}' if finding.hint else ''}")
-            continue
-        say(line)
-        if finding.hint:
-            say(f"      → {finding.hint}")
-    for one in compared:
-        if one.verdict == "differs":
-            say(f"- {escape(_outside(one))}" if as_markdown else _outside(one))
-    last = f"{summary_line(compared)}; {len(findings)} findings"
+    worded = [list(finding.lines()) for finding in findings]
+    worded += [[_outside(one)] for one in compared if one.verdict == "differs"]
+    for lines in worded:
+        say(f"- {escape(' '.join(' '.join(lines).split()))}" if as_markdown else "\n".join(lines))
+    last = f"{summary_line(compared)}; {counted(len(findings), 'finding')}"
     say(f"\n{escape(last)}" if as_markdown else last)
 
 
@@ -262,14 +250,11 @@ def _refuse_stand_ins(specs: Sequence[ConfigSpec], locks: Sequence[Lock]) -> Non
         )
 
 
-def _cite(evaluation: Evaluation, locks: Path | None) -> list[Path]:
+def _cite(evaluation: Evaluation, locks: Path) -> Iterator[Path]:
     from builders.evaluation.jobs import cited_scores
     from builders.lock.beside import citations_path, cite_scores
-    from builders.lock.committed import FOLDER
 
-    paths = []
     for config, scores in cited_scores(evaluation.results, evaluation.configs).items():
-        path = citations_path(locks or FOLDER, config)
+        path = citations_path(locks, config)
         cite_scores(path, scores)
-        paths.append(path)
-    return paths
+        yield path

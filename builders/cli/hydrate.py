@@ -1,56 +1,46 @@
-"""`mteb-de hydrate`."""
+"""`mteb-de hydrate` and `recheck`: texts of published ids, on the machine that asks for them."""
 
 from __future__ import annotations
 
-import datetime
-import os
+from collections import Counter
 from pathlib import Path
 
 import click
 
 from builders import registry
-from builders.cli.options import QUIET
+from builders.cli import options as opt
 from builders.cli.output import Lines, emit, say
 from builders.errors import UsageError
 
+_CONFIG = click.argument("config", metavar="CONFIG")
+
 
 @click.command("hydrate")
-@click.argument("config", metavar="CONFIG")
+@_CONFIG
 @click.option(
     "--from",
     "origin",
     metavar="REPO@TAG|DIR",
     default="",
+    show_default=False,
     help="Published ids, of a repository's tag or in a release folder.  [default: the upstream's list]",
 )
-@click.option(
-    "--new-sets",
-    is_flag=True,
-    help="Draw sets anew from the upstream's list, also where --out holds sets to compare with.",
+@opt.flag(
+    "--new-sets", "Draw sets anew from the upstream's list, also where --out holds sets to compare with."
 )
 @click.option(
     "--dump",
     "dumps",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=opt.FILE_THERE,
     multiple=True,
     help="Read submissions from this .zst dump instead of asking Reddit; may be given several times.",
 )
-@click.option(
-    "--bad-lines", is_flag=True, help="Read a dump also where more than 1 % of its lines are no submissions."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("dist/hydrated"),
-    show_default=True,
-    help="Folder of the text tables; never one of a release.",
-)
-@click.option(
-    "--offline", is_flag=True, help="Fetch neither the list of ids nor published ids, but read the cache."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
-@QUIET
-def command(
+@opt.flag("--bad-lines", "Read a dump also where more than 1 % of its lines are no submissions.")
+@opt.HYDRATED
+@opt.flag("--offline", "Fetch neither the list of ids nor published ids, but read the cache.")
+@opt.AS_JSON
+@opt.QUIET
+def hydrate(
     config: str,
     origin: str,
     new_sets: bool,
@@ -76,25 +66,26 @@ def command(
 
     Exit codes: 0 written; 2 could not run: no credentials, bad input, Reddit not reachable.
     """
-    from builders.reddit.hydrate import HydrateOptions, hydrate
+    from builders.reddit.hydrate import HydrateOptions
+    from builders.reddit.hydrate import hydrate as run
 
     spec = registry.load_ids(config)
     if origin and new_sets:
         raise UsageError("--from and --new-sets contradict each other", hint="Give one of them.")
     options = HydrateOptions(
         out=out,
-        today=datetime.datetime.now(datetime.UTC).date(),
+        today=opt.today(),
         origin=origin,
         new_sets=new_sets,
         dumps=dumps,
         bad_lines=bad_lines,
         offline=offline,
-        sources=stand_ins(),
-        reddit=os.environ.get("MTEB_DE_REDDIT_URL") or None,
+        sources=opt.sources(),
+        reddit=opt.reddit(),
     )
     lines = Lines(quiet=quiet or as_json)
     lines.title(spec.name)
-    record = hydrate(spec, options, lines)
+    record = run(spec, options, lines)
     if as_json:
         emit(record.model_dump(mode="json"))
         return
@@ -112,6 +103,47 @@ def command(
     say(f"{spec.name}: texts in {out}{f'; without a text: {gone}' if gone else ''}")
 
 
-def stand_ins() -> tuple[str, ...]:
-    """Return the folders and base URLs of `MTEB_DE_SOURCES`."""
-    return tuple(filter(None, map(str.strip, os.environ.get("MTEB_DE_SOURCES", "").split(","))))
+@click.command("recheck")
+@_CONFIG
+@opt.HYDRATED
+@opt.AS_JSON
+@opt.QUIET
+def recheck(config: str, out: Path, as_json: bool, quiet: bool) -> None:
+    """Ask again for what was there or was missing, and take out what has been deleted since.
+
+    It is taken out of the ledger, of the text tables, and of the dated ledger that the next build reads.
+    Published ids that are gone are listed in takedown.txt beside the tables. A run that was cut goes on
+    where it stopped when it is run again on the same day (UTC).
+
+    Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
+    """
+    from builders.reddit.folder import TAKEDOWN
+    from builders.reddit.hydrate import HydrateOptions
+    from builders.reddit.recheck import recheck as run
+
+    spec = registry.load_ids(config)
+    lines = Lines(quiet=quiet or as_json)
+    lines.title(spec.name)
+    options = HydrateOptions(out=out, today=opt.today(), reddit=opt.reddit())
+    found, record, takedown = run(spec, options, lines)
+    gone = dict(sorted(Counter(str(status) for status in found.gone.values()).items()))
+    if as_json:
+        emit({
+            "asked": found.asked,
+            "gone": gone,
+            "edited": found.edited,
+            "back": found.back,
+            "takedown": list(takedown),
+            "hydrated": None if record is None else record.model_dump(mode="json"),
+        })
+        return
+    lost = ", ".join(f"{count:,} {status}" for status, count in gone.items()) or "none"
+    back = f"; there again: {found.back:,}" if found.back else ""
+    say(f"{spec.name}: {found.asked:,} submissions asked for; gone: {lost}; edited: {found.edited:,}{back}")
+    for one in record.sets if record else ():
+        if not one.comparable:
+            say(f"set {one.number}: {one.there:,} of {one.published:,} ({one.share:.1%})  not comparable")
+    if record is None:
+        say(f"{out}: no text tables there")
+    elif takedown:
+        say(f"published ids to take down: {len(takedown):,}, in {out / TAKEDOWN}")

@@ -9,16 +9,17 @@ from typing import Any
 import click
 
 from builders import registry
-from builders.cli.options import AS_JSON, DIST, OUT, committed_folder, folder
+from builders.cli import options as opt
 from builders.cli.output import emit, say, say_table
+from builders.printable import counted
 from builders.spec import HttpSource, HubSource, LocalFile, RecordedFile
 
 
 @click.command("check")
-@DIST
-@committed_folder("locks and splits")
-@AS_JSON
-def check(dist: Path, locks: Path | None, as_json: bool) -> None:
+@opt.DIST
+@opt.committed_folder("locks and splits")
+@opt.AS_JSON
+def check(dist: Path, locks: Path, as_json: bool) -> None:
     """Run every rule on a built tree.
 
     Exit codes: 0 no error; 1 a rule found an error; 2 the tree cannot be read.
@@ -26,30 +27,24 @@ def check(dist: Path, locks: Path | None, as_json: bool) -> None:
     from builders.checks import check_tree
     from builders.checks.finding import Severity
     from builders.files import reading
-    from builders.lock.committed import FOLDER
 
     with reading(dist):
-        findings = check_tree(dist, configs=locks or FOLDER)
+        findings = check_tree(dist, configs=locks)
     if as_json:
         emit({"findings": [asdict(finding) for finding in findings]})
-    for finding in [] if as_json else findings:
-        waived = f" (waived: {finding.waived})" if finding.waived else ""
-        say(f"{finding.severity:<6}{finding.config}: {finding.code}: {finding.message}{waived}")
-        for example in finding.examples:
-            say(f"        {example}")
-        if finding.hint and not finding.waived:
-            say(f"        → {finding.hint}")
-    errors = sum(finding.severity is Severity.ERROR and not finding.waived for finding in findings)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if not as_json:
-        say(f"{len(findings)} findings, {errors} of them errors")
+        for line in (line for finding in findings for line in finding.lines()):
+            say(line)
+        say(f"{counted(len(findings), 'finding')}, {errors} of them errors")
     if errors:
         raise click.exceptions.Exit(1)
 
 
 @click.command("explain")
 @click.argument("id")
-@folder("--out", "A built tree.")
-@AS_JSON
+@opt.dist("--out", "A built tree.")
+@opt.AS_JSON
 def explain(id: str, out: Path, as_json: bool) -> None:
     """Say where a published id comes from, what became of an upstream id, or why a row was dropped.
 
@@ -72,8 +67,8 @@ def explain(id: str, out: Path, as_json: bool) -> None:
 
 
 @click.command("list")
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def list_(out: Path, as_json: bool) -> None:
     """Show the configs with licence, sources, rows and lock state.
 
@@ -115,7 +110,7 @@ def list_(out: Path, as_json: bool) -> None:
 
 
 def _facts(source: HubSource | HttpSource | RecordedFile | LocalFile) -> dict[str, Any]:
-    """Return what a source says of itself, without the functions that read it."""
+    """Return the fields of a source, without the functions that read it."""
     return {name: value for name, value in asdict(source).items() if not callable(value)}
 
 

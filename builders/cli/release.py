@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from builders.cli.options import AS_JSON, OUT, committed_folder
+from builders.cli import options as opt
 from builders.cli.output import Lines, emit, say, tell
 from builders.errors import Refused, UsageError
 from builders.printable import printable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
 _repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
-_locks = committed_folder("citations")
-_yes = click.option("--yes", is_flag=True, help="Do not ask; needed off a terminal.")
+_locks = opt.committed_folder("citations")
+_yes = opt.flag("--yes", "Do not ask; needed off a terminal.")
 
 
 @click.group("release")
@@ -48,18 +48,12 @@ def command() -> None:
 @_release
 @_repo
 @click.option("--revision", metavar="TAG", help='A tag, or "main".  [default: the highest version]')
-@click.option("--exit-code", is_flag=True, help="Exit with 1 where anything differs.")
+@opt.flag("--exit-code", "Exit with 1 where anything differs.")
 @_locks
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def diff(
-    release: str,
-    repo: str,
-    revision: str | None,
-    exit_code: bool,
-    locks: Path | None,
-    out: Path,
-    as_json: bool,
+    release: str, repo: str, revision: str | None, exit_code: bool, locks: Path, out: Path, as_json: bool
 ) -> None:
     """Compare a built release with the published one, by content, and say which version must follow.
 
@@ -73,10 +67,9 @@ def diff(
 
     Exit codes: 0 compared; 1 with --exit-code where anything differs; 2 could not run.
     """
-    from builders.lock.committed import FOLDER
     from builders.release.diff import diff as run
 
-    found = run(out, release, repo, revision=revision, beside=locks or FOLDER)
+    found = run(out, release, repo, revision=revision, beside=locks)
     if as_json:
         emit(dataclasses.asdict(found) | {"difference": found.difference.model_dump(mode="json")})
     else:
@@ -129,17 +122,17 @@ def _table(table: TableChange) -> Iterator[str]:
     "--version", help="Three numbers; the tag is vVERSION.  [default: the least that the changes ask for]"
 )
 @click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of the release.  [default: today]")
-@click.option("--private", is_flag=True, help="Make a new repository private.")
+@opt.flag("--private", "Make a new repository private.")
 @_locks
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def plan(
     release: str,
     repo: str,
     version: str | None,
     date: datetime.datetime | None,
     private: bool,
-    locks: Path | None,
+    locks: Path,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -155,15 +148,14 @@ def plan(
     Exit codes: 0 planned; 1 refused (version too low, nothing changed, tree not as built); 2 could not run.
     """
     from builders.describe.target import Target
-    from builders.lock.committed import FOLDER
     from builders.printable import shortened
     from builders.release.diff import FIRST, REASONS
     from builders.release.plan import command as typed
     from builders.release.plan import make_plan
 
-    day = date.date() if date else datetime.datetime.now(datetime.UTC).date()
+    day = date.date() if date else opt.today()
     target = Target(repo, version or str(FIRST), day, private)
-    made = make_plan(out, release, target, least=not version, beside=locks or FOLDER)
+    made = make_plan(out, release, target, least=not version, beside=locks)
     if as_json:
         emit({"plan": made.model_dump(mode="json")})
         return
@@ -191,8 +183,8 @@ def plan(
 
 @command.command()
 @_release
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def rehearse(release: str, out: Path, as_json: bool) -> None:
     """Push the plan to a Hub on loopback with the real clients, and read everything back by tag.
 
@@ -222,8 +214,8 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 @command.command()
 @_release
 @_yes
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     """Publish a rehearsed plan: one commit and one tag.
 
@@ -264,10 +256,8 @@ def _published(applied: Applied, as_json: bool) -> None:
 
 @command.command()
 @click.argument("reference", metavar="OWNER/NAME@TAG")
-@click.option(
-    "--dist", type=click.Path(path_type=Path), help="Compare with this release folder, dist/RELEASE."
-)
-@AS_JSON
+@click.option("--dist", type=opt.PATH, help="Compare with this release folder, dist/RELEASE.")
+@opt.AS_JSON
 def verify(reference: str, dist: Path | None, as_json: bool) -> None:
     """Load every config and split of a release by its tag with fresh caches, and compare all values.
 
@@ -289,8 +279,8 @@ def verify(reference: str, dist: Path | None, as_json: bool) -> None:
 @command.command()
 @_release
 @_repo
-@OUT
-@AS_JSON
+@opt.OUT
+@opt.AS_JSON
 def status(release: str, repo: str, out: Path, as_json: bool) -> None:
     """Say what is published, whether plan and receipt still fit it, and what comes next.
 
@@ -325,7 +315,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 @click.option("--to", required=True, metavar="TAG", help="The version whose files come back, as vVERSION.")
 @click.option("--version", help="Of the restored files.  [default: the least that the change asks for]")
 @_yes
-@AS_JSON
+@opt.AS_JSON
 def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) -> None:
     """Publish the files of an earlier version again: one forward commit and one new tag.
 

@@ -7,39 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from builders.cli.options import AS_JSON
+from builders.cli import options as opt
 from builders.cli.output import emit, say, say_table, tell
 from builders.errors import FindingsError, UsageError
-from builders.printable import printable
+from builders.printable import counted, printable
 
 if TYPE_CHECKING:
     from builders.personal.tables import FileReport
 
 
 @click.command("scrub")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=opt.FILE_THERE)
+@click.option("--out", type=opt.FILE, help="The copy.  [default: NAME.scrubbed.EXT]")
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="The copy.  [default: NAME.scrubbed.EXT]"
+    "--column", "columns", multiple=True, help="Look at this column only; may be repeated.  [default: all]"
 )
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    help="Look at this column only; may be repeated.  [default: all]",
-)
-@click.option(
-    "--contact-only",
-    is_flag=True,
-    help="Leave names, dates of birth, postal addresses, IP addresses and licence plates.",
-)
+@opt.flag("--contact-only", "Leave names, dates of birth, postal addresses, IP addresses and licence plates.")
 @click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
-@click.option(
-    "--quote", default='"', show_default=True, help="Around the values of a CSV file; '' where there is none."
-)
-@click.option("--no-header", is_flag=True, help="The first row of a CSV file holds values, not names.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there, FILE itself included.")
-@AS_JSON
+@click.option("--quote", default='"', help="Around the values of a CSV file; '' where there is none.")
+@opt.flag("--no-header", "The first row of a CSV file holds values, not names.")
+@click.option("--workers", type=opt.AT_LEAST_1, help="Processes.  [default: one per core]")
+@opt.flag("--overwrite", "Replace a file that is there, FILE itself included.")
+@opt.AS_JSON
 def command(
     file: Path,
     out: Path | None,
@@ -75,14 +64,7 @@ def command(
         raise UsageError(f"{target} is there already", hint="Pass --overwrite, or another --out.")
     kinds = CONTACT if contact_only else ALL_KINDS
     report = scrub_file(
-        file,
-        target,
-        columns,
-        kinds,
-        separator=separator,
-        quote=quote,
-        named=not no_header,
-        workers=workers,
+        file, target, columns, kinds, separator=separator, quote=quote, named=not no_header, workers=workers
     )
     if as_json:
         emit({"out": str(target), "report": report.model_dump(mode="json")})
@@ -105,9 +87,11 @@ def _require_dialect(separator: str | None, quote: str) -> None:
 
 def _tell(report: FileReport, target: Path) -> None:
     counts = report.personal.kinds
-    say_table(("kind", "replaced"), [(kind, f"{count:,}") for kind, count in counts.items() if count])
+    if any(counts.values()):
+        say_table(("kind", "replaced"), [(kind, f"{count:,}") for kind, count in counts.items() if count])
     if report.header:
         tell("names of columns or keys held personal data; if the first row is none of names: --no-header")
     if report.left:
         tell(f"not looked at: {', '.join(map(printable, report.left))}")
-    say(f"{report.rows:,} rows, {sum(counts.values()):,} replacements; written to {target}")
+    rows, replaced = counted(report.rows, "row"), counted(sum(counts.values()), "replacement")
+    say(f"{rows}, {replaced}; written to {target}")
