@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import polars as pl
 
@@ -181,7 +182,9 @@ def _published(subject: Sets) -> Iterator[Finding]:
     wrong = [
         f"{level} {number}: {here} rows, published {there}"
         for level, published in known.sizes.items()
-        for number, (here, there) in enumerate(zip(sizes.get(level, ()), published, strict=False), 1)
+        for number, (here, there) in enumerate(
+            zip_longest(sizes.get(level, ()), published, fillvalue="no"), 1
+        )
         if here != there
     ]
     yield from _OTHER_SIZES.lines(wrong, message=f"{_OTHER_SIZES.meaning}: {len(wrong)} ({documents})")

@@ -162,6 +162,9 @@ def test_what_agrees_with_the_published_sets_has_no_finding() -> None:
 
 PUBLISHED = [
     ("published-sizes", {"sizes": {"coarse": (8, 5), "fine": (6,)}}, "coarse 2: 4 rows, published 5"),
+    ("published-sizes", {"sizes": {"coarse": (8, 4, 3), "fine": (6,)}}, "coarse 3: no rows, published 3"),
+    ("published-sizes", {"sizes": {"coarse": (8,), "fine": (6,)}}, "coarse 2: 4 rows, published no"),
+    ("published-sizes", {"sizes": {"medium": (5,)}}, "medium 1: no rows, published 5"),
     ("published-labels", {"labels": {"genre": frozenset({"Beete", "Moor"})}}, "genre: 'Moor' is missing"),
     (
         "published-labels",
