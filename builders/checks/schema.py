@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate
+from builders.checks.finding import Finding, error, gate, note
 from builders.checks.subject import AnySubject, Rule
 from builders.spec import ConfigSpec, Ids, Retrieval
 from builders.tables import CLUSTERING, SCHEMAS, Kind, published, splits_of
@@ -37,6 +37,12 @@ _CONFIG_NAME = error(
     "config-name",
     "config names that clients misread",
     "Name the config with a-z, 0-9 and single underscores; a hyphen starts the kind of table.",
+)
+
+_NOT_KEPT = note(
+    "beside-unknown",
+    "tables beside the lock that are not there, so that the rules on them were not applied",
+    "Build the config again: the build keeps them in the folder of its lock.",
 )
 
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
@@ -105,4 +111,11 @@ def _config_name(subject: AnySubject) -> Iterator[Finding]:
         yield from _CONFIG_NAME.lines([ascii(subject.spec.name)])
 
 
-RULES: tuple[Rule, ...] = (nulls, _empty_splits, _config_name)
+def _kept(subject: AnySubject) -> Iterator[Finding]:
+    """Note what the build kept for rules that would find nothing without it."""
+    if isinstance(subject.spec, Retrieval):
+        needed = {"scrub_merges", *(("provenance",) if subject.spec.rows == "pair" else ())}
+        yield from _NOT_KEPT.lines(sorted(needed - subject.beside.keys()))
+
+
+RULES: tuple[Rule, ...] = (nulls, _empty_splits, _config_name, _kept)

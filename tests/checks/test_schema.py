@@ -18,11 +18,14 @@ from tests.checks.kit import (
     put_value,
     respec,
     table,
+    with_beside,
     with_table,
 )
 
 ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
 PLANTS = [
+    Plant("beside-unknown", NOTE, 1, "scrub_merges", lambda s: with_beside(s, scrub_merges=None)),
+    Plant("beside-unknown", NOTE, 1, "provenance", respec(rows="pair"), also=frozenset({"funnel-missing"})),
     Plant("missing-table", ERROR, 1, "queries/dev", lambda s: with_table(s, "queries/dev", None)),
     Plant(
         "unexpected-table",
