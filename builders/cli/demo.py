@@ -24,24 +24,24 @@ def command(out: Path | None, quiet: bool) -> None:
 
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mteb-de-demo-") as folder:
-        walked = walk(out or Path(folder), Lines(quiet=quiet))
+        locks, receipts, hydrated = walk(out or Path(folder), Lines(quiet=quiet))
     rows = []
-    for lock in walked.locks:
+    for lock in locks:
         for funnel in lock.funnels:
             dropped = ", ".join(f"{count:,} {reason}" for reason, count in funnel.dropped.items())
             rest = (f"{count:,}" for count in (funnel.merged, funnel.undecided, funnel.out))
             rows.append((lock.config, funnel.table, f"{funnel.read:,}", dropped or "–", *rest))
     say_table(("config", "table", "read", "dropped", "merged", "undecided", "left"), rows)
-    for lock in walked.locks:
+    for lock in locks:
         if lock.mining is not None:
             report, recipe = lock.mining.report, lock.mining.recipe["name"]
             gave = f"{report.yield_.any:,} of {report.queries:,} queries"
             say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
-    for receipt in walked.receipts:
+    for receipt in receipts:
         say(f"{receipt.repo}@{receipt.tag}: {len(receipt.files)} files pushed and read back equal")
-    there = max(walked.hydrated.sets, key=lambda one: one.published)
-    say(f"{walked.hydrated.config}: {there.there:,} of {there.published:,} published ids became texts again")
+    there = max(hydrated.sets, key=lambda one: one.published)
+    say(f"{hydrated.config}: {there.there:,} of {there.published:,} published ids became texts again")
     say(f"All of it took {time.monotonic() - began:.0f} s.")
     if out is not None:
-        folders = sorted({str(out / lock.release) for lock in walked.locks})
+        folders = sorted({str(out / lock.release) for lock in locks})
         say(f"What would be published is in {' and '.join(folders)}.")

@@ -5,7 +5,6 @@ A verb's module is imported when the verb is called, so that `--help` answers at
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import signal
 import sys
@@ -41,11 +40,7 @@ VERBS = {
 
 
 class _LazyGroup(click.Group):
-    """A group that knows the names and summaries of its commands, and imports the one that is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the verbs."""
-        return sorted(VERBS)
+    """A group whose commands know their summaries; the one that is called is imported."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a verb."""
@@ -61,19 +56,8 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in sorted(VERBS.items())])
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a verb, and suggest the nearest where there is none of that name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            suggestion = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"no such verb {args[0]!r}.{suggestion}", ctx) from error
 
-
-@click.group(cls=_LazyGroup, context_settings=_SETTINGS)
+@click.group(cls=_LazyGroup, context_settings=_SETTINGS, commands=list(map(click.Command, VERBS)))
 @click.version_option(__version__, prog_name="mteb-de")
 @flag("--debug", "Show tracebacks.")
 def cli(debug: bool) -> None:

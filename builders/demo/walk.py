@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from builders import registry
@@ -14,29 +13,18 @@ from builders.lock.lock import Lock
 from builders.progress import Progress
 from builders.reddit.folder import Hydrated
 from builders.reddit.hydrate import HydrateOptions, hydrate
-from builders.release.plan import Plan, Receipt, make_plan
+from builders.release.plan import Receipt, make_plan
 from builders.release.rehearse import rehearse
 
-OWNER, VERSION, DATE = "demo", "1.0.0", datetime.date(2026, 1, 1)
 
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """What the demo came to: a lock per config, a receipt per release, what is left of the sets of ids."""
-
-    locks: tuple[Lock, ...]
-    receipts: tuple[Receipt, ...]
-    hydrated: Hydrated
-
-
-def walk(out: Path, progress: Progress) -> Walked:
+def walk(out: Path, progress: Progress) -> tuple[list[Lock], list[Receipt], Hydrated]:
     """Build the sample under `out`, plan the releases, rehearse them, and hydrate the ids.
 
-    A config that has no sample is left out with a note.
-    The ledger that the build of ids reads is made as a maintainer makes it, from a dump.
+    A config that has no sample is left out with a note. The ledger that the build of ids reads is made as a
+    maintainer makes it, from a dump.
 
-    Raises:
-        MtebDeError: Whatever a build or a rehearsal raises.
+    Returns:
+        A lock per config, a receipt per release, and what is left of the sets of ids.
     """
     sample = out / "work" / "sample"
     lay_out(sample)
@@ -62,30 +50,24 @@ def walk(out: Path, progress: Progress) -> Walked:
             continue
         locks.append(build(spec, options, progress))
     releases = sorted({lock.release for lock in locks})
-    receipts = tuple(_rehearse(out, release, progress) for release in releases)
+    receipts = [_rehearse(out, release, progress) for release in releases]
     progress.title(f"hydrate {ids.name} from its release")
     published = replace(hydration, origin=str(out / ids.release))
-    return Walked(tuple(locks), receipts, hydrate(ids, published, progress))
+    return locks, receipts, hydrate(ids, published, progress)
 
 
 def _rehearse(out: Path, release: str, progress: Progress) -> Receipt:
-    progress.title(release)
-    plan = _plan_for_an_empty_hub(out, release)
-    progress.step("plan", f"{len(plan.files)} files for {plan.repo}@{plan.tag}, in one commit")
-    _, receipt = rehearse(out, release)
-    rows = sum(sum(splits.values()) for splits in receipt.rows.values())
-    progress.step(
-        "rehearse",
-        f"pushed, tagged and read back on loopback: {len(receipt.rows)} configs, {rows:,} rows, all equal",
-    )
-    return receipt
-
-
-def _plan_for_an_empty_hub(out: Path, release: str) -> Plan:
     from huggingface_hub import HfApi
 
     from builders.rehearsal import WRITE_TOKEN, Store, serve
 
-    target = Target(f"{OWNER}/{release}", VERSION, DATE)
-    with serve(Store(orgs=[OWNER])) as hub:
-        return make_plan(out, release, target, api=HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN))
+    progress.title(release)
+    target = Target(f"demo/{release}", "1.0.0", CHECKED)
+    with serve(Store(orgs=["demo"])) as hub:  # an empty one
+        plan = make_plan(out, release, target, api=HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN))
+    progress.step("plan", f"{len(plan.files)} files for {plan.repo}@{plan.tag}, in one commit")
+    _, receipt = rehearse(out, release)
+    rows = sum(sum(splits.values()) for splits in receipt.rows.values())
+    equal = f"{len(receipt.rows)} configs, {rows:,} rows, all equal"
+    progress.step("rehearse", f"pushed, tagged and read back on loopback: {equal}")
+    return receipt

@@ -96,6 +96,6 @@ def test_a_config_without_a_sample_is_left_out_of_the_demo(
     known["neu"] = replace(registry.load_retrieval("germandpr"), name="neu", sources=(source,))
     monkeypatch.setattr("builders.registry.names", lambda: tuple(sorted(known)))
     monkeypatch.setattr("builders.registry.load", known.__getitem__)
-    walked = walk(tmp_path, Lines(quiet=False))
-    assert [lock.config for lock in walked.locks] == ["germandpr", "subreddit"]
+    locks, _, _ = walk(tmp_path, Lines(quiet=False))
+    assert [lock.config for lock in locks] == ["germandpr", "subreddit"]
     assert "the bundled sample holds nothing of verein/neu" in capsys.readouterr().err

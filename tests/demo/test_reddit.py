@@ -87,14 +87,14 @@ def test_the_demo_walks_from_a_dump_to_a_release_and_back_to_texts(
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", noted)
-    walked = walk(tmp_path, QUIET)
+    locks, receipts, hydrated = walk(tmp_path, QUIET)
     assert reached <= {"127.0.0.1", "::1", "localhost"}
-    (lock,), (receipt,) = walked.locks, walked.receipts
+    (lock,), (receipt,) = locks, receipts
     assert receipt.rows == {"subreddit-clustering-ids": {"test": 10}}
-    assert [one.published for one in walked.hydrated.sets] == [
+    assert [one.published for one in hydrated.sets] == [
         one.rows for one in (lock.clustering.sets if lock.clustering else ())
     ]
-    assert walked.hydrated.origin == "a release folder"
+    assert hydrated.origin == "a release folder"
     told = b"".join(path.read_bytes() for path in (tmp_path / "tecb-de").rglob("*") if path.is_file())
     for made in posts(random.Random(1)):
         assert made["title"].encode() not in told and made["author"].encode() not in told
