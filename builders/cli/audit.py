@@ -12,16 +12,13 @@ from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
 
-_notes = click.option(
-    "--notes",
-    type=opt.FOLDER,
-    default="notes",
-    help="Folder of notes; the history of audits lies in its audits/.",
+_notes = opt.value(
+    "--notes", opt.FOLDER, "Folder of notes; the history of audits lies in its audits/.", "notes"
 )
-_locks = click.option(
+_locks = opt.value(
     "--locks",
-    type=opt.FOLDER,
-    help="Folder of committed locks, decisions and citations.  [default: beside the configs]",
+    opt.FOLDER,
+    "Folder of committed locks, decisions and citations.  [default: beside the configs]",
 )
 
 
@@ -38,27 +35,23 @@ def command() -> None:
 
 @command.command()
 @click.argument("config")
-@click.option("--n", "negatives", type=click.IntRange(min=0), default=200, help="Hard negatives.")
-@click.option(
-    "--positives", type=click.IntRange(min=0), help="Labelled positives.  [default: a quarter of --n]"
-)
-@click.option("--seed", type=int, default=42, help="Of the draw and the order.")
+@opt.value("--n negatives", click.IntRange(min=0), "Hard negatives.", 200)
+@opt.value("--positives", click.IntRange(min=0), "Labelled positives.  [default: a quarter of --n]")
+@opt.value("--seed", int, "Of the draw and the order.", 42)
 @opt.flag("--suspects", "The likeliest false negatives first, instead of a random sample.")
-@click.option(
+@opt.value(
     "--second",
-    type=click.Choice(["lexical", "offline", "e5"]),
-    help="Who ranks suspects against the miner.  [default: lexical]",
+    click.Choice(["lexical", "offline", "e5"]),
+    "Who ranks suspects against the miner.  [default: lexical]",
 )
-@click.option(
+@opt.value(
     "--controls",
-    type=opt.FILE_THERE,
-    help="Pairs confirmed by hand, as jsonl.  [default: audits/CONFIG.controls.jsonl in --notes]",
+    opt.FILE_THERE,
+    "Pairs confirmed by hand, as jsonl.  [default: audits/CONFIG.controls.jsonl in --notes]",
 )
 @opt.DIST
-@click.option(
-    "--out",
-    type=opt.FILE,
-    help="The page; the CSV lies beside it.  [default: DIST/work/CONFIG/audit/SAMPLE.html]",
+@opt.value(
+    "--out", opt.FILE, "The page; the CSV lies beside it.  [default: DIST/work/CONFIG/audit/SAMPLE.html]"
 )
 @_notes
 @opt.AS_JSON

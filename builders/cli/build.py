@@ -26,19 +26,17 @@ FOUND = 1
 @click.command("build")
 @opt.CONFIGS
 @opt.OUT
-@click.option(
+@opt.value(
     "--encoder",
-    type=click.Choice(["e5", "offline"]),
-    default="e5",
-    help="The pinned E5, or the bundled small one: no download, for rehearsals only.",
+    click.Choice(["e5", "offline"]),
+    "The pinned E5, or the bundled small one: no download, for rehearsals only.",
+    "e5",
 )
-@click.option(
-    "--recipe",
-    type=click.Choice(["v0", "v1"]),
-    help="How hard negatives are mined.  [default: as the config says]",
+@opt.value(
+    "--recipe", click.Choice(["v0", "v1"]), "How hard negatives are mined.  [default: as the config says]"
 )
 @opt.OFFLINE
-@click.option("--limit", type=opt.AT_LEAST_1, help="Build from this many queries, or documents, only.")
+@opt.value("--limit", opt.AT_LEAST_1, "Build from this many queries, or documents, only.")
 @opt.WORKERS
 @opt.flag("--sample", "Build from the bundled sample instead of the upstreams.")
 @opt.flag("--check", "Rebuild, and compare with the committed lock.")

@@ -39,11 +39,11 @@ _WIDEST, _WIDEST_CELL = 200, 100
     help="offline, e5, bm25, hashing, a folder, or a commit on the Hub; may be given several times.  "
     "[default: what mined, hashing and bm25]",
 )
-@click.option(
+@opt.value(
     "--split",
-    type=click.Choice(["train", "dev", "test", "all"]),
-    default="test",
-    help="Of the queries; all is their union, as GermanDPR's published scores have it.",
+    click.Choice(["train", "dev", "test", "all"]),
+    "Of the queries; all is their union, as GermanDPR's published scores have it.",
+    "test",
 )
 @click.option(
     "--pipeline",
@@ -55,12 +55,10 @@ _WIDEST, _WIDEST_CELL = 200, 100
 )
 @opt.OFFLINE
 @opt.WORKERS
-@click.option(
-    "--hydrated",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Folder of hydrated texts.  [default: OUT/hydrated, where it is there]",
+@opt.value(
+    "--hydrated", opt.FOLDER_THERE, "Folder of hydrated texts.  [default: OUT/hydrated, where it is there]"
 )
-@click.option("--report", type=opt.FOLDER, help="Folder for the HTML and Markdown report.")
+@opt.value("--report", opt.FOLDER, "Folder for the HTML and Markdown report.")
 @opt.flag("--overwrite", "Write over a report that holds more, or that is not ours.")
 @opt.flag("--cite", "Have the card of the next plan cite these scores.")
 @opt.committed_folder("locks and citations")

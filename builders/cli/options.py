@@ -16,6 +16,7 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FILE_THERE = click.Path(path_type=Path, dir_okay=False, exists=True)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER_THERE = click.Path(path_type=Path, file_okay=False, exists=True)
 AT_LEAST_1 = click.IntRange(min=1)
 
 
@@ -24,9 +25,14 @@ def flag(names: str, what: str) -> _Option:
     return click.option(*names.split(), is_flag=True, help=what)
 
 
+def value(names: str, kind: object, what: str, default: object = None) -> _Option:
+    """Return an option with a value of a kind; `names` and `what` as in `flag`."""
+    return click.option(*names.split(), type=kind, default=default, help=what)
+
+
 def dist(name: str, what: str) -> _Option:
     """Return the option for a folder of releases, `dist` by default; `what` is its help."""
-    return click.option(name, type=PATH, default="dist", help=what)
+    return value(name, PATH, what, "dist")
 
 
 def committed_folder(what: str) -> _Option:
@@ -44,15 +50,11 @@ def _beside() -> Path:
 AS_JSON = flag("--json as_json", "Print one JSON document.")
 CONFIGS: _Option = click.argument("configs", nargs=-1, metavar="[CONFIG]...")
 DIST = dist("--dist", "A built tree.")
-HYDRATED: _Option = click.option(
-    "--out", type=FOLDER, default="dist/hydrated", help="Folder of the text tables; never one of a release."
-)
+HYDRATED = value("--out", FOLDER, "Folder of the text tables; never one of a release.", "dist/hydrated")
 OFFLINE = flag("--offline", "Never touch the network; fail on what is not in the cache.")
 OUT = dist("--out", "Folder of releases.")
 QUIET = flag("-q --quiet", "Print results and errors only.")
-WORKERS: _Option = click.option(
-    "--workers", type=AT_LEAST_1, help="Encoding processes.  [default: one per core]"
-)
+WORKERS = value("--workers", AT_LEAST_1, "Encoding processes.  [default: one per core]")
 
 
 def sources() -> tuple[str, ...]:

@@ -118,10 +118,10 @@ def _table(table: TableChange) -> Iterator[str]:
 @command.command()
 @_release
 @_repo
-@click.option(
-    "--version", help="Three numbers; the tag is vVERSION.  [default: the least that the changes ask for]"
+@opt.value(
+    "--version", str, "Three numbers; the tag is vVERSION.  [default: the least that the changes ask for]"
 )
-@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of the release.  [default: today]")
+@opt.value("--date", click.DateTime(["%Y-%m-%d"]), "Date of the release.  [default: today]")
 @opt.flag("--private", "Make a new repository private.")
 @_locks
 @opt.OUT
@@ -256,7 +256,7 @@ def _published(applied: Applied, as_json: bool) -> None:
 
 @command.command()
 @click.argument("reference", metavar="OWNER/NAME@TAG")
-@click.option("--dist", type=opt.PATH, help="Compare with this release folder, dist/RELEASE.")
+@opt.value("--dist", opt.PATH, "Compare with this release folder, dist/RELEASE.")
 @opt.AS_JSON
 def verify(reference: str, dist: Path | None, as_json: bool) -> None:
     """Load every config and split of a release by its tag with fresh caches, and compare all values.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("scrub")
 @click.argument("file", type=opt.FILE_THERE)
-@click.option("--out", type=opt.FILE, help="The copy.  [default: NAME.scrubbed.EXT]")
+@opt.value("--out", opt.FILE, "The copy.  [default: NAME.scrubbed.EXT]")
 @click.option(
     "--column", "columns", multiple=True, help="Look at this column only; may be repeated.  [default: all]"
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--separator", help="Between the values of a CSV file.  [default: comma; tab in .tsv]")
 @click.option("--quote", default='"', help="Around the values of a CSV file; '' where there is none.")
 @opt.flag("--no-header", "The first row of a CSV file holds values, not names.")
-@click.option("--workers", type=opt.AT_LEAST_1, help="Processes.  [default: one per core]")
+@opt.value("--workers", opt.AT_LEAST_1, "Processes.  [default: one per core]")
 @opt.flag("--overwrite", "Replace a file that is there, FILE itself included.")
 @opt.AS_JSON
 def command(
