@@ -87,10 +87,10 @@ def test_nothing_of_the_employer_is_published(built: Lock, out: Path) -> None:
     assert not corpus["text"].str.contains("Muster|Beispiel|Probe|GmbH").any()
 
 
-def test_a_config_without_a_sample_is_left_out_of_the_demo(
+@pytest.mark.long
+def test_the_demo_shows_both_releases_without_a_config_that_has_no_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who adds a config has no sample of it yet; the others are shown all the same."""
     known = {name: registry.load(name) for name in ("germandpr", "subreddit")}
     source = HubSource("verein/neu", "0123456789", "cc-by-4.0", (Part("rows", ("default",)),))
     known["neu"] = replace(registry.load_retrieval("germandpr"), name="neu", sources=(source,))

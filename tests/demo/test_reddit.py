@@ -6,6 +6,7 @@ import json
 import random
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,7 @@ from builders.lock.lock import Lock
 from builders.reddit.hydrate import HydrateOptions, hydrate
 from builders.reddit.ledger import dated_ledger
 from builders.reddit.sets import read_ids
+from builders.spec import HubSource, Part
 from builders.tables import Kind, published_path
 from scripts.make_sample.submissions import MISSING, PER_SUBREDDIT, dump, ids, posts
 from tests.cli.kit import call
@@ -76,9 +78,14 @@ def test_the_generator_decides_everything() -> None:
 
 
 def test_the_demo_walks_from_a_dump_to_a_release_and_back_to_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(registry, "names", lambda: ("subreddit",))
+    """Who adds a config has no sample of it yet; the others are shown all the same."""
+    source = HubSource("verein/neu", "0123456789", "cc-by-4.0", (Part("rows", ("default",)),))
+    new = replace(registry.load_retrieval("germandpr"), name="neu", sources=(source,))
+    known = {"neu": new, "subreddit": registry.load("subreddit")}
+    monkeypatch.setattr(registry, "names", lambda: tuple(known))
+    monkeypatch.setattr(registry, "load", known.__getitem__)
     reached = set()
     connect = socket.socket.connect
 
@@ -87,7 +94,8 @@ def test_the_demo_walks_from_a_dump_to_a_release_and_back_to_texts(
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", noted)
-    locks, receipts, hydrated = walk(tmp_path, QUIET)
+    locks, receipts, hydrated = walk(tmp_path, Lines(quiet=False))
+    assert "the bundled sample holds nothing of verein/neu" in capsys.readouterr().err
     assert reached <= {"127.0.0.1", "::1", "localhost"}
     (lock,), (receipt,) = locks, receipts
     assert receipt.rows == {"subreddit-clustering-ids": {"test": 10}}

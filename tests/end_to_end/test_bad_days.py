@@ -121,7 +121,9 @@ def test_an_unknown_revision(bench: Bench, tmp_path: Path) -> None:
     assert contents(tmp_path / "dist") == {}
 
 
-@pytest.mark.parametrize("config", [("germandpr",), ("jobs", "--encoder", "offline")])
+@pytest.mark.parametrize(
+    "config", [("jobs", "--encoder", "offline"), pytest.param(("germandpr",), marks=pytest.mark.long)]
+)
 def test_no_network(bench: Bench, tmp_path: Path, config: tuple[str, ...]) -> None:
     fate = from_hub(without_network()["HF_ENDPOINT"], tmp_path)
     ran = bench.build(*config, out=tmp_path / "dist", fate=fate)
