@@ -12,7 +12,6 @@ from builders import registry
 from builders.cli import options as opt
 from builders.cli.output import emit, say, say_table
 from builders.printable import counted
-from builders.spec import HttpSource, HubSource, LocalFile, RecordedFile
 
 
 @click.command("check")
@@ -77,41 +76,20 @@ def list_(out: Path, as_json: bool) -> None:
     from builders.lock.committed import FOLDER, lock_path
     from builders.lock.lock import read_lock, work_folder
 
-    rows: list[dict[str, Any]] = []
-    for name in registry.names():
-        spec = registry.load(name)
-        built = work_folder(out, name) / "lock.json"
-        rows.append({
-            "config": name,
-            "title": spec.title,
-            "release": spec.release,
-            "licence": spec.licence,
-            "sources": [_facts(source) for source in spec.sources],
-            "rows": sum(file.rows for file in read_lock(built).files) if built.exists() else None,
-            "locked": lock_path(FOLDER, name).exists(),
-        })
+    documents, table = [], []
+    for spec in map(registry.load, registry.names()):
+        built, locked = work_folder(out, spec.name) / "lock.json", lock_path(FOLDER, spec.name).exists()
+        rows = sum(file.rows for file in read_lock(built).files) if built.exists() else None
+        # The functions that read a source are no facts of it.
+        facts = [{k: v for k, v in asdict(one).items() if not callable(v)} for one in spec.sources]
+        told: dict[str, Any] = {"config": spec.name, "release": spec.release, "licence": spec.licence}
+        documents.append(told | {"title": spec.title, "sources": facts, "rows": rows, "locked": locked})
+        shown = ("–" if rows is None else f"{rows:,}", "yes" if locked else "no")
+        table.append((*told.values(), *shown, ", ".join(map(_pin, facts))))
     if as_json:
-        emit({"configs": rows})
-        return
-    say_table(
-        ("config", "release", "licence", "rows built", "committed lock", "sources"),
-        [
-            (
-                row["config"],
-                row["release"],
-                row["licence"],
-                "–" if row["rows"] is None else f"{row['rows']:,}",
-                "yes" if row["locked"] else "no",
-                ", ".join(map(_pin, row["sources"])),
-            )
-            for row in rows
-        ],
-    )
-
-
-def _facts(source: HubSource | HttpSource | RecordedFile | LocalFile) -> dict[str, Any]:
-    """Return the fields of a source, without the functions that read it."""
-    return {name: value for name, value in asdict(source).items() if not callable(value)}
+        emit({"configs": documents})
+    else:
+        say_table(("config", "release", "licence", "rows built", "committed lock", "sources"), table)
 
 
 def _pin(source: dict[str, Any]) -> str:
