@@ -154,7 +154,7 @@ def connect(
     pace = _Pace()
     with requests.Session() as session:
         session.trust_env = url is None  # a stand-in is reached without a proxy
-        session.hooks["response"] += [_repaired, pace.note]
+        session.hooks["response"].append(pace.note)
         yield RedditClient(_praw(url, session), pace, sleep, say)
 
 
@@ -247,39 +247,27 @@ def _children(body: object, asked: Collection[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _repaired(response: requests.Response, *_: object, **__: object) -> requests.Response:
-    """Rewrite the headers that prawcore could not read: a response hook of requests."""
-    headers = response.headers
-    if "retry-after" in headers:
-        seconds = retry_after(headers["retry-after"])
-        del headers["retry-after"]
-        if seconds is not None:
-            headers["retry-after"] = f"{math.ceil(10 * seconds) / 10:.1f}"  # never earlier than told
-    headers.pop("www-authenticate", None)
-    if response.status_code == 401:
-        headers["www-authenticate"] = 'Bearer error="invalid_token"'
-    limits = [header_number(headers.get(name, "")) for name in _RATE_LIMIT]
-    for name, value in zip(_RATE_LIMIT, limits, strict=True):
-        headers.pop(name, None)
-        if value is not None and None not in limits:
-            headers[name] = str(math.ceil(value) if name == "x-ratelimit-reset" else math.floor(value))
-    return response
-
-
 class _Pace:
     """How long the last answer asks to wait; prawcore does so before the next request, without a word."""
 
-    def __init__(self) -> None:
-        self._until = 0.0
+    until = 0.0
 
     def note(self, response: requests.Response, *_: object, **__: object) -> requests.Response:
-        """Take note of an answer whose headers are repaired: a response hook of requests."""
-        remaining = response.headers.get("x-ratelimit-remaining")
-        if remaining is not None:
-            reset = float(response.headers["x-ratelimit-reset"])
-            self._until = time.monotonic() + reset if float(remaining) <= 0 else 0.0
+        """Note an answer, and rewrite the headers that prawcore could not read: a hook of requests."""
+        headers = response.headers
+        seconds = retry_after(headers.pop("retry-after", ""))
+        if seconds is not None:
+            headers["retry-after"] = f"{math.ceil(10 * seconds) / 10:.1f}"  # never earlier than told
+        headers.pop("www-authenticate", None)
+        if response.status_code == 401:
+            headers["www-authenticate"] = 'Bearer error="invalid_token"'
+        remaining, used, reset = (header_number(headers.pop(name, "")) for name in _RATE_LIMIT)
+        if remaining is not None and used is not None and reset is not None:
+            whole = (math.floor(remaining), math.floor(used), math.ceil(reset))
+            headers.update(zip(_RATE_LIMIT, map(str, whole), strict=True))
+            self.until = time.monotonic() + whole[2] if whole[0] <= 0 else 0.0
         return response
 
     def left(self) -> float:
         """Return how many seconds are left until a request is allowed again; 0 where one is."""
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self.until - time.monotonic())

@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from builders.errors import SourceError
 from builders.files import readable, sha256
@@ -135,29 +135,23 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    import zstandard
-
-    try:
-        with readable(path, absent=_ABSENT), path.open("rb") as file:
-            yield from _frames(file, path)
-    except zstandard.ZstdError as error:
-        raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
-
-
-def _frames(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Unpack frame by frame: the library's own reader ends a file that is cut off without a word."""
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
     frame = None
     empty = True
-    while chunk := file.read(_CHUNK):
-        empty = False
-        while chunk:
-            frame = frame or unpacker.decompressobj()
-            yield frame.decompress(chunk)
-            chunk = frame.unused_data if frame.eof else b""
-            if frame.eof:
-                frame = None
+    try:
+        with readable(path, absent=_ABSENT), path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                empty = False
+                while chunk:
+                    frame = frame or unpacker.decompressobj()
+                    yield frame.decompress(chunk)
+                    chunk = frame.unused_data if frame.eof else b""
+                    if frame.eof:
+                        frame = None
+    except zstandard.ZstdError as error:
+        raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
     if frame is not None or empty:
         raise SourceError(f"{path}: the file is cut off", hint=_FETCH)

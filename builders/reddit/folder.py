@@ -184,13 +184,14 @@ def read_record(out: Path) -> Hydrated | None:
     Raises:
         StorageError: It is no such record.
     """
-    try:
-        return Hydrated.model_validate_json((out / NAME).read_bytes())
-    except FileNotFoundError:
+    path, hint = out / NAME, "Hydrate again."
+    if not path.exists():
         return None
-    except (OSError, ValidationError) as error:
-        hint = "Hydrate again."
-        raise StorageError(f"{out / NAME}: not the record of hydrated texts", hint=hint) from error
+    try:
+        with files.readable(path, hint=hint):
+            return Hydrated.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise StorageError(f"{path}: not the record of hydrated texts", hint=hint) from error
 
 
 def sets_in(folder: Path, config: str) -> pl.DataFrame | None:

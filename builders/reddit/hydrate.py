@@ -14,28 +14,16 @@ from builders.errors import StorageError
 from builders.files import exclusive
 from builders.prepare.sets import draw
 from builders.progress import Progress
+from builders.reddit import folder
 from builders.reddit.dated_ledger import Origin, statuses, write_statuses
-from builders.reddit.folder import (
-    COMPARABLE,
-    TAKEDOWN,
-    Hydrated,
-    SetShare,
-    make_ready,
-    read_record,
-    read_takedown,
-    refuse_foreign,
-    refuse_release,
-    sets_in,
-    write_folder,
-    write_takedown,
-)
+from builders.reddit.folder import COMPARABLE, TAKEDOWN, Hydrated, SetShare
 from builders.reddit.ledger import counted, dated_ledger, private_ledger, rewrite_dated
 from builders.reddit.published import Sets, read_published
 from builders.reddit.sets import id_table, prepare_ids
 from builders.reddit.submission import GONE, Status, Submission
 from builders.reddit.texts import Texts, texts_of
 from builders.sources import fetch
-from builders.spec import SEED, Ids, IdsFile
+from builders.spec import SEED, Ids
 from builders.tables import CLUSTERING, SCHEMAS, Kind
 
 _UPSTREAM = "the upstream's list"
@@ -84,44 +72,58 @@ def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
     so that what is lost is measured against them; where it holds none, they are drawn as the build draws
     them, from what is there.
     """
-    refuse_release(options.out)
-    refuse_foreign(options.out, spec.name)
+    folder.refuse_release(options.out)
+    folder.refuse_foreign(options.out, spec.name)
     with exclusive(options.out):
-        make_ready(options.out, spec.name)
+        folder.make_ready(options.out, spec.name)
         if options.origin:
             sets = read_published(spec, options.origin, offline=options.offline)
             entries = _complete(spec, sets.named(), options, progress)
         else:
-            held = None if options.new_sets else held_sets(spec, options.out)
-            fetched = fetch(
-                [spec.listed],
-                offline=options.offline,
-                sources_from=options.sources,
-                root=options.home,
-                progress=lambda line: progress.step("fetch", line),
-            )
-            listed = spec.read(fetched.files)
-            told = f"{listed.lines:,} lines − {listed.repeated:,} repeated = {len(listed.ids):,} ids"
-            progress.step("ids", told)
-            entries = _complete(spec, listed.ids, options, progress)
-            made_up = options.stand_in or fetched.locks[0].kind == "folder"
-            ledger = _write_dated(spec, entries, options, progress, stand_in=made_up)
-            sets = held or _drawn(spec, listed, ledger)
+            sets, entries = _from_list(spec, options, progress)
         record, _ = write_texts(spec, sets, entries, options, progress)
         return record
+
+
+def _from_list(spec: Ids, options: HydrateOptions, progress: Progress) -> tuple[Sets, dict[str, Submission]]:
+    """Complete the ledgers for the upstream's list; return the sets that the folder holds, or new ones."""
+    held = None if options.new_sets else held_sets(spec, options.out)
+    fetched = fetch(
+        [spec.listed],
+        offline=options.offline,
+        sources_from=options.sources,
+        root=options.home,
+        progress=lambda line: progress.step("fetch", line),
+    )
+    listed = spec.read(fetched.files)
+    told = f"{listed.lines:,} lines − {listed.repeated:,} repeated = {len(listed.ids):,} ids"
+    progress.step("ids", told)
+    entries = _complete(spec, listed.ids, options, progress)
+    stand_in = options.stand_in or fetched.locks[0].kind == "folder"
+    ledger = statuses(entries.values(), archives=spec.archives, stand_in=stand_in)
+    path = dated_ledger(spec, options.home)
+    write_statuses(path, ledger)
+    made_up = Origin.STAND_IN in ledger["origin"]
+    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
+    progress.step("ledger", f"written without texts to {path}{rehearsed}")
+    if held is not None:
+        return held, entries
+    submissions = prepare_ids(spec, listed, ledger).submissions
+    drawn = draw(submissions, spec.sets, seed=SEED)
+    return Sets(id_table(submissions, drawn), _UPSTREAM, compared=False), entries
 
 
 def held_sets(spec: Ids, out: Path) -> Sets | None:
     """Return the sets that a folder of texts holds, or None."""
     try:
-        ids = sets_in(out, spec.name)
+        ids = folder.sets_in(out, spec.name)
     except StorageError as error:
         hint = "Draw sets anew with --new-sets, or name published ids with --from."
         raise StorageError(error.message, hint=hint) from error
     if ids is None:
         return None
     try:
-        before = read_record(out)
+        before = folder.read_record(out)
     except StorageError:  # it is written anew, and nothing but the origin is taken from it
         before = None
     return Sets(ids, before.origin if before else _UPSTREAM)
@@ -149,7 +151,7 @@ def write_texts(
         gone=dict(sorted(Counter(lost.values()).items())),
         personal=texts.personal,
     )
-    write_folder(options.out, record, sets.ids, tables)
+    folder.write_folder(options.out, record, sets.ids, tables)
     progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
     return record, _list_takedown(options.out, sets, entries, progress)
 
@@ -248,28 +250,6 @@ def _complete(
     return answers
 
 
-def _write_dated(
-    spec: Ids,
-    entries: Mapping[str, Submission],
-    options: HydrateOptions,
-    progress: Progress,
-    *,
-    stand_in: bool,
-) -> pl.DataFrame:
-    path = dated_ledger(spec, options.home)
-    ledger = statuses(entries.values(), archives=spec.archives, stand_in=stand_in)
-    write_statuses(path, ledger)
-    made_up = Origin.STAND_IN in ledger["origin"]
-    rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
-    progress.step("ledger", f"written without texts to {path}{rehearsed}")
-    return ledger
-
-
-def _drawn(spec: Ids, listed: IdsFile, ledger: pl.DataFrame) -> Sets:
-    submissions = prepare_ids(spec, listed, ledger).submissions
-    return Sets(id_table(submissions, draw(submissions, spec.sets, seed=SEED)), _UPSTREAM, compared=False)
-
-
 def _list_takedown(
     out: Path, sets: Sets, entries: Mapping[str, Submission], progress: Progress
 ) -> tuple[str, ...]:
@@ -279,13 +259,13 @@ def _list_takedown(
     longer holds it are hydrated.
     """
     named = set(sets.named())
-    listed = read_takedown(out)
+    listed = folder.read_takedown(out)
     # The upstream's list is what may have been published, and other sets are what is.
     before = listed if sets.origin == _UPSTREAM else listed & named
     gone = {name for name in named if name in entries and _is_gone(entries[name])}
     gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
     if gone or listed:
-        write_takedown(out, sorted(gone))
+        folder.write_takedown(out, sorted(gone))
     if gone:
         progress.step("takedown", f"{len(gone):,} published ids are gone: {out / TAKEDOWN}")
     return tuple(sorted(gone))

@@ -58,12 +58,7 @@ class Ledger:
 
         Raises:
             Busy: Another run holds it.
-            UsageError: A ledger of the form of earlier versions lies there.
         """
-        old = self.path.with_suffix(".jsonl")
-        if old.exists():
-            hint = "It holds texts: remove it. What it knew is asked of Reddit again, or read from dumps."
-            raise UsageError(f"{old}: a ledger of an earlier version, which is no longer read", hint=hint)
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -101,10 +96,7 @@ class Ledger:
                 self._known = known | {entry.id: entry for entry in entries}
 
     def keep_apart(self, *, stand_in: bool) -> None:
-        """Make sure that answers of Reddit and of a stand-in never stand in one ledger.
-
-        Args:
-            stand_in: Whether a stand-in for Reddit is about to be asked.
+        """Make sure that answers of Reddit and of a stand-in, of which one is to be asked, are never mixed.
 
         Raises:
             UsageError: The ledger holds answers of the other.
@@ -117,11 +109,9 @@ class Ledger:
                 database.execute("INSERT INTO asked VALUES (?)", (stand_in,))
             elif bool(row[0]) != stand_in:
                 held, now = ("a stand-in", "Reddit") if row[0] else ("Reddit", "a stand-in")
-                raise UsageError(
-                    f"{self.path} holds answers of {held}, and {now} would be asked: they must not be mixed",
-                    hint="Set MTEB_DE_HOME to another folder, or set or unset MTEB_DE_REDDIT_URL as it was "
-                    "before.",
-                )
+                problem = f"{self.path} holds answers of {held}, and {now} would be asked"
+                hint = "Set MTEB_DE_HOME to another folder, or MTEB_DE_REDDIT_URL as it was before."
+                raise UsageError(f"{problem}: they must not be mixed", hint=hint)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -163,10 +153,8 @@ class Ledger:
         if code in _HELD:
             hint = "Close the program that has it open, and run the same command again."
             return Busy(f"{self.path}: another program holds this ledger ({error})", hint=hint)
-        return StorageError(
-            f"{self.path}: cannot be read or written ({error})",
-            hint="Free some space, or correct the permissions.",
-        )
+        hint = "Free some space, or correct the permissions."
+        return StorageError(f"{self.path}: cannot be read or written ({error})", hint=hint)
 
 
 def private_ledger(spec: Ids, root: Path | None) -> Ledger:
@@ -180,14 +168,7 @@ def dated_ledger(spec: Ids, root: Path | None) -> Path:
 
 
 def rewrite_dated(spec: Ids, root: Path | None, entries: Iterable[Submission], *, stand_in: bool) -> None:
-    """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay.
-
-    Args:
-        spec: The config.
-        root: The folder of caches, as above.
-        entries: What is known now.
-        stand_in: Whether a stand-in for Reddit gave the answers.
-    """
+    """Bring the dated ledger up to date, where there is one; ids of which nothing new is known stay."""
     path = dated_ledger(spec, root)
     if not path.exists():
         return

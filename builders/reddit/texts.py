@@ -1,13 +1,13 @@
 """From submissions to the texts of documents: cleaned, normalised, without personal data.
 
-Reddit's Markdown is a dialect of its own (spoilers, superscripts, images by id), and a library for Markdown
-reads `2*3*4` and `Leser*innen und Hörer*innen` as emphasis. So this takes away what is mark-up here, in
-passes that are each linear in the length of the text.
+Reddit's Markdown is a dialect of its own, and a library for Markdown reads `2*3*4` and `Leser*innen und
+Hörer*innen` as emphasis. So what is mark-up here is taken away in passes of linear time.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,15 +69,9 @@ class Texts:
 
 
 def texts_of(spec: Ids, submissions: Iterable[Submission]) -> Texts:
-    """Turn submissions into documents; those that are not there are passed over.
-
-    Args:
-        spec: Says how texts are cleaned, and which personal data is replaced.
-        submissions: In any order; the result does not depend on it.
-    """
-    there = [entry for entry in submissions if entry.status is Status.OK]
+    """Turn submissions, in any order, into documents; those that are not there are passed over."""
     raw = pl.DataFrame(
-        [(entry.id, entry.title, entry.body) for entry in there],
+        [(entry.id, entry.title, entry.body) for entry in submissions if entry.status is Status.OK],
         schema={"upstream_id": pl.String, "title": pl.String, "text": pl.String},
         orient="row",
     )
@@ -94,21 +88,13 @@ def texts_of(spec: Ids, submissions: Iterable[Submission]) -> Texts:
 
 
 def clean(text: str) -> str:
-    r"""Return the text of a post as plain text.
+    """Return Markdown, a hostile one included, as plain text; a second call changes nothing.
 
     Links keep their text, images their description; addresses are removed with all that belongs to them.
-    Emphasis, strike-through, superscript, code, headings, quotes, spoilers, list bullets and the rules of
-    tables lose their marks and keep their text, cells stay apart by ``|``. Names of users, as in ``u/NAME``,
+    Other marks go and their text stays, cells of tables apart by ``|``. Names of users, as in ``u/NAME``,
     ``/user/NAME`` or ``r/u_NAME``, become ``<HANDLE>``; names of subreddits stay. What is removed can bring
     marks together to a new one, so the passes are repeated until nothing changes; of a text that is built so
-    that this takes long, all marks are removed. Entities but zero-width spaces stay for `normalise`, which
-    also folds white space.
-
-    Args:
-        text: Markdown, a hostile one included; the time is linear in its length.
-
-    Returns:
-        Plain text, possibly empty; a second call changes nothing.
+    that this takes long, all marks are removed. Entities but zero-width spaces stay for `normalise`.
     """
     for _ in range(_MOST_PASSES):
         cleaned = _cleaned(text)
@@ -183,18 +169,19 @@ def _partners(text: str) -> dict[int, int]:
                 opened.append(at)
             elif opened:
                 found[opened.pop()] = at
-    blanks = [match.start() for match in re.finditer(r"\s", text)]
-    blanks.append(len(text))
-    position = 0
-    for start in sorted(found):
-        while blanks[position] <= start:
-            position += 1
-        end, blank = found[start], blanks[position]
-        tail = text[blank : min(end, blank + _LONGEST_TITLE)].strip()
-        titled = end - blank < _LONGEST_TITLE and len(tail) > 1 and tail[0] == tail[-1] and tail[0] in "\"'"
-        if blank < end and tail and not titled:
-            del found[start]
-    return found
+    blanks = [match.start() for match in re.finditer(r"\s", text)] + [len(text)]
+    return {
+        start: end
+        for start, end in found.items()
+        if _is_address(text, blanks[bisect_right(blanks, start)], end)
+    }
+
+
+def _is_address(text: str, blank: int, end: int) -> bool:
+    """Say whether nothing but a title stands between the first blank of an address and its end."""
+    tail = text[blank : min(end, blank + _LONGEST_TITLE)].strip()
+    titled = end - blank < _LONGEST_TITLE and len(tail) > 1 and tail[0] == tail[-1] and tail[0] in "\"'"
+    return blank >= end or not tail or titled
 
 
 def _without_urls(text: str) -> str:
@@ -257,11 +244,8 @@ def _emphasis(text: str) -> Iterator[tuple[int, int]]:
                 stack.clear()
             continue
         before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-        closes = (
-            before != ""
-            and not before.isspace()
-            and (not after.isalnum() or (end - start > 1 and mark != "_"))
-        )
+        ends_word = not after.isalnum() or (end - start > 1 and mark != "_")
+        closes = before != "" and not before.isspace() and ends_word
         stack = opened[mark]
         while closes and stack and start < end:
             left, right = stack.pop()

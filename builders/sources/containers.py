@@ -1,8 +1,7 @@
 """Files of an upstream that hold others: zip archives and SQLite databases.
 
-Members of an archive are read as streams, never unpacked to a path; an archive that names files outside
-itself, would unpack to far more than it holds, or is encrypted is refused as a whole. A database is opened
-read-only: nothing is written beside the file, and no trigger, view or function of its own runs.
+Nothing is unpacked to a path, or written beside a file. An archive that is not safe to read is refused as a
+whole; of a database, no trigger, view or function of its own runs.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ _LOOK = "Nothing was read from it. Fetch it again, or look at the file before yo
 _CHANGED = "The upstream's layout is not the one this config reads."
 _ENCRYPTED = 0x1
 _READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError)
 _REPACK = "The archive is whole, and fetching it again will not help: pack its files anew with Deflate."
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
@@ -80,15 +80,7 @@ def zip_lines(path: Path, names: Sequence[str]) -> Iterator[tuple[str, int, byte
     except NotImplementedError as error:  # of a member, as below, or of the whole archive
         problem = f"{path}: is packed in a way that cannot be read here ({error})"
         raise SourceError(problem, hint=_REPACK) from error
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        EOFError,
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:
+    except _DAMAGE as error:
         if looks_like_page(path):
             problem = "is a web page, not a zip archive"
         elif not zipfile.is_zipfile(path):

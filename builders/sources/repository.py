@@ -1,8 +1,7 @@
 """Datasets laid out as on the Hub: the README says which files are which part.
 
-What a pinned commit holds cannot change, so the Hub is asked once: the files lie in a cache of its client's
-layout, and each is held against the hash that the commit lists. README patterns are resolved here, since
-`datasets` resolves them only over files that are all there, or over the network.
+The Hub is asked once: files lie in a cache of its client's layout, each held against the hash that the commit
+lists. `datasets` would resolve the README's patterns only over files that are all there, or the network.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import FileIds, ids_of, readable, safe_path, write_bytes
+from builders.printable import shortened
 from builders.sources.cache import CacheMiss, Say, Stored, stored_at
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _Selection = dict[str, dict[str, Stored]]
 _README = "README.md"
 _LARGEST = 4 << 20
 _LARGEST_HEADER = 128 << 10
-_MOST_PATTERNS = 1000
 _LOOK = "Look at the README of the dataset: the pinned revision may be the wrong one."
 _ADVICE = hub.Advice(
     SourceMissing,
@@ -185,19 +184,16 @@ def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str
     for part in parts:
         config = next((name for name in part.configs if name in configs), None)
         if config is None:
-            raise SourceMissing(
-                f"{repo}: {_README} has no config {' or '.join(map(repr, part.configs))} "
-                f"(part {part.name!r}); found {', '.join(map(repr, list(configs)[:20])) or 'none'}",
-                hint=_LOOK,
-            )
+            found = ", ".join(shortened([repr(name) for name in configs], 20)) or "none"
+            wanted = f"{' or '.join(map(repr, part.configs))} (part {part.name!r})"
+            raise SourceMissing(f"{repo}: {_README} has no config {wanted}; found {found}", hint=_LOOK)
         files: dict[str, None] = {}
         for pattern in _patterns(f"{repo}: {_README}, config {config!r}", repo, configs[config]):
-            found = matching(pattern, names)
-            if not found:
-                raise SourceMissing(
-                    f"{repo}: config {config!r}: no file matches {pattern!r} ({len(names)} files)", hint=_LOOK
-                )
-            files |= dict.fromkeys(found)
+            matched = matching(pattern, names)
+            if not matched:
+                problem = f"config {config!r}: no file matches {pattern!r} ({len(names)} files)"
+                raise SourceMissing(f"{repo}: {problem}", hint=_LOOK)
+            files |= dict.fromkeys(matched)
         selection[part.name] = list(files)
     return selection
 
@@ -268,8 +264,6 @@ def _patterns(where: str, repo: str, config: Mapping[str, Any]) -> list[str]:
     for entry in data_files if isinstance(data_files, list) else [data_files]:
         value = entry.get("path") if isinstance(entry, dict) else entry
         patterns += value if isinstance(value, list) else [value]
-        if len(patterns) > _MOST_PATTERNS:
-            raise SourceError(f"{where}: more than {_MOST_PATTERNS} patterns in data_files", hint=_LOOK)
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise SourceError(f"{where}: data_files is not a list of paths", hint=_LOOK)
     folder = config.get("data_dir")

@@ -104,13 +104,6 @@ def test_a_database_of_other_tables_is_refused(tmp_path: Path) -> None:
         ledger.latest()
 
 
-def test_a_ledger_of_lines_is_refused_since_it_holds_texts(tmp_path: Path) -> None:
-    (tmp_path / "ledger.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match=r"ledger\.jsonl: a ledger of an earlier version") as caught:
-        Ledger(tmp_path / "ledger.sqlite").append([A])
-    assert "remove it" in caught.value.hint
-
-
 @given(
     st.lists(
         st.tuples(st.integers(0, 30), st.sampled_from([0, 10, 300, 3_000, 30_000])), min_size=1, max_size=60
