@@ -18,7 +18,7 @@ from builders.tables import Kind, inside, published_path
 
 _CLIENTS_OWN = "ignore:Use 'content=:DeprecationWarning"
 """A warning that the Hub's client raises about its own upload."""
-ROWS = 200
+ROWS = 500
 """Queries that the suite builds of `jobs`; scripts/acceptance builds all."""
 
 
