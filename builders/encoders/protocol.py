@@ -1,8 +1,9 @@
-"""What an encoder is, which texts it may be given, how those that are too long are cut, and loading one."""
+"""What an encoder is, which texts it may be given, and how those that are too long are cut."""
 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
@@ -10,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.errors import EncoderError, UsageError
+from builders.errors import EncoderError
 from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
 
@@ -68,21 +69,48 @@ def load_encoder(
         workers: Threads (e5) or processes (offline); by default one per usable CPU.
         offline: Never touch the network.
         root: Folder of the cached vectors, as for `encode_cached`.
-
-    Raises:
-        UsageError: There is no such backend, or fewer than one worker.
     """
-    if workers is not None and workers < 1:
-        raise UsageError(f"an encoder needs at least one worker, not {workers}")
-    if backend == "e5":
-        from builders.encoders.sentence import E5
-
-        return E5(spec, threads=workers, offline=offline, root=root)
     if backend == "offline":
         from builders.encoders.offline import offline_for
 
-        return offline_for(spec, workers=workers)
-    raise UsageError(f"there is no encoder {backend!r}", hint="Use e5 or offline.")
+        return offline_for(spec, workers)
+    from builders.encoders.sentence import E5
+
+    return E5(spec, threads=workers, offline=offline, root=root)
+
+
+class TokenEncoder(ABC):
+    """An `Encoder` that counts the tokens of a text with its prompt, to cut or to refuse what is too long."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> EncoderIdentity:
+        """Everything that determines a vector."""
+
+    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Cut texts to the maximum length; see `Encoder.truncate`."""
+        require_usable(texts)
+        limit = self._limit()
+        return (
+            list(texts) if limit is None else cut_to_fit(texts, lambda some: self._count(some, role), limit)
+        )
+
+    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """Encode texts that fit; see `Encoder.encode`."""
+        require_usable(texts)
+        if (limit := self._limit()) is not None:
+            require_fitting(self._count(texts, role), limit)
+        return self._encode(texts, role)
+
+    def _limit(self) -> int | None:
+        """Return the most tokens of a text, prompt and special tokens; None where there is no limit."""
+        return self.identity.max_length
+
+    @abstractmethod
+    def _count(self, texts: Sequence[str], role: Role) -> list[int]: ...
+
+    @abstractmethod
+    def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]: ...
 
 
 def require_usable(texts: Sequence[str | None]) -> None:

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -23,7 +22,8 @@ from numpy.typing import NDArray
 
 from builders import files
 from builders.encoders.hub import fetch_model, is_cached, model_files, resolve
-from builders.encoders.protocol import Role, cut_to_fit, require_fitting, require_usable
+from builders.encoders.prompts import prompts_of
+from builders.encoders.protocol import Role, TokenEncoder
 from builders.encoders.vectors import described
 from builders.errors import EncoderError, RemoteError, SourceChanged, SourceMissing
 from builders.home import home
@@ -39,15 +39,9 @@ _Json = TypeVar("_Json", dict[str, Any], list[Any])
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _READ = (".json", ".safetensors", ".txt", ".model")
 _BY_COSINE = ("cosine", "cos_sim")
-_E5 = {"query": "query: ", "document": "passage: "}
-_E5_MODELS = tuple(
-    f"intfloat/{name}{size}"
-    for name in ("e5-", "multilingual-e5-")
-    for size in ("small", "base", "large", "small-v2", "base-v2", "large-v2")
-)
 
 
-class E5:
+class E5(TokenEncoder):
     """The model that a config pins, with prefixes, mean pooling and normalised vectors.
 
     Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
@@ -55,7 +49,6 @@ class E5:
     Args:
         spec: The pinned encoder; its revision may be short.
         threads: Texts that are encoded beside each other; by default one per usable CPU.
-        device: "cpu", "cuda", …; another device gives other last bits.
         offline: Never touch the network.
         root: Folder of the cached vectors; by default `vectors` in the home of all caches.
     """
@@ -65,13 +58,11 @@ class E5:
         spec: EncoderSpec,
         *,
         threads: int | None = None,
-        device: str = "cpu",
         offline: bool = False,
         root: Path | None = None,
     ) -> None:
         self._spec = spec
         self._threads = threads
-        self._device = device
         self._offline = offline
         self._root = root
 
@@ -101,18 +92,6 @@ class E5:
             ) from error
         return self._declared(revision, dimensions, model_files(folder))
 
-    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
-        """Cut texts to the maximum length; see `Encoder.truncate`."""
-        require_usable(texts)
-        return cut_to_fit(texts, lambda some: self._count(some, role), self._spec.max_length)
-
-    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `Encoder.encode`."""
-        require_usable(texts)
-        require_fitting(self._count(texts, role), self._spec.max_length)
-        model, prefix, size = self._model, self._prefix(role), self.identity.dimensions
-        return _vectors(model, [model.preprocess([prefix + text]) for text in texts], size, self._threads)
-
     def _known(self, revision: str) -> EncoderIdentity | None:
         """Return the one encoder of that commit whose vectors are cached."""
         found = [
@@ -134,14 +113,16 @@ class E5:
             pooling="mean",
             query_prefix=spec.query_prefix,
             passage_prefix=spec.passage_prefix,
-            device=self._device,
             tools=_tools(),
             files=hashes,
             stand_in=is_stand_in(),
         )
 
     def _count(self, texts: Sequence[str], role: Role) -> list[int]:
-        return _token_counts(self._model, [self._prefix(role) + text for text in texts]) if texts else []
+        return _token_counts(self._model, texts, self._prefix(role))
+
+    def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        return _vectors(self._model, texts, self._prefix(role), self.identity.dimensions, self._threads)
 
     def _prefix(self, role: Role) -> str:
         return self._spec.query_prefix if role == "query" else self._spec.passage_prefix
@@ -157,45 +138,13 @@ class E5:
                 hint="A commit never changes: find out which of the two is damaged, and remove it.",
             )
         hint = f"If files are missing, remove {folder} and run again with network."
-        model = _loaded_model(folder, name, self._device, hint)
+        model = _loaded_model(folder, name, hint)
         if fault := _difference(model, identity) or _missing_weights(model, folder):
             raise EncoderError(
                 f"{name} is not the encoder that is declared: {fault}",
                 hint="Pin a revision whose modules are a transformer, mean pooling and normalising.",
             )
-        model.max_seq_length = identity.max_length
         return model
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompts:
-    """What is put before a text."""
-
-    query: str
-    passage: str
-    clustering: str
-
-
-def prompts_of(model: str, settings: dict[str, Any]) -> _Prompts:
-    """Return the prompts that mteb 2.26 gives a model with these `config_sentence_transformers.json`.
-
-    A name of its `prompts` is looked for as mteb does: task type and role ("Retrieval-query"), task type,
-    role ("query", "document"; a prompt named "passage" is passed over there, and so here). Clustering has no
-    role; where no prompt is named "Clustering", the library's `default_prompt_name` counts. E5's models
-    state no prompts, and mteb lists them with their prefixes: so clustering has none.
-    """
-    stated: dict[str, str] = {name: text or "" for name, text in dict(settings.get("prompts") or {}).items()}
-    prompts = _E5 if model in _E5_MODELS else stated
-
-    def first(*names: str) -> str:
-        return next((prompts[name] for name in names if name in prompts), "")
-
-    default = stated.get(settings.get("default_prompt_name") or "", "")
-    return _Prompts(
-        query=first("Retrieval-query", "Retrieval", "query"),
-        passage=first("Retrieval-document", "Retrieval", "document"),
-        clustering=prompts.get("Clustering", default),
-    )
 
 
 class SentenceModel:
@@ -205,16 +154,12 @@ class SentenceModel:
         source: A folder, or "owner/name@revision" on the Hub, where the revision is a commit's 7 to 40
             digits: a branch or a tag moves, and is refused.
         threads: Texts that are encoded beside each other; by default one per usable CPU.
-        device: "cpu", "cuda", …; another device gives other last bits.
         offline: Never touch the network.
     """
 
-    def __init__(
-        self, source: str, *, threads: int | None = None, device: str = "cpu", offline: bool = False
-    ) -> None:
+    def __init__(self, source: str, *, threads: int | None = None, offline: bool = False) -> None:
         self._source = source
         self._threads = threads
-        self._device = device
         self._offline = offline
 
     def encoder(self, use: Use) -> _SentenceEncoder:
@@ -234,10 +179,12 @@ class SentenceModel:
         _require_model(folder, f"{model}@{revision}")
         return folder, model, revision
 
-    @cached_property
-    def prompts(self) -> _Prompts:
-        """What is put before texts; see `prompts_of`."""
-        return prompts_of(self.place[1], self._settings("config_sentence_transformers.json"))
+    def prompt(self, use: Use, role: Role) -> str:
+        """Return what is put before a text; for clustering the role does not matter."""
+        prompts = prompts_of(self.place[1], self._settings("config_sentence_transformers.json"))
+        if use == "clustering":
+            return prompts.clustering
+        return prompts.query if role == "query" else prompts.passage
 
     @cached_property
     def normalised(self) -> bool:
@@ -248,7 +195,7 @@ class SentenceModel:
     def loaded(self) -> SentenceTransformer:
         """The model with its weights."""
         hint = "It must be a sentence-transformers model with weights in safetensors and no code."
-        return _loaded_model(self.place[0], self._source, self._device, hint)
+        return _loaded_model(self.place[0], self._source, hint)
 
     def require_cosine(self) -> None:
         """Refuse to search by another similarity than the model's own, as mteb would not."""
@@ -260,10 +207,9 @@ class SentenceModel:
                 hint="Add a normalising module if cosine is what you want, or evaluate it by mteb.",
             )
 
-    def forward(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
-        """Return raw vectors, float32 (n, dimensions): each text by itself."""
-        inputs = [self.loaded.preprocess([text], prompt=prompt or None) for text in texts]
-        return _vectors(self.loaded, inputs, self._dimensions, self._threads, self._source)
+    def vectors(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
+        """Return raw vectors, float32 (n, dimensions)."""
+        return _vectors(self.loaded, texts, prompt, self._dimensions, self._threads, self._source)
 
     def identity(self, query: str, passage: str) -> EncoderIdentity:
         """Everything that determines a vector, with these prompts."""
@@ -280,7 +226,6 @@ class SentenceModel:
             pooling="as the model's modules",
             query_prefix=query,
             passage_prefix=passage,
-            device=self._device,
             tools=_tools(),
             files=hashes,
             stand_in=bool(hashes) and is_stand_in(),
@@ -327,11 +272,8 @@ class SentenceModel:
         return value
 
 
-class _SentenceEncoder:
-    """An `Encoder` of a model for one use. Its vectors have norm 1 only where the model normalises them.
-
-    For clustering both roles take the clustering prompt.
-    """
+class _SentenceEncoder(TokenEncoder):
+    """An `Encoder` of a model for one use. Its vectors have norm 1 only where the model normalises them."""
 
     def __init__(self, model: SentenceModel, use: Use) -> None:
         self._model = model
@@ -349,27 +291,18 @@ class _SentenceEncoder:
             self._model.require_cosine()
         return self._model.identity(self._prompt("query"), self._prompt("passage"))
 
-    def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
-        """Cut texts to what the model takes; see `Encoder.truncate`."""
-        require_usable(texts)
-        model, prompt = self._model.loaded, self._prompt(role)
-        limit = model.max_seq_length
-        if limit is None or limit == float("inf"):
-            return list(texts)
-        return cut_to_fit(
-            texts, lambda some: _token_counts(model, [prompt + text for text in some]), int(limit)
-        )
+    def _limit(self) -> int | None:
+        limit = self._model.loaded.max_seq_length
+        return None if limit is None or limit == float("inf") else int(limit)
 
-    def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `Encoder.encode`."""
-        require_usable(texts)
-        return self._model.forward(texts, self._prompt(role))
+    def _count(self, texts: Sequence[str], role: Role) -> list[int]:
+        return _token_counts(self._model.loaded, texts, self._prompt(role))
+
+    def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        return self._model.vectors(texts, self._prompt(role))
 
     def _prompt(self, role: Role) -> str:
-        prompts = self._model.prompts
-        if self._use == "clustering":
-            return prompts.clustering
-        return prompts.query if role == "query" else prompts.passage
+        return self._model.prompt(self._use, role)
 
 
 def _tools() -> dict[str, str]:
@@ -377,14 +310,14 @@ def _tools() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in tools}
 
 
-def _loaded_model(folder: Path, name: str, device: str, hint: str) -> SentenceTransformer:
+def _loaded_model(folder: Path, name: str, hint: str) -> SentenceTransformer:
     try:
         with _no_progress_bars():
             from sentence_transformers import SentenceTransformer
 
             model = SentenceTransformer(
                 str(folder),
-                device=device,
+                device="cpu",  # another one gives other last bits
                 local_files_only=True,
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
@@ -396,28 +329,32 @@ def _loaded_model(folder: Path, name: str, device: str, hint: str) -> SentenceTr
     return model.eval()
 
 
-def _token_counts(model: SentenceTransformer, texts: list[str]) -> list[int]:
-    ids = model.tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+def _token_counts(model: SentenceTransformer, texts: Sequence[str], prompt: str) -> list[int]:
+    if not texts:  # which the tokenizer refuses
+        return []
+    whole = [prompt + text for text in texts]
+    ids = model.tokenizer(whole, truncation=False, padding=False, verbose=False)["input_ids"]
     return [len(tokens) for tokens in ids]
 
 
 def _vectors(
     model: SentenceTransformer,
-    inputs: Sequence[dict[str, Any]],  # made beforehand: two threads must not use a tokenizer at once
+    texts: Sequence[str],
+    prompt: str,
     dimensions: int,
     threads: int | None,
     name: str = "the model",
 ) -> NDArray[np.float32]:
-    """Run a forward pass for each input by itself."""
+    """Run a forward pass for each text by itself."""
     import torch
-    from sentence_transformers.util import batch_to_device
 
     def forward(features: dict[str, Any]) -> NDArray[np.float32]:
         with torch.inference_mode():
-            output = model(batch_to_device(features, model.device))["sentence_embedding"]
-            vector: NDArray[np.float32] = output[0].float().cpu().numpy()
+            vector: NDArray[np.float32] = model(features)["sentence_embedding"][0].float().numpy()
         return vector
 
+    # made beforehand: two threads must not use a tokenizer at once
+    inputs = [model.preprocess([text], prompt=prompt or None) for text in texts]
     vectors = np.empty((len(inputs), dimensions), dtype=np.float32)
     with _one_torch_thread_each(threads or len(os.sched_getaffinity(0))) as pool:
         for row, vector in enumerate(pool.map(forward, inputs)):

@@ -79,17 +79,17 @@ def encode_cached(
     require_usable(values)
     identity = encoder.identity
     normalised = getattr(encoder, "normalised", True)
-    folder = folder_of(identity, root or home() / "vectors")
+    folder = _folder_of(identity, root or home() / "vectors")
     slots: dict[bytes, int] = {}
     positions = np.array(
         [slots.setdefault(text_key(role, text), len(slots)) for text in values], dtype=np.intp
     )
     rows = np.unique(positions, return_index=True)[1]
 
-    found = _load(folder, role, slots, identity.dimensions)
-    cached = int(found.known.sum())
+    vectors, known, truncated = _load(folder, role, slots, identity.dimensions)
+    cached = int(known.sum())
     keys = list(slots)
-    missing = sorted(np.flatnonzero(~found.known), key=lambda slot: (len(values[rows[slot]]), keys[slot]))
+    missing = sorted(np.flatnonzero(~known), key=lambda slot: (len(values[rows[slot]]), keys[slot]))
     if missing:
         files.write_json(folder / _DESCRIPTION, identity.model_dump())
     for start in range(0, len(missing), _SHARD):
@@ -98,44 +98,35 @@ def encode_cached(
         part = np.array(missing[start : start + _SHARD])
         originals = [values[row] for row in rows[part]]
         texts_cut = encoder.truncate(originals, role)
-        vectors = encoder.encode(texts_cut, role)
-        _require_sound(vectors, rows[part], originals, identity.dimensions, normalised=normalised)
+        encoded = encoder.encode(texts_cut, role)
+        _require_sound(encoded, rows[part], originals, identity.dimensions, normalised=normalised)
         cut = np.array([one != other for one, other in zip(originals, texts_cut, strict=True)])
-        _write_shard(folder, role, originals, cut, vectors)
-        found.vectors[part], found.truncated[part] = vectors, cut
+        _write_shard(folder, role, originals, cut, encoded)
+        vectors[part], truncated[part] = encoded, cut
     if progress:
         progress(len(slots), len(slots))
 
     in_order = len(slots) == len(values)
     return Encoded(
-        vectors=found.vectors if in_order else found.vectors[positions],
+        vectors=vectors if in_order else vectors[positions],
         encoded=len(missing),
         cached=cached,
-        truncated=int(found.truncated.sum()),
+        truncated=int(truncated.sum()),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What the cache holds of the wanted texts; rows without `known` are zero."""
-
-    vectors: NDArray[np.float32]
-    known: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-
-
-def _load(folder: Path, role: Role, slots: Mapping[bytes, int], dimensions: int) -> _Found:
-    size = len(slots)
-    found = _Found(
-        np.zeros((size, dimensions), dtype=np.float32), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    )
-    for keys, cut, vectors in _read_shards(folder, role, dimensions):
-        wanted = [(row, slots[key]) for row, key in enumerate(keys) if key in slots]
-        wanted = [(row, slot) for row, slot in wanted if not found.known[slot]]
-        sources, targets = [row for row, _ in wanted], [slot for _, slot in wanted]
-        found.vectors[targets], found.truncated[targets] = vectors[sources], cut[sources]
-        found.known[targets] = True
-    return found
+def _load(
+    folder: Path, role: Role, slots: Mapping[bytes, int], dimensions: int
+) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the vectors that the cache holds, which ones these are, and which texts were truncated."""
+    vectors = np.zeros((len(slots), dimensions), np.float32)
+    known, truncated = np.zeros((2, len(slots)), np.bool_)
+    for shard in _read_shards(folder, role, dimensions):
+        wanted = [(row, slots[key]) for row, key in enumerate(shard["key"].tolist()) if key in slots]
+        rows, targets = [row for row, _ in wanted], [slot for _, slot in wanted]
+        vectors[targets], truncated[targets] = shard["vector"][rows], shard["truncated"][rows]
+        known[targets] = True
+    return vectors, known, truncated
 
 
 def _require_sound(
@@ -163,7 +154,7 @@ def _require_sound(
         )
 
 
-def folder_of(identity: EncoderIdentity, root: Path) -> Path:
+def _folder_of(identity: EncoderIdentity, root: Path) -> Path:
     """Return the folder for an encoder's vectors: one per identity, whatever of it differs."""
     # without defaults, so that a field added to the identity later moves no vectors
     fields = identity.model_dump(exclude_defaults=True)
@@ -177,7 +168,7 @@ def described(root: Path) -> list[EncoderIdentity]:
     for path in sorted(root.glob(f"*/{_DESCRIPTION}")):
         with contextlib.suppress(OSError, ValidationError):
             identity = EncoderIdentity.model_validate_json(path.read_bytes())
-            if folder_of(identity, root) == path.parent:
+            if _folder_of(identity, root) == path.parent:
                 found.append(identity)
     return found
 
@@ -200,10 +191,8 @@ def _write_shard(
     files.write_bytes(folder / f"{role}-{hashlib.sha256(data).hexdigest()}.npy", data)
 
 
-def _read_shards(
-    folder: Path, role: Role, dimensions: int
-) -> Iterator[tuple[list[bytes], NDArray[np.bool_], NDArray[np.float32]]]:
-    """Yield keys, whether each was truncated, and vectors, file by file; a damaged file is removed."""
+def _read_shards(folder: Path, role: Role, dimensions: int) -> Iterator[NDArray[np.void]]:
+    """Yield the rows of each file; a damaged file is removed."""
     for path in sorted(folder.glob(f"{role}-*.npy")):
         try:
             data = path.read_bytes()
@@ -218,8 +207,7 @@ def _read_shards(
                 f"{path}: cannot be read or removed ({error.strerror or error})",
                 hint="The folder is a cache: correct its permissions, or remove it.",
             ) from error
-        rows = np.load(io.BytesIO(data), allow_pickle=False).astype(_row(dimensions), copy=False)
-        yield rows["key"].tolist(), rows["truncated"], rows["vector"]
+        yield np.load(io.BytesIO(data), allow_pickle=False).astype(_row(dimensions), copy=False)
 
 
 def _row(dimensions: int) -> np.dtype[np.void]:

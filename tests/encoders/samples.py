@@ -18,4 +18,4 @@ PROFILES = [
     f"{title}. Skills: Kunden beraten; Termine planen. Region: Bayern. KldB 2010: 4341{number % 4}."
     for number, title in enumerate(TITLES)
 ]
-LONG = "Im Winter fährt die Straßenbahn seltener, weil die Weichen einfrieren. " * 240
+LONG = "Im Winter fährt die Straßenbahn seltener, weil die Weichen einfrieren. " * 60

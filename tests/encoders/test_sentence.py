@@ -66,6 +66,16 @@ def test_a_static_model_has_no_longest_text(tmp_path: Path) -> None:
     )
 
 
+def test_a_text_that_is_too_long_is_refused_and_not_cut_in_silence(tmp_path: Path) -> None:
+    write_model(tiny_weights(), tmp_path / "m")
+    encoder = SentenceModel(str(tmp_path / "m")).encoder("search")
+    long = "koch " * 40
+    with pytest.raises(EncoderError, match=r"text 1 has .* tokens, the limit is 64"):
+        encoder.encode(["koch", long], "query")
+    assert encoder.encode(encoder.truncate(["koch", long], "query"), "query").shape == (2, 16)
+    assert encoder.truncate([], "query") == [] and encoder.encode([], "query").shape == (0, 16)
+
+
 def test_a_change_behind_a_linked_folder_makes_another_model(tmp_path: Path) -> None:
     write_model(tiny_weights(), tmp_path / "m")
     (tmp_path / "m/1_Pooling").rename(tmp_path / "elsewhere")

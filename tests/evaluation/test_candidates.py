@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from builders.encoders import Role, encode_cached
 from builders.encoders.hashing import DIMENSIONS, Hashing
+from builders.encoders.prompts import prompts_of
 from builders.encoders.protocol import Encoder
-from builders.encoders.sentence import SentenceModel, prompts_of
+from builders.encoders.sentence import SentenceModel
 from builders.errors import (
     EncoderError,
     MtebDeError,

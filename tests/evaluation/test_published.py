@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders.built import Built
-from builders.encoders.sentence import prompts_of
+from builders.encoders.prompts import prompts_of
 from builders.evaluation.pipelines import PIPELINES
 from builders.evaluation.published import (
     Published,
