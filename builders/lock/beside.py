@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import ValidationError
 
 from builders import files
-from builders.errors import StorageError, UsageError
-from builders.lock.lock import Frozen, first_fault
+from builders.errors import UsageError
+from builders.lock.lock import Document, Frozen, first_fault, read_document
 from builders.text_files import numbered_lines
-
-_Line = TypeVar("_Line", bound=Frozen)
 
 
 class CitedShare(Frozen):
@@ -95,22 +93,9 @@ def citations_path(folder: Path, config: str) -> Path:
 
 
 def read_citations(path: Path) -> Citations:
-    """Read citations; empty ones where there is no file.
-
-    Raises:
-        StorageError: The file cannot be read, or holds something else.
-    """
-    if not path.exists():
-        return Citations()
-    try:
-        return Citations.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValidationError as error:
-        raise StorageError(
-            f"{path}: not citations ({first_fault(error)})",
-            hint="Remove it, then run mteb-de eval --cite and mteb-de audit report again.",
-        ) from error
+    """Read citations; empty ones where there is no file."""
+    hint = "Remove it, then run mteb-de eval --cite and mteb-de audit report again."
+    return read_document(path, Citations, "citations", hint=hint) if path.exists() else Citations()
 
 
 def cite_audit(path: Path, audit: CitedAudit | None) -> None:
@@ -134,7 +119,7 @@ def cite_scores(path: Path, scores: Sequence[CitedScore]) -> None:
     files.write_json(path, cited.model_dump(mode="json"))
 
 
-def read_lines(path: Path, model: type[_Line], *, hint: str) -> Iterator[tuple[int, _Line]]:
+def read_lines(path: Path, model: type[Document], *, hint: str) -> Iterator[tuple[int, Document]]:
     """Yield the values of a file of one JSON object a line, with the numbers of their lines.
 
     Raises:

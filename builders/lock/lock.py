@@ -8,17 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationError,
     create_model,
-    model_serializer,
 )
 
 from builders.errors import StorageError
@@ -34,6 +32,9 @@ class Frozen(BaseModel):
     """A value that refuses unknown fields and changes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Document = TypeVar("Document", bound=Frozen)
 
 
 class SourceFile(Frozen):
@@ -252,6 +253,8 @@ class MiningReport(Frozen):
         what_if: Other depths and margins, and the other guard; "v0" and its variants for an unbounded recipe.
     """
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     queries: int
     queries_without_positives: int
     suspicious: Suspicious
@@ -269,10 +272,6 @@ class MiningReport(Frozen):
     others_positives: OthersPositives
     ties: dict[str, int]
     what_if: tuple[Variant, ...]
-
-    @model_serializer(mode="wrap")
-    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name.rstrip("_"): value for name, value in write(self).items()}
 
 
 class LockedMining(Frozen):
@@ -363,17 +362,24 @@ class Lock(Frozen):
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock of this schema version.
+    """Read a lock of this schema version."""
+    return read_document(path, Lock, "a lock", hint="Build the config.")
+
+
+def read_document(path: Path, kind: type[Document], what: str, *, hint: str) -> Document:
+    """Read a JSON document of ours; `what` names its kind in messages, "a lock".
 
     Raises:
-        StorageError: There is none.
+        StorageError: It is not there, cannot be read, or holds something else.
     """
     try:
-        return Lock.model_validate_json(path.read_bytes(), strict=True)
+        return kind.model_validate_json(path.read_bytes(), strict=True)
+    except FileNotFoundError as error:
+        raise StorageError(f"{path}: no {what.removeprefix('a ')} there", hint=hint) from error
     except OSError as error:
-        raise StorageError(f"{path}: no lock there", hint="Build the config first.") from error
+        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     except ValidationError as error:
-        raise StorageError(f"{path}: not a lock ({first_fault(error)})", hint="Build it again.") from error
+        raise StorageError(f"{path}: not {what} ({first_fault(error)})", hint=hint) from error
 
 
 def first_fault(error: ValidationError) -> str:
@@ -426,14 +432,5 @@ def write_manifest(out: Path, release: str) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest.
-
-    Raises:
-        StorageError: There is none.
-    """
-    try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: no manifest there", hint="Build the release's configs first.") from error
-    except ValidationError as error:
-        raise StorageError(f"{path}: not a manifest ({error.error_count()} faults)") from error
+    """Read a manifest."""
+    return read_document(path, Manifest, "a manifest", hint="Build the release's configs.")
