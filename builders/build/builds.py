@@ -58,8 +58,6 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
             "undecided": prepared.relations.undecided,
             "classes": prepared.relations.classes,
             "scrub_merges": prepared.scrub_merges,
-            "scale": None,
-            "suspicious_positives": None,
         },
         scrubbed=prepared.personal,
         decisions=prepared.decisions,

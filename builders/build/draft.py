@@ -22,7 +22,7 @@ class Draft:
 
     Attributes:
         facts: Counts that the card cites.
-        work: Tables kept beside the lock, by name; a None removes what an earlier build left.
+        work: Tables kept beside the lock, by name; None where the config has no such table.
         scrubbed: What was replaced in the rows read, by table.
         parameters: What the lock keeps beyond the parameters of every build.
         decisions: Counts of what decisions of audits did; empty where there are none.

@@ -54,22 +54,11 @@ def write(
     _remove_stale(published / lock.config, {published / path for path in encoded})
     left = [release for release in RELEASES if release != lock.release and _is_in(out / release, lock.config)]
     for release in left:
-        _remove_folder(out / release / lock.config)
+        if (out / release / lock.config).exists():
+            _remove_folder(out / release / lock.config)
     for path, (data, _) in encoded.items():
         files.write_bytes(published / path, data)
-    for name, frame in draft.work.items():
-        kept = work / f"{name}.parquet"
-        if frame is None:
-            files.remove(kept)
-        else:
-            files.write_bytes(kept, frame_bytes(name, frame))
-    if draft.splits is not None:
-        write_splits(work / "splits.tsv", draft.splits)
-    reports = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}
-    files.write_json(work / "personal.json", reports)
-    files.remove(work / "mining.json")
-    if lock.mining is not None:
-        files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
+    _write_work(work, draft, lock)
     files.write_json(work / "lock.json", lock.model_dump(mode="json"))
     write_manifest(out, lock.release)
     for release in left:
@@ -78,6 +67,21 @@ def write(
         else:
             files.remove(out / release / MANIFEST)
     return lock
+
+
+def _write_work(work: Path, draft: Draft, lock: Lock) -> None:
+    """Write what is kept beside the lock; what an earlier build of another kind left there goes."""
+    tables = {work / f"{name}.parquet": frame for name, frame in draft.work.items() if frame is not None}
+    for path in {*work.glob("*.parquet"), work / "mining.json", work / "splits.tsv"} - tables.keys():
+        files.remove(path)
+    for path, frame in tables.items():
+        files.write_bytes(path, frame_bytes(path.stem, frame))
+    if draft.splits is not None:
+        write_splits(work / "splits.tsv", draft.splits)
+    reports = {table: report.model_dump(mode="json") for table, report in lock.scrubbed.items()}
+    files.write_json(work / "personal.json", reports)
+    if lock.mining is not None:
+        files.write_json(work / "mining.json", lock.mining.model_dump(mode="json"))
 
 
 def _lock(
@@ -104,13 +108,13 @@ def _lock(
         clustering=draft.clustering,
         decisions=draft.decisions,
         findings=tuple(
-            LockedFinding.model_validate({
-                "code": finding.code,
-                "severity": finding.severity.value,
-                "count": finding.count,
-                "message": finding.message,
-                "waived": finding.waived,
-            })
+            LockedFinding(
+                code=finding.code,
+                severity=finding.severity.value,
+                count=finding.count,
+                message=finding.message,
+                waived=finding.waived,
+            )
             for finding in findings
         ),
         files=published,
@@ -147,5 +151,4 @@ def _is_in(release: Path, config: str) -> bool:
 
 def _remove_folder(path: Path) -> None:
     with files.writing(path, "removed"):
-        if path.exists():
-            shutil.rmtree(path)
+        shutil.rmtree(path)

@@ -42,7 +42,7 @@ def test_the_home_of_caches_is_laid_out_as_the_default_one(tmp_path: Path) -> No
         encoder="offline",
         offline=True,
         sources=(str(tmp_path / "sample"),),
-        limit=40,
+        limit=10,
         home=home,
     )
     build(registry.load_retrieval("jobs"), options, Silent())

@@ -154,6 +154,17 @@ def test_a_second_build_gives_the_same_bytes(tree: Path, sample: Path, tmp_path:
         assert (tmp_path / "dist" / path).read_bytes() == (tree / path).read_bytes()
 
 
+def test_what_a_build_of_another_kind_kept_beside_the_lock_goes(sample: Path, tmp_path: Path) -> None:
+    """Splits of another time would be committed with the lock."""
+    work = tmp_path / "dist/work/tenkgnad"
+    work.mkdir(parents=True)
+    for name in ("splits.tsv", "mining.json", "statuses.parquet"):
+        (work / name).write_text("of a build before", encoding="utf-8")
+    made(tenkgnad.CONFIG, tmp_path / "dist", sample)
+    names = {"dropped.parquet", "lock.json", "personal.json", "provenance.parquet"}
+    assert {path.name for path in work.iterdir() if path.is_file()} == names
+
+
 def test_the_lock_keeps_what_the_card_tells(tree: Path) -> None:
     lock = read_lock(tree / "work/blurbs/lock.json")
     assert lock.clustering is not None
