@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from builders import checks
-from builders.build.draft import Draft, stop_on_errors
-from builders.build.options import Options
+from builders.build.draft import Draft, Options, stop_on_errors
 from builders.errors import SourceChanged, UsageError
 from builders.files import sha256
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
@@ -188,12 +187,8 @@ def build_ids(spec: Ids, fetched: Fetched, options: Options, progress: Progress)
     drawn = draw(submissions, spec.sets, seed=SEED)
     figures = set_figures(submissions, drawn, ())
     progress.step("draw", _sets_line(figures))
-    ledger = {
-        "first": statuses["checked"].min(),
-        "last": statuses["checked"].max(),
-        "origins": _counts(statuses, "origin"),
-        "archives": _counts(statuses, "archive"),
-    }
+    first, last = statuses["checked"].min(), statuses["checked"].max()
+    origins, archives = _counts(statuses, "origin"), _counts(statuses, "archive")
     return Draft(
         spec=spec,
         tables=(Table(spec.name, Kind.CLUSTERING_IDS, "test", id_table(submissions, drawn)),),
@@ -204,7 +199,7 @@ def build_ids(spec: Ids, fetched: Fetched, options: Options, progress: Progress)
             "provenance": provenance(submissions, drawn, "id"),
             "statuses": statuses,
         },
-        parameters={"ledger": ledger},
+        parameters={"ledger": {"first": first, "last": last, "origins": origins, "archives": archives}},
         clustering=figures,
     )
 
@@ -226,12 +221,10 @@ def _counts(statuses: pl.DataFrame, column: str) -> dict[str, int]:
 
 def _funnel_line(funnel: Funnel) -> str:
     """Return a funnel as one line: "pairs 1,190 read − 2 dangling − 9 merged − 30 undecided = 1,149"."""
-    losses = [f" − {count:,} {reason}" for reason, count in funnel.dropped.items()]
-    if funnel.merged:
-        losses.append(f" − {funnel.merged:,} merged")
-    if funnel.undecided:
-        losses.append(f" − {funnel.undecided:,} undecided")
-    return f"{funnel.table} {funnel.read:,} read{''.join(losses)} = {funnel.out:,}"
+    others = {"merged": funnel.merged, "undecided": funnel.undecided}
+    lost = funnel.dropped | {reason: count for reason, count in others.items() if count}
+    losses = "".join(f" − {count:,} {reason}" for reason, count in lost.items())
+    return f"{funnel.table} {funnel.read:,} read{losses} = {funnel.out:,}"
 
 
 def _decisions_line(counts: dict[str, int]) -> str:

@@ -1,19 +1,47 @@
-"""A built config before it is checked and written."""
+"""What a build is asked for, and what it has made before that is checked and written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 
 from builders.checks import Subject
 from builders.checks.finding import Finding, Severity
 from builders.errors import FindingsError
+from builders.lock.committed import FOLDER
 from builders.lock.lock import ClusteringFigures, Funnel, LockedMining, PersonalReport
 from builders.spec import ConfigSpec
 from builders.tables import Kind, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to build. What changes a published byte is `encoder`, `recipe`, `limit`, splits and sources alone.
+
+    Attributes:
+        encoder: "e5" is the pinned model, "offline" the small one that needs no download.
+        recipe: Name of the recipe that mines; None for the config's.
+        sources: Folders or base URLs that stand in for the upstreams.
+        limit: Build from this many queries, documents or ids only.
+        workers: Encoding processes; None for one per core.
+        committed: Folder of the committed locks and splits.
+        against_lock: Whether sources must be those of the committed lock; false only to replace it.
+    """
+
+    out: Path
+    encoder: Literal["e5", "offline"] = "e5"
+    recipe: str | None = None
+    offline: bool = False
+    sources: tuple[str, ...] = ()
+    limit: int | None = None
+    workers: int | None = None
+    home: Path | None = None
+    committed: Path = FOLDER
+    against_lock: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from builders import checks
 from builders.build.builds import build_clustering, build_ids, build_retrieval
-from builders.build.draft import Draft, stop_on_errors
-from builders.build.options import Options
+from builders.build.draft import Draft, Options, stop_on_errors
 from builders.build.write import write
-from builders.checks.finding import Finding
 from builders.errors import Refused, UsageError
 from builders.files import exclusive
 from builders.hub import is_stand_in
@@ -43,7 +40,10 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Lock:
         subject = draft.subject(upstream=whole_upstream(fetched.locks, parameters))
         findings = checks.run(subject, unmined=draft.unmined)
         stop_on_errors(spec, findings)
-        progress.step("check", *_finding_lines(findings))
+        lines = [
+            f"{one.severity} {one.code}: {one.message}{' (waived)' * bool(one.waived)}" for one in findings
+        ]
+        progress.step("check", *(lines or ["no findings"]))
         lock = write(options.out, draft, fetched.locks, parameters, findings)
         progress.step("write", f"{len(lock.files)} files, {sum(file.size for file in lock.files):,} bytes")
         return lock
@@ -57,13 +57,6 @@ def _build(spec: ConfigSpec, fetched: Fetched, options: Options, progress: Progr
             return build_ids(spec, fetched, options, progress)
         case _:
             return build_retrieval(spec, fetched, options, progress)
-
-
-def _finding_lines(findings: Sequence[Finding]) -> list[str]:
-    return [
-        f"{finding.severity} {finding.code}: {finding.message}{' (waived)' if finding.waived else ''}"
-        for finding in findings
-    ] or ["no findings"]
 
 
 def _require_admitted(spec: ConfigSpec) -> None:

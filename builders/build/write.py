@@ -13,7 +13,6 @@ from typing import Any
 from builders import files
 from builders.build.draft import Draft
 from builders.checks.finding import Finding
-from builders.errors import StorageError
 from builders.lock.lock import (
     MANIFEST,
     Lock,
@@ -21,7 +20,6 @@ from builders.lock.lock import (
     LockedSource,
     PublishedFile,
     locks_of,
-    read_manifest,
     work_folder,
     write_manifest,
 )
@@ -52,8 +50,8 @@ def write(
     files.sweep(work)
     files.sweep(published)
     _remove_stale(published / lock.config, {published / path for path in encoded})
-    left = [release for release in RELEASES if release != lock.release and _is_in(out / release, lock.config)]
-    for release in left:
+    others = [release for release in RELEASES if release != lock.release]
+    for release in others:
         if (out / release / lock.config).exists():
             _remove_folder(out / release / lock.config)
     for path, (data, _) in encoded.items():
@@ -61,11 +59,11 @@ def write(
     _write_work(work, draft, lock)
     files.write_json(work / "lock.json", lock.model_dump(mode="json"))
     write_manifest(out, lock.release)
-    for release in left:
-        if locks_of(out, release):
-            write_manifest(out, release)
+    for manifest in (out / release / MANIFEST for release in others):
+        if locks_of(out, manifest.parent.name) and manifest.exists():
+            write_manifest(out, manifest.parent.name)
         else:
-            files.remove(out / release / MANIFEST)
+            files.remove(manifest)
     return lock
 
 
@@ -138,15 +136,6 @@ def _remove_stale(folder: Path, expected: set[Path]) -> None:
                 _remove_folder(path)
         elif path not in expected:
             files.remove(path)
-
-
-def _is_in(release: Path, config: str) -> bool:
-    """Return whether a config was built into a release, though perhaps not as a whole."""
-    try:
-        listed = config in read_manifest(release / MANIFEST).locks
-    except StorageError:
-        listed = False
-    return listed or (release / config).exists()
 
 
 def _remove_folder(path: Path) -> None:

@@ -62,9 +62,7 @@ def is_cached(model: str, revision: str) -> bool:
 
 
 def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
-    """Return the folder of a model: weights in safetensors, tokenizer and configuration, no pickles.
-
-    What is cached is taken without asking the Hub: a commit never changes.
+    """Return the folder of a model, fetched unless it is cached: a commit never changes.
 
     Raises:
         SourceMissing: Offline, and a file is not cached.
@@ -85,11 +83,8 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
 def model_files(folder: Path) -> dict[str, str]:
     """Return the sha256 of what is loaded of a fetched model, by path with forward slashes.
 
-    The client names each file by the hash that the Hub gave for it, and compares nothing but its size: so the
-    hashes are held against those names.
-
     Raises:
-        StorageError: A file is damaged.
+        StorageError: A file is not what the Hub named it; the client compares nothing but sizes.
     """
     hashes = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -30,9 +30,7 @@ class Encoder(Protocol):
         ...
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
-        """Cut every text so that prefix, text and special tokens fit `identity.max_length` tokens.
-
-        A text that fits is returned unchanged.
+        """Cut texts whose prefix, text and special tokens exceed `identity.max_length`, and no others.
 
         Raises:
             EncoderError: A text is not usable (empty, NUL, lone surrogate), or the model does not load.
@@ -40,12 +38,10 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        """Encode texts that fit; see `truncate`. The prefix of the role is added here.
+        """Return the vectors of texts that fit, float32 (n, `identity.dimensions`), L2-normalised.
 
-        A vector depends on its text alone, not by a bit on the other texts, their order or the workers.
-
-        Returns:
-            float32 of shape (n, `identity.dimensions`), L2-normalised, in the order of `texts`.
+        The prefix of the role is added here. A vector depends on its text alone, not by a bit on the other
+        texts, their order or the workers.
 
         Raises:
             EncoderError: A text is not usable or too long, or the model does not load.
@@ -67,7 +63,7 @@ def load_encoder(
         spec: The pinned encoder.
         backend: "e5" is that model; "offline" stands in for it with a small one that needs no network.
         workers: Threads (e5) or processes (offline); by default one per usable CPU.
-        offline: Never touch the network.
+        offline: Whether the network is never touched.
         root: Folder of the cached vectors, as for `encode_cached`.
     """
     if backend == "offline":

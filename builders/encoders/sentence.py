@@ -6,7 +6,6 @@ or with more threads a pass, the last bits of a vector depend on the other texts
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -44,13 +43,8 @@ _BY_COSINE = ("cosine", "cos_sim")
 class E5(TokenEncoder):
     """The model that a config pins, with prefixes, mean pooling and normalised vectors.
 
-    Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672).
-
-    Args:
-        spec: The pinned encoder; its revision may be short.
-        threads: Texts that are encoded beside each other; by default one per usable CPU.
-        offline: Never touch the network.
-        root: Folder of the cached vectors; by default `vectors` in the home of all caches.
+    Source: Wang et al. 2024, "Multilingual E5 Text Embeddings" (arXiv:2402.05672). `threads` is the number of
+    texts that are encoded at a time; the other options are those of `load_encoder`.
     """
 
     def __init__(
@@ -68,11 +62,7 @@ class E5(TokenEncoder):
 
     @cached_property
     def identity(self) -> EncoderIdentity:
-        """Everything that determines a vector.
-
-        It is read from the model that is cached, else from the cached vectors, which need no model. Where
-        there are none either, the model is fetched.
-        """
+        """Everything that determines a vector, of the cached model, else of cached vectors, else fetched."""
         spec = self._spec
         try:
             revision = resolve(spec.model, spec.revision, offline=self._offline)
@@ -150,11 +140,8 @@ class E5(TokenEncoder):
 class SentenceModel:
     """A model of sentence-transformers; its weights are loaded when the first text is cut or encoded.
 
-    Args:
-        source: A folder, or "owner/name@revision" on the Hub, where the revision is a commit's 7 to 40
-            digits: a branch or a tag moves, and is refused.
-        threads: Texts that are encoded beside each other; by default one per usable CPU.
-        offline: Never touch the network.
+    `source` is a folder, or "owner/name@revision" on the Hub, where the revision is a commit's 7 to 40
+    digits: a branch or a tag moves, and is refused. The options are those of `E5`.
     """
 
     def __init__(self, source: str, *, threads: int | None = None, offline: bool = False) -> None:
@@ -312,16 +299,17 @@ def _tools() -> dict[str, str]:
 
 def _loaded_model(folder: Path, name: str, hint: str) -> SentenceTransformer:
     try:
-        with _no_progress_bars():
-            from sentence_transformers import SentenceTransformer
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
 
-            model = SentenceTransformer(
-                str(folder),
-                device="cpu",  # another one gives other last bits
-                local_files_only=True,
-                trust_remote_code=False,
-                model_kwargs={"use_safetensors": True, "dtype": "float32"},
-            )
+        logging.disable_progress_bar()  # a verb draws its own
+        model = SentenceTransformer(
+            str(folder),
+            device="cpu",  # another one gives other last bits
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True, "dtype": "float32"},
+        )
     except Exception as error:  # the libraries raise all kinds for a folder that is not a model
         raise EncoderError(
             f"{name}: the model cannot be loaded: {type(error).__name__}: {error}", hint=hint
@@ -356,40 +344,16 @@ def _vectors(
     # made beforehand: two threads must not use a tokenizer at once
     inputs = [model.preprocess([text], prompt=prompt or None) for text in texts]
     vectors = np.empty((len(inputs), dimensions), dtype=np.float32)
-    with _one_torch_thread_each(threads or len(os.sched_getaffinity(0))) as pool:
-        for row, vector in enumerate(pool.map(forward, inputs)):
-            if vector.shape != (dimensions,):
-                raise EncoderError(f"{name}: {vector.shape[0]} dimensions, and its files say {dimensions}")
-            vectors[row] = vector
-    return vectors
-
-
-@contextlib.contextmanager
-def _one_torch_thread_each(number: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a number of threads in each of which torch computes with that thread alone."""
-    import torch
-
-    before = torch.get_num_threads()
+    number, before = threads or len(os.sched_getaffinity(0)), torch.get_num_threads()
     try:
         with ThreadPoolExecutor(number, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            yield pool
+            for row, vector in enumerate(pool.map(forward, inputs)):
+                if vector.shape != (dimensions,):
+                    raise EncoderError(f"{name}: {vector.shape[0]} dimensions, its files say {dimensions}")
+                vectors[row] = vector
     finally:
         torch.set_num_threads(before)  # the number for threads to come is the process's
-
-
-@contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
-    """Keep the bars of transformers away: a verb draws its own."""
-    from transformers.utils import logging
-
-    if not logging.is_progress_bar_enabled():
-        yield
-        return
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.enable_progress_bar()
+    return vectors
 
 
 def _difference(model: SentenceTransformer, identity: EncoderIdentity) -> str:

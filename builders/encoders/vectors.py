@@ -37,8 +37,7 @@ class Encoded:
     """Vectors of texts, and counts of different texts.
 
     Attributes:
-        vectors: float32 of shape (n, d), in the order of the texts; L2-normalised, unless the encoder says
-            that its own are not.
+        vectors: float32 (n, d), in the order of the texts; L2-normalised where the encoder's own are.
         encoded: Texts that were encoded now.
         cached: Texts whose vectors were there.
         truncated: Texts that were longer than the encoder takes.
@@ -70,10 +69,6 @@ def encode_cached(
         role: Role of all texts.
         root: Folder of the cache; by default `vectors` in the home of all caches.
         progress: Called with (different texts done, different texts in all).
-
-    Raises:
-        EncoderError: A text is not usable, or its vector is not finite, zero or not normalised, or has
-            another number of dimensions than the encoder declares.
     """
     values: list[str] = texts.to_list()
     require_usable(values)
@@ -81,9 +76,7 @@ def encode_cached(
     normalised = getattr(encoder, "normalised", True)
     folder = _folder_of(identity, root or home() / "vectors")
     slots: dict[bytes, int] = {}
-    positions = np.array(
-        [slots.setdefault(text_key(role, text), len(slots)) for text in values], dtype=np.intp
-    )
+    positions = np.array([slots.setdefault(text_key(role, text), len(slots)) for text in values], np.intp)
     rows = np.unique(positions, return_index=True)[1]
 
     vectors, known, truncated = _load(folder, role, slots, identity.dimensions)

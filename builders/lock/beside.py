@@ -1,7 +1,6 @@
 """Files beside a config in `configs/`: citations of card and Croissant, and documents of one value a line.
 
-``NAME.citations.json`` decides no row and is no part of the lock: each citation names the rows that it was
-measured on, and is left out of the card of other rows.
+Citations decide no row: each names the rows that it was measured on, and is left out of a card of others.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class CitedScore(Frozen):
         build: `Lock.rows_id` of the build that was evaluated.
         config: The builder's name with the split searched, "jobs/test", or a clustering config.
         metric: "ndcg_at_10" or "v_measure".
-        low: Low end of the 95 % interval of `value`; `high`: its high end.
+        low: Low end of the 95 % interval of `value`.
     """
 
     build: str

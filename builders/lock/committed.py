@@ -96,11 +96,7 @@ def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:
 
 
 def require_locks(locked: Mapping[str, Lock | None], folder: Path) -> None:
-    """Demand, before anything is built, a committed lock of every config.
-
-    Raises:
-        UsageError: A config has none.
-    """
+    """Refuse, before anything is built, a config without a committed lock."""
     if missing := [config for config, lock in locked.items() if lock is None]:
         hint = "Build from the real upstreams with --update-lock first."
         raise UsageError(f"{lock_path(folder, missing[0])}: no committed lock to compare with", hint=hint)
@@ -130,12 +126,7 @@ def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None
     locked = committed.mining.encoder
     if (encoder.model, encoder.revision) != (locked.model, locked.revision) or encoder.stand_in:
         return
-    lines = [
-        f"  {path}: locked {locked.files.get(path, 'none')}, now {encoder.files.get(path, 'none')}"
-        for path in sorted(locked.files.keys() | encoder.files.keys())
-        if locked.files.get(path) != encoder.files.get(path)
-    ]
-    if lines:
+    if lines := [f"  {line}" for _, line in _changes("files", locked.files, encoder.files)]:
         what = f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}"
         hint = "A commit never changes: remove the model from the Hub client's cache, and run again."
         raise SourceChanged("\n".join([f"{what}:", *lines]), hint=hint)
@@ -147,12 +138,7 @@ def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
 
 
 def _differences(built: Lock, committed: Lock) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Compare two locks, files first, each difference as "path: locked X, now Y".
-
-    Returns:
-        Differences of rows, sources and parameters, and those of all else: bytes and scores of equal rows,
-        counts, versions, findings.
-    """
+    """Compare two locks, files first: what differs of rows, sources and parameters, and what of all else."""
     old, new = committed.model_dump(mode="json"), built.model_dump(mode="json")
     keys = {"files": "path", "funnels": "table", "sources": "name", "findings": "code"}
     for lock in (old, new):

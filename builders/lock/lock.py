@@ -47,10 +47,7 @@ class SourceFile(Frozen):
 
 
 class LockedSource(Frozen):
-    """An upstream: `revision` as pinned, `resolved` to 40 digits.
-
-    Both are empty for a folder; a ledger made on this machine has its sha256 as its revision.
-    """
+    """An upstream: `revision` as pinned (of a ledger made here its sha256), `resolved` to 40 digits."""
 
     kind: Literal["hub", "folder", "http"]
     name: str
@@ -63,10 +60,8 @@ class LockedSource(Frozen):
 class Funnel(Frozen):
     """The way of the rows of one table: read = out + undecided + merged + the sum of dropped, by reason.
 
-    Attributes:
-        table: "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs".
-        undecided: Pairs that are published as neither positive nor negative.
-        out: Rows left; of queries, passages and pairs those that are published.
+    `table` is "rows" (upstream rows that are query and passage), "queries", "passages" or "pairs"; in
+    `undecided` are pairs that are published as neither positive nor negative.
     """
 
     table: str
@@ -84,8 +79,7 @@ class PublishedFile(Frozen):
         config: Name on the Hub, "jobs-qrels".
         arrow_bytes: Bytes of the table in memory, as `dataset_info` counts them.
         content: Hash of the rows, independent of the parquet writer.
-        unscored: The same without columns of floats, whose last bits differ between machines; empty where
-            there are none.
+        unscored: The same without floats, whose last bits differ between machines; empty without floats.
     """
 
     config: str
@@ -129,10 +123,9 @@ class EncoderIdentity(Frozen):
 
 
 class PersonalReport(Frozen):
-    """Texts that were scrubbed, without nulls, those that changed, and replacements by kind and by rule.
+    """Texts that were scrubbed, those that changed, and replacements by kind and by rule.
 
-    Attributes:
-        examples: By rule, the forms of the first replaced values: a letter is an x, a digit is a 0.
+    `examples` are by rule the forms of the first replaced values: a letter is an x, a digit is a 0.
     """
 
     texts: int
@@ -203,11 +196,7 @@ class MinedScores(Frozen):
 
 
 class FromMean(Frozen):
-    """Distances from the query's mean over all passages, in cosine and in standard deviations.
-
-    Attributes:
-        below_mean: Hard negatives below the mean, which are not hard.
-    """
+    """Distances from the query's mean over all passages; `below_mean` counts negatives that are not hard."""
 
     below_mean: int
     cosine: Quantiles
@@ -246,7 +235,7 @@ class MiningReport(Frozen):
     Attributes:
         by_count: Queries by number of hard negatives.
         looked_at: Passages within the depth, or at the floor and above it where the depth is unbounded.
-        dropped: How many of these are no hard negatives, by reason.
+        dropped: Those of them that are no hard negatives, by reason.
         top_spread: Score of rank 1 less that of rank 10.
         best_positive: Distance of the best positive from its query's mean, in standard deviations.
         ties: Queries where the id decided at the end of "depth" or of "keep".
@@ -332,7 +321,7 @@ class Lock(Frozen):
         splits: Queries by split.
         facts: Counts that the card cites (relations, overlap of positives between splits, …).
         personal: Replacements by table and kind: ``{"queries": {"email": 3}}``.
-        decisions: Counts of pairs that decisions of audits changed; empty where there are none.
+        decisions: Counts of pairs that decisions of audits changed.
         findings: Gates and notes.
         files: The published files, sorted by path.
     """

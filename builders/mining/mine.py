@@ -56,9 +56,8 @@ def mine(
 ) -> Mined:
     """Mine hard negatives by a recipe, over all passages.
 
-    Neither the order of any frame nor threads or blocks change the result. A query without positives gets
-    nothing, and is counted. Method: the procedure in `builders.mining.recipe`, on `exact_topk` for a recipe
-    of bounded depth, else on `exact_window`.
+    Neither the order of any frame nor threads or blocks change the result. Method: the procedure in
+    `builders.mining.recipe`, on `exact_topk` for a recipe of bounded depth, else on `exact_window`.
 
     Args:
         queries: ``query_id``, ``text``; no id twice.
@@ -106,7 +105,7 @@ def mine(
 def _by_id(
     what: str, key: str, texts: list[str], frame: pl.DataFrame, vectors: Float32s
 ) -> tuple[pl.DataFrame, Float32s]:
-    """Check that there is a vector of length 1 for each row, and sort both by id."""
+    """Check that each row has a vector of length 1, and sort both by id."""
     if len(vectors) != frame.height:
         raise EncoderError(
             f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
@@ -216,7 +215,7 @@ def choose_within(
         query_vectors: float32 (queries, d), in the row order of `guarded`.
         passage_vectors: float32 (passages, d), in the row order of `corpus`.
         recipe: One of unbounded depth.
-        progress: Called with steps done and steps in all.
+        progress: As for `mine`.
     """
     masked, reasons = _masked(guarded, corpus, excluded)
     guards = guarded[recipe.guard]

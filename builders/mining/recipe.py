@@ -69,18 +69,11 @@ def exclusions(
     corpus: pl.DataFrame,
     classes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Find every pair that can never be a hard negative.
+    """Find every pair that can never be a hard negative; the arguments are those of `mine`.
 
     Texts are compared in NFC with white space folded. A passage goes by two texts, its own and the one that
     is encoded (title and text); it equals a positive when any of theirs agree. It is equivalent when it
-    shares a class with a positive.
-
-    Args:
-        qrels: ``query_id``, ``passage_id``: the labelled positives.
-        undecided: ``query_id``, ``passage_id``: neither positive nor negative.
-        queries: ``query_id``, ``text``.
-        corpus: ``passage_id``, ``title``, ``text``.
-        classes: ``passage_id``, ``class``; None where no passage is equivalent to another.
+    shares a class with a positive; without `classes` none is.
 
     Returns:
         ``query_id``, ``passage_id``, ``reason``: one row per pair, with the first of `EXCLUSIONS` that fits.
@@ -113,11 +106,7 @@ def exclusions(
 
 
 def guards(positives: pl.DataFrame) -> pl.DataFrame:
-    """Return the positives that may guard a query, from every positive and its ``score`` float64.
-
-    Returns:
-        ``query_id``, ``positives`` (how many), ``lowest`` and ``highest`` float64 (the scores of these two).
-    """
+    """Return ``query_id``, the number of its ``positives``, and their ``lowest`` and ``highest`` score."""
     score = pl.col("score")
     return positives.group_by("query_id").agg(positives=pl.len(), lowest=score.min(), highest=score.max())
 
@@ -161,17 +150,10 @@ def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) 
 
 
 def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
-    """Apply a recipe: look at the top, drop by rule, keep the first.
+    """Apply a recipe of bounded depth to a ranking: look at the top, drop by rule, keep the first.
 
     Scores are compared in float64. A candidate is dropped when its score is greater than the ceiling or less
-    than the floor; equal stays.
-
-    Args:
-        labelled: From `label`; reaching one rank beyond what the recipe looks at, if there is one.
-        recipe: The rules, of bounded depth.
-
-    Returns:
-        The rows that were looked at, ``reason`` null for the hard negatives; ranks as they were.
+    than the floor; equal stays. Returns the rows that were looked at, ``reason`` null for the hard negatives.
     """
     too_close, too_far = pl.col("score") > ceiling(recipe), pl.col("score") < floor(recipe)
     off = pl.when(too_close).then(pl.lit("margin")).when(too_far).then(pl.lit("floor"))
@@ -184,7 +166,7 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
 
 
 def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:
-    """Judge a ranking by a recipe of bounded depth; arguments as for `judge`."""
+    """Judge a ranking that reaches one rank beyond what the recipe looks at, if there is one."""
     judged = judge(labelled, recipe)
     counts = dict(judged["reason"].drop_nulls().value_counts().rows())
     kept = judged.filter(pl.col("reason").is_null())

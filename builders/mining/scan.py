@@ -50,8 +50,8 @@ class _Window:
     """What lies between floor and ceiling.
 
     Attributes:
-        found: The first passages of each query that are not masked, and within its floor and ceiling; sorted
-            by (query, score descending, index ascending).
+        found: The first passages of each query that are not masked, and within its floor and ceiling, in the
+            order of `Hits.best`.
         above: int64 (q,): passages that are not masked, above the ceiling, and not below the floor.
         within: int64 (q,): passages that are not masked, and within floor and ceiling.
         masked_scores: float64 (m,): the scores of the masked pairs; minus infinity for those below the floor.
@@ -73,13 +73,11 @@ def exact_topk(
     first: int = 0,
     progress: Progress | None = None,
 ) -> Hits:
-    """Find the k passages with the largest dot product, exactly as `score_pairs` computes it.
+    """Find the k passages with the largest dot product: `exact_window` without floor and ceiling.
 
-    Arguments and method are those of `exact_window`, without floor and ceiling; so is the order of the hits.
     Memory beside input and output: at worst about 40 bytes per cell of (tile × block), 170 MB. `passages` may
-    be a memory map: it is read in order, once for its lengths, once per tile, and once more for a tile with
-    queries that are scanned again. `first` is the index of the first passage where `passages` is a shard: an
-    engine gives each shard one call, and joins the results by `merge_topk`.
+    be a memory map: it is read in order, once for its lengths, and once or twice per tile. `first` is the
+    index of the first passage where `passages` is a shard; `merge_topk` joins the results of shards.
     """
     edge = np.full(len(queries), np.inf)
     window = exact_window(
@@ -114,7 +112,7 @@ def exact_window(
         floor: float64 (q,), minus infinity for none.
         ceiling: float64 (q,); below the floor, nothing is found.
         masked: Pairs that are counted apart and never found.
-        k: At least 1; or integers (q,), one per query. Never more than n are returned.
+        k: At least 1; or integers (q,), one per query.
         block: Passages per product.
         tile: Queries per product.
         progress: Called with products done and products in all.

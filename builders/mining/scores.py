@@ -1,14 +1,7 @@
 """Scores in float64 whose bits depend on the vectors alone, their moments, and what float32 can miss of them.
 
 A score is the dot product of two float32 vectors. The products are exact in float64 (24 + 24 bits fit into
-53); they are added by halving: element i takes in element i + width // 2, and element 0 the odd last one,
-until one is left. Only additions of whole arrays are used, so that no library chooses the order.
-
-For mean and deviation of a query's scores, matrices are cut into slices of whole numbers so short that every
-product and every partial sum of them is exact in float64, in any order (Ozaki, Ogita, Oishi and Rump,
-Error-free transformations of matrix multiplication by using fast routines of matrix multiplication, 2012).
-The bits are the same whatever BLAS kernel and number of threads, and not exact: the slices hold 40 bits of
-the largest number.
+53); they are added by halving, by additions of whole arrays alone, so that no library chooses the order.
 """
 
 from __future__ import annotations
@@ -36,16 +29,13 @@ _LARGEST_PRODUCT = 1e37
 def score_pairs(
     queries: Float32s, passages: Float32s, query_index: NDArray[Any], passage_index: NDArray[Any]
 ) -> Float64s:
-    """Score pairs of vectors in float64, in a fixed order of additions.
+    """Return the dot products of pairs of vectors, float64 (m,), added in a fixed order.
 
     Args:
         queries: float32 (q, d).
         passages: float32 (n, d).
         query_index: Integers (m,), rows of `queries`.
         passage_index: Integers (m,), rows of `passages`.
-
-    Returns:
-        float64 (m,): the dot products; the cosines where the vectors have length 1.
     """
     scores = np.empty(len(query_index), np.float64)
     step = max(1, _CELLS // queries.shape[1])
@@ -112,14 +102,6 @@ def float32_error(dimensions: int, query_lengths: Float64s, longest_passage: flo
     with or without fused multiply-add, hence for every BLAS and every number of threads (Higham, Accuracy and
     Stability of Numerical Algorithms, §3.1). Float64's own error and underflow are added.
 
-    Args:
-        dimensions: d.
-        query_lengths: float64 (q,).
-        longest_passage: The largest length of a passage.
-
-    Returns:
-        float64 (q,).
-
     Raises:
         EncoderError: The vectors are so long that float32 could overflow.
     """
@@ -134,14 +116,8 @@ def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Floa
     """Return mean and standard deviation of each query's scores over all passages.
 
     The scores are never made: with the passages' mean m and covariance C, a query's mean is q·m and its
-    variance qᵀCq. Needs 4·n·d² multiplications and a few d² numbers of memory.
-
-    Args:
-        queries: float32 (q, d).
-        passages: float32 (n, d), at least one row.
-
-    Returns:
-        Two float64 (q,), whose bits depend on the vectors alone.
+    variance qᵀCq. Needs 4·n·d² multiplications and a few d² numbers of memory. The bits depend on the vectors
+    alone, of which there must be one passage at least.
     """
     count, dimensions = passages.shape
     centre = np.zeros(dimensions)
@@ -164,9 +140,12 @@ def score_moments(queries: Float32s, passages: Float32s) -> tuple[Float64s, Floa
 
 
 def _ordered_product(left: Float64s, right: Float64s) -> Float64s:
-    """Multiply (m, k) by (k, n), to bits that depend on them alone.
+    """Multiply (m, k) by (k, n), to bits that depend on them alone, whatever BLAS kernel and threads.
 
-    It is off by no more than about k · 2⁻⁴⁰ times the largest numbers of both.
+    The matrices are cut into slices of whole numbers so short that every product and every partial sum of
+    them is exact in float64, in any order (Ozaki, Ogita, Oishi and Rump, Error-free transformations of matrix
+    multiplication by using fast routines of matrix multiplication, 2012). The result is off by no more than
+    about k · 2⁻⁴⁰ times the largest numbers of both.
     """
     total = np.zeros((left.shape[0], right.shape[1]))
     for start in range(0, left.shape[1], _BLOCK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +18,7 @@ LOOK = max(_DEPTHS)
 """The deepest rank that the report looks at."""
 _SPREAD_RANK = 10
 _DIGITS = 6  # far coarser than float64's error, so that threads and kernels leave the bytes alone
-_POSITIVES = {"0": 0, "1": 1, "2": 2, "3-5": 5, "6-10": 10, "11-20": 20}
-_MORE_POSITIVES = "21+"
+_POSITIVES = {"0": 0, "1": 1, "2": 2, "3-5": 5, "6-10": 10, "11-20": 20, "21+": math.inf}
 _QUANTILES = {"min": 0.0, "p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
 
 
@@ -36,8 +36,7 @@ def build_report(
     Args:
         queries: ``query_id`` of every query, with or without positives.
         qrels: ``query_id``, ``passage_id`` of every positive.
-        guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation`` of each query's scores
-            over all passages.
+        guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation``.
         chosen: What the recipe took and dropped.
         labelled: From `builders.mining.recipe.label`, at least `LOOK` deep, as far as there are passages.
         recipe: The recipe.
@@ -132,16 +131,14 @@ def _by_count(counted: pl.DataFrame, recipe: Recipe) -> dict[str, int]:
 
 
 def _by_positives(counted: pl.DataFrame, recipe: Recipe) -> list[dict[str, object]]:
-    band = pl.lit(_MORE_POSITIVES)
-    for name, largest in reversed(_POSITIVES.items()):
-        band = pl.when(pl.col("positives") <= largest).then(pl.lit(name)).otherwise(band)
-    banded = counted.with_columns(band=band)
-    groups = ((name, banded.filter(pl.col("band") == name)) for name in (*_POSITIVES, _MORE_POSITIVES))
-    return [
-        {"positives": name, "queries": group.height, "by_count": _by_count(group, recipe)}
-        for name, group in groups
-        if group.height
-    ]
+    least = 0.0
+    found: list[dict[str, object]] = []
+    for name, most in _POSITIVES.items():
+        group = counted.filter(pl.col("positives").is_between(least, most))
+        least = most + 1
+        if group.height:
+            found.append({"positives": name, "queries": group.height, "by_count": _by_count(group, recipe)})
+    return found
 
 
 def _top_spread(labelled: pl.DataFrame) -> Quantiles:
