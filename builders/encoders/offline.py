@@ -11,10 +11,11 @@ import os
 import signal
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cached_property
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -140,7 +141,9 @@ class _WorkerPool:
             self._pool = ProcessPoolExecutor(self._size, mp_context=context, initializer=_begin)
         processes = self._pool._processes  # filled as they start
         try:
-            return list(self._pool.map(work, parts, [query] * len(parts)))
+            with _ctrl_c_blocked():  # processes start here, and inherit it
+                answers = self._pool.map(work, parts, [query] * len(parts))
+            return list(answers)
         except BrokenProcessPool as error:
             pool, self._pool = self._pool, None
             pool.shutdown()  # it ends the other processes by SIGTERM and waits, so all exit codes are there
@@ -162,6 +165,17 @@ class _WorkerPool:
             for process in list((pool._processes or {}).values()):
                 process.kill()
             pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Keep SIGINT waiting: a process that is only starting would print a traceback of its own."""
+    resource_tracker.ensure_running()  # it lets SIGINT through when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ended(code: int, processes: int) -> EncoderError:
@@ -210,9 +224,8 @@ def _model() -> _Model:
 
 
 def _begin() -> None:
-    """Prepare a worker: one thread, no Ctrl-C of its own, and an end with the parent's."""
+    """Prepare a worker: one thread, and an end with the parent's."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -164,7 +164,7 @@ def busy() -> Iterator[subprocess.Popen[str]]:
         "from tests.encoders.samples import PROFILES\n"
         "encoder = OfflineE5(workers=2)\n"
         "try:\n"
-        "    encoder.encode(['Koch'] * 17, 'query')\n"  # a part for each worker
+        "    encoder.encode(['Koch'] * 17, 'query')\n"  # a part for each worker, of which one may be starting
         "    print('busy', flush=True)\n"
         "    encoder.encode(PROFILES * 400, 'query')\n"
         "except KeyboardInterrupt:\n"
