@@ -6,7 +6,6 @@ A sample lies beside its build until verdicts on it are imported; then both lie 
 from __future__ import annotations
 
 import functools
-import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen, first_fault, work_folder
 from builders.personal import scrub
 from builders.spec import CONTACT
-from builders.text.merge import digest
 from builders.text_files import numbered_lines
 
 NAME_LENGTH = 40
@@ -225,11 +223,6 @@ def counting(judgements: Iterable[Judgement]) -> Votes:
     for judgement, verdict in standing(judgements):
         votes.setdefault(judgement.item, {})[judgement.who] = verdict
     return votes
-
-
-def item_hash(query_id: str, passage_id: str, query: str, title: str, text: str) -> str:
-    """Return the id of an item: the hash of its ids and of all that an auditor reads."""
-    return f"i-{digest(json.dumps([query_id, passage_id, query, title, text], ensure_ascii=True))}"
 
 
 def sample_folder(out: Path, config: str) -> Path:

@@ -25,7 +25,7 @@ from builders.audit.history import (
     write_sample,
 )
 from builders.audit.sample import (
-    Control,
+    Controls,
     Pairs,
     agreed,
     random_sample,
@@ -36,7 +36,7 @@ from builders.audit.sample import (
 from builders.audit.sheet import to_csv
 from builders.describe.templates import render_page
 from builders.errors import UsageError
-from builders.spec import Retrieval
+from builders.spec import PAIR, Retrieval
 
 if TYPE_CHECKING:
     from builders.audit.suspects import Judge
@@ -121,14 +121,12 @@ def draw(
     return _Drawn(sample, tuple(remarks), html, table)
 
 
-def _controls(config: str, path: Path | None, notes: Path) -> list[Control]:
+def _controls(config: str, path: Path | None, notes: Path) -> Controls:
     """Return the controls of a file, and pairs on which earlier auditors agreed; the file overrules."""
     default = notes / "audits" / f"{config}.controls.jsonl"
     chosen = path or (default if default.exists() else None)
     judged = [one for _, judgements in read_history(history_folder(notes, config)) for one in judgements]
-    by_pair = {(control.query_id, control.passage_id): control for control in agreed(judged)}
-    by_pair |= {(one.query_id, one.passage_id): one for one in (read_controls(chosen) if chosen else [])}
-    return list(by_pair.values())
+    return {**agreed(judged), **(read_controls(chosen) if chosen else {})}
 
 
 def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
@@ -157,19 +155,20 @@ def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
 def _page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
     """Return the JSON that the page's script reads; a control looks like any other pair."""
     head = sample.head
+    labelled = set(pairs.positives.select(PAIR).iter_rows())
     return {
         "head": {"config": head.config, "build": head.build, "sample": head.sample},
         "fold": _FOLD,
         "items": [
             {
                 "item": item.item,
-                "query-id": row["query_id"],
-                "corpus-id": row["passage_id"],
+                "query-id": item.query_id,
+                "corpus-id": item.passage_id,
                 **{name: row[name][:_LONGEST] for name in ("query", "title", "text")},
                 "cut": max(0, len(row["text"]) - _LONGEST),
-                "told": _reveal(item, labelled=row["labelled"]),
+                "told": _reveal(item, labelled=(item.query_id, item.passage_id) in labelled),
             }
-            for item, row in zip(sample.items, pairs.texts(sample).iter_rows(named=True), strict=True)
+            for item, row in pairs.texts(sample)
         ],
     }
 

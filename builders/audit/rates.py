@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,15 +16,13 @@ from builders.audit.history import (
     Sample,
     Stratum,
     Verdict,
-    Votes,
     counting,
     standing,
 )
-from builders.audit.sample import DEEPER, RANKS
+from builders.audit.sample import RANKS, rank_band
 from builders.tables import SPLITS
 
-_SPLIT_ORDER = {split: place for place, split in enumerate(SPLITS)}
-_RANK_ORDER = {name: place for place, name in enumerate((*RANKS, DEEPER))}
+_ORDER = {name: place for place, name in enumerate((*SPLITS, *RANKS))}
 _PRIOR = 3
 _Z = 1.959963984540054  # 97.5 % of the standard normal distribution
 
@@ -58,17 +56,15 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a random sample says.
+    """The results of a random sample.
 
     Attributes:
-        false_negatives: Share of the hard negatives that are relevant.
-        by_gap: The same by distance below the guard, the closest first.
+        false_negatives: Share of the hard negatives that are relevant; also by bands of gap and rank.
         precision: Share of the labelled positives that are relevant.
         controls: Share of verdicts on controls that are right.
         undecided: Number of verdicts that were unsure or of broken text, over negatives and positives.
         disputed: Number of pairs that one auditor found relevant and another did not.
         at_most: The false-negative rate if every undecided pair were relevant.
-        agreement: Agreement of every two auditors.
     """
 
     false_negatives: Rate
@@ -138,37 +134,31 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     who found it relevant. See `_poststratified` for the weights.
     """
     judged = list(judgements)
-    votes = counting(judged)
+    votes = {item: list(by_auditor.values()) for item, by_auditor in counting(judged).items()}
+    decided = {item: [verdict for verdict in of if verdict in DECIDED] for item, of in votes.items()}
+    values = {item: of.count(Verdict.ALSO_RELEVANT) / len(of) for item, of in decided.items() if of}
     mined, labelled = sample.of_kind("negative"), sample.of_kind("positive")
-    negatives, positives = _decided(mined, votes), _decided(labelled, votes)
     # controls are no part of any rate of pairs
     of_pairs = [votes[item.item] for item in (*mined, *labelled) if item.item in votes]
-    verdicts = Counter(verdict for by_auditor in of_pairs for verdict in by_auditor.values())
-    undecided = {item.item: 1.0 for item in mined if item.stratum is not None and item.item in votes}
-    relevant = undecided | {item.item: value for item, value in negatives}
-    all_relevant = [(item, relevant[item.item]) for item in mined if item.item in relevant]
-
-    def gap(item: Item) -> str:
-        return "" if item.stratum is None else sample.head.strata[item.stratum].gap
-
+    verdicts = Counter(verdict for of in of_pairs for verdict in of)
+    strata = sample.head.strata
     split = attrgetter("split")
     controls = [
         float(verdict is item.expected)
         for item in sample.of_kind("control")
-        for verdict in votes.get(item.item, {}).values()
-        if verdict in DECIDED
+        for verdict in decided.get(item.item, ())
     ]
     return Scores(
-        false_negatives=_rate_of(sample, negatives, mined),
-        by_gap=_groups(sample, negatives, mined, gap, _lower_end),
-        by_rank=_groups(sample, negatives, mined, _rank_band, _RANK_ORDER.__getitem__),
-        by_split=_groups(sample, negatives, mined, split, _SPLIT_ORDER.__getitem__),
-        precision=_rate_of(sample, positives, labelled),
-        precision_by_split=_groups(sample, positives, labelled, split, _SPLIT_ORDER.__getitem__),
+        false_negatives=_rate_of(sample, values, mined),
+        by_gap=_groups(sample, values, mined, lambda item: strata[item.stratum or 0].gap),
+        by_rank=_groups(sample, values, mined, lambda item: rank_band(item.rank)),
+        by_split=_groups(sample, values, mined, split),
+        precision=_rate_of(sample, values, labelled),
+        precision_by_split=_groups(sample, values, labelled, split),
         controls=rate(controls, [1.0] * len(controls)),
         undecided={verdict: verdicts[verdict] for verdict in Verdict if verdict not in DECIDED},
-        disputed=sum(set(DECIDED) <= set(by_auditor.values()) for by_auditor in of_pairs),
-        at_most=_rate_of(sample, all_relevant, mined).value,
+        disputed=sum(set(DECIDED) <= set(of) for of in of_pairs),
+        at_most=_rate_of(sample, dict.fromkeys(votes, 1.0) | values, mined).value,
         agreement=_agreements(judged),
     )
 
@@ -184,13 +174,6 @@ def _agreements(judgements: Sequence[Judgement]) -> tuple[Agreement, ...]:
             same = sum(one is other for one, other in pairs)
             found.append(Agreement((names[first], names[second]), len(pairs), same, _kappa(pairs)))
     return tuple(found)
-
-
-def _rank_band(item: Item) -> str:
-    """Return the band of a negative's rank; empty where it was not mined."""
-    if item.rank is None:
-        return ""
-    return next((name for name, last in RANKS.items() if item.rank <= last), DEEPER)
 
 
 def _kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float | None:
@@ -215,9 +198,9 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) ->
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
-    gaps = sorted({stratum.gap for stratum in strata.values()}, key=_lower_end)
+    gaps = sorted({stratum.gap for stratum in strata.values()}, key=_place)
     spots = {
-        place: (gaps.index(stratum.gap), _RANK_ORDER.get(stratum.rank, 0), _SPLIT_ORDER.get(stratum.split, 0))
+        place: (gaps.index(stratum.gap), _place(stratum.rank), _place(stratum.split))
         for place, stratum in strata.items()
     }
     sizes = {place: strata[place].size for place in sorted(strata) if judged.get(place)}
@@ -226,53 +209,37 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) ->
     return {place: size / judged[place] for place, size in sizes.items()}
 
 
-def _neighbour(place: int, among: Iterable[int], spots: Mapping[int, tuple[int, ...]]) -> int:
+def _neighbour(place: int, among: Iterable[int], spots: Mapping[int, tuple[float, ...]]) -> int:
     """Return the place whose spot differs least, the first coordinate first."""
     apart = {other: [abs(a - b) for a, b in zip(spots[other], spots[place], strict=True)] for other in among}
     return min(apart, key=lambda other: (apart[other], abs(other - place), other))
 
 
-_Values = list[tuple[Item, float]]
-"""Item of a stratum, and share of the auditors who found it relevant."""
-
-
-def _decided(items: Sequence[Item], votes: Votes) -> _Values:
-    values = []
-    for item in items:
-        counted = [verdict for verdict in votes.get(item.item, {}).values() if verdict in DECIDED]
-        if item.stratum is not None and counted:
-            relevant = sum(verdict is Verdict.ALSO_RELEVANT for verdict in counted) / len(counted)
-            values.append((item, relevant))
-    return values
-
-
-def _rate_of(sample: Sample, values: _Values, part: Sequence[Item]) -> Rate:
-    """Return the rate of a part of a kind of pairs; `values` holds all pairs of the kind that count."""
-    strata = sample.head.strata
-    places = {item.stratum for item in part if item.stratum is not None}
-    judged = Counter(item.stratum for item, _ in values if item.stratum is not None)
-    weights = _poststratified({place: strata[place] for place in places}, judged)
-    names = {item.item for item in part}
-    inside = [(value, item.stratum or 0) for item, value in values if item.item in names]
+def _rate_of(sample: Sample, values: Mapping[str, float], part: Iterable[Item]) -> Rate:
+    """Return the rate of a part of a kind of pairs, by the values of all items of the sample that count."""
+    places = {item.item: item.stratum for item in sample.items if item.stratum is not None}
+    judged = Counter(place for item, place in places.items() if item in values)
+    names = [item.item for item in part if item.item in places]
+    weights = _poststratified({places[name]: sample.head.strata[places[name]] for name in names}, judged)
+    inside = [name for name in names if name in values]
     return rate(
-        [value for value, _ in inside],
-        [weights[stratum] for _, stratum in inside],
-        [stratum for _, stratum in inside],
+        [values[name] for name in inside],
+        [weights[places[name]] for name in inside],
+        [places[name] for name in inside],
     )
 
 
 def _groups(
-    sample: Sample,
-    values: _Values,
-    whole: Sequence[Item],
-    name_of: Callable[[Item], str],
-    order: Callable[[str], float],
+    sample: Sample, values: Mapping[str, float], whole: Sequence[Item], name_of: Callable[[Item], str]
 ) -> dict[str, Rate]:
-    names = {name for item, _ in values if (name := name_of(item))}
-    parts = {name: [item for item in whole if name_of(item) == name] for name in sorted(names, key=order)}
-    return {name: _rate_of(sample, values, part) for name, part in parts.items()}
+    parts: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in whole:
+        if item.stratum is not None:
+            parts[name_of(item)].append(item)
+    rates = {name: _rate_of(sample, values, parts[name]) for name in sorted(parts, key=_place) if name}
+    return {name: found for name, found in rates.items() if found.pairs}
 
 
-def _lower_end(band: str) -> float:
-    """Return where a band of gaps begins: 0.05 of "0.0500–0.0523"."""
-    return float(band.split("–")[0]) if band else 0.0
+def _place(name: str) -> float:
+    """Return the order of a split, of a band of ranks, or of a band of gaps: 0.05 for "0.0500–0.0523"."""
+    return _ORDER[name] if name in _ORDER else float(name.split("–")[0] or 0)

@@ -110,8 +110,6 @@ def write_report(
         earlier=_earlier,
         suspects=_suspects,
         by_reason=_by_reason,
-        counted=counted,
-        percent=percent,
     )
     files.write_bytes(notes / REPORT, page.encode())
     return cited, remarks

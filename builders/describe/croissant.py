@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from builders.describe.card import citation
-from builders.describe.dataset import Config, Dataset
+from builders.describe.dataset import Config, Dataset, type_of
 from builders.describe.figures import source_url, starved
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import Target
@@ -28,7 +28,7 @@ from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
 _Json = dict[str, Any]
 
-_TYPES: dict[pa.DataType, str] = {pa.string(): "sc:Text", pa.int32(): "cr:Int32", pa.float32(): "cr:Float32"}
+_TYPES = {"string": "sc:Text", "int32": "cr:Int32", "float32": "cr:Float32"}
 _WHAT = {
     Kind.CORPUS: "Passages",
     Kind.QUERIES: "Queries",
@@ -233,7 +233,7 @@ def _fields(
         cosine = kind is Kind.HARD_NEGATIVES and column.name == "score"
         description = _COSINE if cosine else _COLUMNS.get(column.name, f"Column {column.name}.")
         source = {"fileObject": {"@id": file.path}, "extract": {"column": column.name}}
-        field = _field(name, column.name, description, **_type(column.type), source=source)
+        field = _field(name, column.name, description, **_type(column), source=source)
         if column.name in references:
             field["references"] = {"field": {"@id": f"{references[column.name][0]}/_id"}}
         fields.append(field)
@@ -257,7 +257,6 @@ def _field(record_set: str, name: str, description: str, **rest: object) -> _Jso
     return {**head, "description": description, **rest}
 
 
-def _type(dtype: pa.DataType) -> _Json:
-    if isinstance(dtype, pa.ListType):
-        return {"dataType": _TYPES[dtype.value_type], "isArray": True, "arrayShape": "-1"}
-    return {"dataType": _TYPES[dtype]}
+def _type(column: pa.Field[Any]) -> _Json:
+    dtype, listed = type_of(column)
+    return {"dataType": _TYPES[dtype], **({"isArray": True, "arrayShape": "-1"} if listed else {})}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +17,6 @@ from builders.lock.beside import Citations
 from builders.lock.lock import Lock, PublishedFile
 from builders.spec import Clustering, ConfigSpec, Ids, Release
 from builders.tables import SCHEMAS, Kind, config_name, splits_of
-
-HUB_TYPES: dict[pa.DataType, str] = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
-"""Names of column types as `datasets` has them."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*){0,7}")
@@ -76,6 +74,13 @@ class Dataset:
         """Return the rows of a table, in one split or in all."""
         files = (file for config in self.configs if config.kind is kind for file in config.files)
         return sum(file.rows for file in files if split in {None, file.split})
+
+
+def type_of(column: pa.Field[Any]) -> tuple[str, bool]:
+    """Return the type of a column by its name in `datasets`, and whether a cell is a list of it."""
+    listed = isinstance(column.type, pa.ListType)
+    dtype = column.type.value_type if isinstance(column.type, pa.ListType) else column.type
+    return {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}[dtype], listed
 
 
 def datasets_of(

@@ -1,29 +1,29 @@
-"""The card's figures: tables and sentences made from locks and citations; none is typed by hand."""
+"""The card's figures: tables and sentences made from locks and citations; none is typed by hand.
+
+Card templates call them as attributes of `FIGURES`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from builders.checks.negatives import LEAST_YIELD
-from builders.describe.dataset import HUB_TYPES, Dataset
+from builders.describe.dataset import Dataset, type_of
 from builders.describe.licences import LICENCES
 from builders.describe.markdown import Markdown, code, link, table
 from builders.hub import HUB
 from builders.lock import committed
+from builders.lock.beside import CitedAudit
 from builders.lock.lock import (
     ClusteringFigures,
     Funnel,
     LockedSource,
     MiningReport,
-    SetFigures,
     TextLengths,
 )
 from builders.prepare.funnels import ROWS
-from builders.printable import NOTHING, counted, interval, percent, share, span
-from builders.spec import Clustering, PersonalKind, Retrieval, TextFigures
+from builders.printable import NOTHING, interval, percent, share, span
+from builders.spec import Clustering, TextFigures
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 _DROPS = {
@@ -64,13 +64,22 @@ def starved(dataset: Dataset) -> bool:
     return mining is not None and mining.report.yield_.any < LEAST_YIELD * mining.report.queries
 
 
-def stand_ins(datasets: Sequence[Dataset]) -> list[str]:
+def source_url(source: LockedSource) -> str:
+    """Return the page of a Hub source at its pinned revision, the address of a file, of another its name."""
+    if source.kind == "http" and source.files:
+        return source.files[0].path
+    if source.kind != "hub":
+        return source.name
+    revision = source.resolved or source.revision
+    return f"{HUB}/datasets/{source.name}" + (f"/tree/{revision}" if revision else "")
+
+
+def _stand_ins(datasets: Sequence[Dataset]) -> list[str]:
     """Return why a build is not one from the pinned upstreams, or nothing."""
     return [reason for dataset in datasets for reason in committed.stand_ins(dataset.lock)]
 
 
-def contents(datasets: Sequence[Dataset]) -> Markdown:
-    """Return the table of all configs and splits."""
+def _contents(datasets: Sequence[Dataset]) -> Markdown:
     rows = [
         (code(config.name), code(file.split), file.rows, file.size)
         for dataset in datasets
@@ -80,29 +89,42 @@ def contents(datasets: Sequence[Dataset]) -> Markdown:
     return table(("Config", "Split", "Rows", "Bytes"), rows)
 
 
-def columns(dataset: Dataset) -> Markdown:
-    """Return the table of configs and their columns."""
-    listed = {one.name: ", ".join(map(_column, SCHEMAS[one.kind])) for one in dataset.configs}
-    return table(("Config", "Columns"), [(code(name), Markdown(of)) for name, of in listed.items()])
+def _columns(dataset: Dataset) -> Markdown:
+    rows = []
+    for config in dataset.configs:
+        types = {column.name: type_of(column) for column in SCHEMAS[config.kind]}
+        listed = [f"{code(name)} {'list of ' * many}{dtype}" for name, (dtype, many) in types.items()]
+        rows.append((code(config.name), Markdown(", ".join(listed))))
+    return table(("Config", "Columns"), rows)
 
 
-def sources(datasets: Sequence[Dataset]) -> Markdown:
-    """Return the table of pinned upstreams."""
-    rows = [
-        (dataset.name, _source_link(source), _revision(source), _licence_link(source.licence))
-        for dataset in datasets
-        for source in dataset.lock.sources
-    ]
+def _sources(datasets: Sequence[Dataset]) -> Markdown:
+    rows = []
+    for dataset in datasets:
+        for source in dataset.lock.sources:
+            linked = source.kind in {"hub", "http"}
+            name = link(source.name, source_url(source)) if linked else code(source.name)
+            rows.append((dataset.name, name, _revision(source), _licence_link(source.licence)))
     return table(("Dataset", "Source", "Revision", "Licence"), rows)
 
 
-def licences(datasets: Sequence[Dataset]) -> Markdown:
-    """Return the table of licences by dataset."""
+def _revision(source: LockedSource) -> Markdown:
+    if source.files and (source.kind == "http" or source.revision == source.files[0].sha256):
+        return code(f"sha256 {source.files[0].sha256}")
+    return code(source.resolved or source.revision) or Markdown("none: a local copy")
+
+
+def _licences(datasets: Sequence[Dataset]) -> Markdown:
     return table(("Dataset", "Licence"), [(d.name, _licence_link(d.lock.licence)) for d in datasets])
 
 
-def splits(dataset: Dataset) -> Markdown:
-    """Return the table of queries, relevant pairs and hard negatives by split."""
+def _licence_link(hub_id: str) -> Markdown:
+    if hub_id not in LICENCES:
+        return code(hub_id) or Markdown(NOTHING)
+    return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)
+
+
+def _splits(dataset: Dataset) -> Markdown:
     kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS}
     if dataset.lock.mining is not None:
         kinds["Hard negatives"] = Kind.HARD_NEGATIVES
@@ -111,7 +133,7 @@ def splits(dataset: Dataset) -> Markdown:
     return table(("Split", *kinds), [*rows, total])
 
 
-def funnel(dataset: Dataset) -> Markdown:
+def _funnel(dataset: Dataset) -> Markdown:
     """Return the table of what happened to the upstream rows, reason by reason."""
     rows = [step for entry in dataset.lock.funnels for step in _steps(entry)]
     return table(("Table", "Step", "Rows"), rows)
@@ -128,7 +150,12 @@ def _steps(entry: Funnel) -> Iterator[tuple[object, ...]]:
     yield entry.table, "published" if entry.table in _PUBLISHED else "left", entry.out
 
 
-def relations(dataset: Dataset) -> Markdown:
+def _named(verb: str, reason: str, meanings: dict[str, str]) -> Markdown:
+    name = f"{verb} {code(reason)}".strip()
+    return Markdown(f"{name}: {meanings[reason]}" if reason in meanings else name)
+
+
+def _relations(dataset: Dataset) -> Markdown:
     """Return the table of counts about relevance: the qrels with and without the extension, and overlaps."""
     facts, pairs = dataset.lock.facts, dataset.rows(Kind.QRELS)
     rows = [("Relevant pairs", pairs)]
@@ -138,82 +165,54 @@ def relations(dataset: Dataset) -> Markdown:
     return table(("What", "Count"), rows + [(_FACTS[key], facts[key]) for key in _FACTS if key in facts])
 
 
-def shared_positives(dataset: Dataset) -> tuple[int, int]:
+def _shared_positives(dataset: Dataset) -> tuple[int, int]:
     """Return how many test queries share a positive with a train query, and the number of test queries."""
     shared = dataset.lock.facts.get("test_queries_sharing_positives_with_train", 0)
     return shared, dataset.rows(Kind.QUERIES, "test")
 
 
-def twins(dataset: Dataset) -> Markdown:
-    """Return the sentences about what keeps the splits apart, and about what they do not part."""
-    assert isinstance(dataset.spec, Retrieval)
+def _twins(dataset: Dataset) -> tuple[int, int]:
+    """Return how many test queries are much like one of train or dev, and how many twins are parted."""
     counts = {finding.code: finding.count for finding in dataset.lock.findings}
     alike = counts.get("alike-across-splits", 0) + counts.get("alike-across-splits-many", 0)
-    total, parted = dataset.rows(Kind.QUERIES, "test"), counts.get("twins-committed", 0)
-    exception = f", but for {parted:,} such sets that an earlier version parted" if parted else ""
-    return Markdown(
-        f"Queries that differ in {dataset.spec.spelling} alone lie in one split{exception}. "
-        f"{alike:,} of {total:,} test queries ({share(alike, total)}) differ from a query of train or dev in "
-        "little more: in short words, in digits, or in what stands in brackets."
-    )
+    return alike, counts.get("twins-committed", 0)
 
 
-def personal(dataset: Dataset) -> Markdown:
-    """Return tables of what was replaced, the kinds that were not found, and how well they are found."""
-    counts = dataset.lock.personal
+def _personal(dataset: Dataset) -> Markdown:
+    """Return tables of what was replaced, and the kinds that were not found."""
+    counts, reports = dataset.lock.personal, dataset.lock.scrubbed.values()
     tables = sorted(counts, key=lambda name: (name != "queries", name))
     found = sorted({kind for kinds in counts.values() for kind, count in kinds.items() if count})
     rows = [(code(kind), *(counts[name].get(kind, 0) for name in tables)) for kind in found]
     parts = [table(("Replaced", *(f"In {name}" for name in tables)), rows)] if rows else []
     if absent := [code(kind.value) for kind in dataset.spec.personal if kind.value not in found]:
         parts.append(Markdown(f"Looked for and not found: {', '.join(absent)}."))
-    if by_rule := list(_by_rule(dataset)):
-        parts.append(table(("Rule", "Replaced", "For example, a letter as x and a digit as 0"), by_rule))
-    if PersonalKind.PERSON in dataset.spec.personal:
-        parts += _people(dataset.lock.facts)
-    return Markdown("\n\n".join(parts))
-
-
-def _by_rule(dataset: Dataset) -> Iterator[tuple[Markdown, int, Markdown]]:
-    reports = dataset.lock.scrubbed.values()
+    by_rule = []
     for rule in sorted({rule for report in reports for rule in report.rules}):
         count = sum(report.rules.get(rule, 0) for report in reports)
         forms = dict.fromkeys(form for report in reports for form in report.examples.get(rule, ()))
-        yield code(rule), count, Markdown(", ".join(code(form) for form in list(forms)[:2]))
+        by_rule.append((code(rule), count, Markdown(", ".join(map(code, list(forms)[:2])))))
+    if by_rule:
+        parts.append(table(("Rule", "Replaced", "For example, a letter as x and a digit as 0"), by_rule))
+    return Markdown("\n\n".join(parts))
 
 
-def _people(facts: Mapping[str, int]) -> Iterator[Markdown]:
-    def rate(kind: str, what: str) -> str:
-        found, marked = facts[f"personal_{kind}_found"], facts[f"personal_{kind}_marked"]
-        return f"{found:,} of {marked:,} {what} ({share(found, marked)})"
-
-    if facts.get("personal_full_marked"):
-        yield Markdown(
-            "On sentences with invented people of many origins, on which no rule was worked out, the "
-            f"scrubber finds {rate('full', 'full names behind a cue')}, "
-            f"{rate('first', 'first names behind a cue')}, and {rate('plain', 'full names without one')}."
-        )
-
-
-def negatives_by_query(dataset: Dataset) -> Markdown:
+def _negatives_by_query(report: MiningReport) -> Markdown:
     """Return the table of how many queries got 0, 1, … hard negatives."""
-    report = _report(dataset)
     counts = sorted((int(number), queries) for number, queries in report.by_count.items())
     rows = [(number, queries, share(queries, report.queries)) for number, queries in counts]
     return table(("Hard negatives", "Queries", "Share"), rows)
 
 
-def drops(dataset: Dataset) -> Markdown:
+def _drops(report: MiningReport) -> Markdown:
     """Return the table of why passages that were looked at are no hard negatives."""
-    dropped = _report(dataset).dropped
-    total = sum(dropped.values())
-    rows = [(_named("", rule, _DROPS), count, share(count, total)) for rule, count in dropped.items()]
+    total = sum(report.dropped.values())
+    rows = [(_named("", rule, _DROPS), n, share(n, total)) for rule, n in report.dropped.items()]
     return table(("Dropped because", "Passages", "Share"), rows)
 
 
-def spread(dataset: Dataset) -> Markdown:
+def _spread(report: MiningReport) -> Markdown:
     """Return the table of scores: how close they lie together, and how hard the negatives are."""
-    report = _report(dataset)
     measures = {
         "Score of rank 1 less rank 10": report.top_spread,
         "Score of the guarding positive": report.scores.guard,
@@ -228,17 +227,17 @@ def spread(dataset: Dataset) -> Markdown:
     return table(("Cosine", *_QUANTILES.values()), rows)
 
 
-def what_if(dataset: Dataset) -> Markdown:
+def _what_if(report: MiningReport) -> Markdown:
     """Return the table of what other guards, depths and margins would have kept."""
     rows = [
         (case.guard, case.depth, f"{case.margin:g}", case.any, case.full, case.negatives)
-        for case in _report(dataset).what_if
+        for case in report.what_if
     ]
     header = ("Guard", "Depth", "Margin", "Queries with one", "Queries with all", "Hard negatives")
     return table(header, rows)
 
 
-def findings(dataset: Dataset) -> Markdown:
+def _findings(dataset: Dataset) -> Markdown:
     """Return the table of gates and notes, with the reasons of those that were waived."""
     rows = [
         (code(found.code), found.severity, found.count, found.message, found.waived or NOTHING)
@@ -247,111 +246,52 @@ def findings(dataset: Dataset) -> Markdown:
     return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
 
 
-def _report(dataset: Dataset) -> MiningReport:
-    assert dataset.lock.mining is not None
-    return dataset.lock.mining.report
-
-
-def _column(column: pa.Field[Any]) -> str:
-    listed = isinstance(column.type, pa.ListType)
-    dtype = f"list of {HUB_TYPES[column.type.value_type]}" if listed else HUB_TYPES[column.type]
-    return f"{code(column.name)} {dtype}"
-
-
-def _named(verb: str, reason: str, meanings: dict[str, str]) -> object:
-    meaning = meanings.get(reason)
-    name = Markdown(f"{verb} {code(reason)}".strip())
-    return Markdown(f"{name}: {meaning}") if meaning else name
-
-
-def _source_link(source: LockedSource) -> Markdown:
-    return link(source.name, source_url(source)) if source.kind in {"hub", "http"} else code(source.name)
-
-
-def source_url(source: LockedSource) -> str:
-    """Return the page of a Hub source at its pinned revision, the address of a file, of another its name."""
-    if source.kind == "http" and source.files:
-        return source.files[0].path
-    if source.kind != "hub":
-        return source.name
-    revision = source.resolved or source.revision
-    return f"{HUB}/datasets/{source.name}" + (f"/tree/{revision}" if revision else "")
-
-
-def _revision(source: LockedSource) -> Markdown:
-    if source.files and (source.kind == "http" or source.revision == source.files[0].sha256):
-        return code(f"sha256 {source.files[0].sha256}")
-    return code(source.resolved or source.revision) or Markdown("none: a local copy")
-
-
-def _licence_link(hub_id: str) -> Markdown:
-    if hub_id not in LICENCES:
-        return code(hub_id) or Markdown(NOTHING)
-    return link(LICENCES[hub_id].spdx, LICENCES[hub_id].url)
-
-
-def sets(dataset: Dataset) -> Markdown:
+def _sets(found: ClusteringFigures) -> Markdown:
     """Return the table of sets: each level's number, sizes, labels per set, and texts that repeat."""
-    by_level: dict[str, list[SetFigures]] = {}
-    variants = [variant for variant in _VARIANTS if variant in _sets(dataset).texts]
-    for one in _sets(dataset).sets:
-        by_level.setdefault(one.level, []).append(one)
-    rows = [
-        (
-            code(level),
-            len(group),
-            span([one.rows for one in group]),
-            span([one.labels for one in group]),
-            *(sum(one.repeated.get(variant, 0) for one in group) for variant in variants),
-        )
-        for level, group in by_level.items()
-    ]
-    repeated = [f"Repeated texts, {variant}" for variant in variants]
-    return table(("Level", "Sets", "Rows per set", "Labels per set", *repeated), rows)
+    levels = dict.fromkeys(one.level for one in found.sets)
+    variants = [variant for variant in _VARIANTS if variant in found.texts]
+    rows = []
+    for level in levels:
+        of = [one for one in found.sets if one.level == level]
+        repeated = (sum(one.repeated.get(variant, 0) for one in of) for variant in variants)
+        sizes, labels = (span([getattr(one, field) for one in of]) for field in ("rows", "labels"))
+        rows.append((code(level), len(of), sizes, labels, *repeated))
+    columns = [f"Repeated texts, {variant}" for variant in variants]
+    return table(("Level", "Sets", "Rows per set", "Labels per set", *columns), rows)
 
 
-def set_texts(dataset: Dataset) -> Markdown:
+def _set_texts(found: ClusteringFigures) -> Markdown:
     """Return the table of distinct texts and their lengths."""
-    texts = _sets(dataset).texts
-    rows = [(code(name), meaning, *_cells(texts[name])) for name, meaning in _VARIANTS.items()]
+    rows = [(code(name), meaning, *_lengths(found.texts[name])) for name, meaning in _VARIANTS.items()]
     return table(("Variant", "Sentences are", "Distinct texts", "Shortest", "Mean", "Longest"), rows)
 
 
-def compared(dataset: Dataset) -> Markdown | None:
+def _compared(dataset: Dataset) -> Markdown | None:
     """Return the table that holds the sets against published ones, None where that would mean nothing.
 
     Only all of the real upstream can agree with what others made of it.
     """
     known = dataset.spec.published if isinstance(dataset.spec, Clustering) else None
-    if known is None or not committed.whole_upstream(dataset.lock.sources, dataset.lock.parameters):
+    found, lock = dataset.lock.clustering, dataset.lock
+    if known is None or found is None or not committed.whole_upstream(lock.sources, lock.parameters):
         return None
-    rows: list[tuple[object, ...]] = [
-        ("Documents to draw from", dataset.lock.facts["documents"], known.documents),
-    ]
+    rows: list[tuple[object, ...]] = [("Documents to draw from", lock.facts["documents"], known.documents)]
     for level, sizes in known.sizes.items():
-        here = sum(one.rows for one in _sets(dataset).sets if one.level == level)
+        here = sum(one.rows for one in found.sets if one.level == level)
         rows.append((Markdown(f"Rows of all sets of {code(level)}"), here, sum(sizes)))
     for variant, there in known.texts.items():
         names = ("distinct texts", "shortest", "mean length", "longest")
-        cells = zip(names, _cells(_sets(dataset).texts[variant]), _cells(there), strict=True)
+        cells = zip(names, _lengths(found.texts[variant]), _lengths(there), strict=True)
         rows += [(Markdown(f"{code(variant)} {name}"), here, published) for name, here, published in cells]
     return table(("What", "Here", "Published"), rows)
 
 
-def _sets(dataset: Dataset) -> ClusteringFigures:
-    assert dataset.lock.clustering is not None
-    return dataset.lock.clustering
-
-
-def _cells(figures: TextFigures | TextLengths) -> tuple[object, ...]:
+def _lengths(figures: TextFigures | TextLengths) -> tuple[object, ...]:
     return figures.unique, figures.shortest, f"{figures.mean:,.2f}", figures.longest
 
 
-def audit(dataset: Dataset) -> Markdown:
-    """Return what the latest audit found, with its date, sample and auditors; nothing without one."""
-    found = dataset.cited.audit
-    if found is None:
-        return Markdown("")
+def _audit(found: CitedAudit) -> Markdown:
+    """Return the table of what an audit found."""
     shares = {
         "Hard negatives that are relevant": found.false_negatives,
         "Labelled positives that are relevant": found.precision,
@@ -362,19 +302,22 @@ def audit(dataset: Dataset) -> Markdown:
         for name, share in shares.items()
         if share.pairs
     ]
-    who = counted(found.auditors, "auditor")
-    kappa = "" if found.kappa is None else f"; Cohen's kappa is {found.kappa:.2f}"
-    recipe = f", mined by recipe {code(found.recipe)}" if found.recipe else ""
-    return Markdown(
-        f"{who} read a random sample of this very build, last on {found.date}{kappa}. Sample "
-        f"{code(found.sample)}{recipe}; shares are weighted back to all pairs.\n\n"
-        f"{table(('What', 'Pairs', 'Share', '95 % interval'), rows)}"
-    )
+    return table(("What", "Pairs", "Share", "95 % interval"), rows)
 
 
-def decisions(dataset: Dataset) -> Markdown:
-    """Return what decisions of auditors changed; nothing where there are none."""
-    if not (counts := dataset.lock.decisions):
-        return Markdown("")
-    rows = [(label, counts.get(key, 0)) for key, label in _DECISIONS.items()]
+def _decisions(dataset: Dataset) -> Markdown:
+    """Return the table of what decisions of auditors changed."""
+    rows = [(label, dataset.lock.decisions.get(key, 0)) for key, label in _DECISIONS.items()]
     return table(("Decisions of auditors", "Count"), rows)
+
+
+FIGURES: Mapping[str, Callable[..., object]] = {
+    figure.__name__.removeprefix("_"): figure
+    for figure in (
+        *(starved, _stand_ins, _contents, _columns, _sources, _licences, _funnel, _personal, _findings),
+        *(_splits, _relations, _shared_positives, _twins, _audit, _decisions),
+        *(_negatives_by_query, _drops, _spread, _what_if),
+        *(_sets, _set_texts, _compared),
+    )
+}
+"""The figures by the names under which templates call them: of all, retrieval, mining, and clustering."""

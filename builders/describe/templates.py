@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from builders.describe.markdown import Markdown, code, escape, link, table
 from builders.errors import UsageError
 from builders.lock.lock import Frozen, first_fault
-from builders.printable import share
+from builders.printable import counted, percent, share
 
 _MARK = "---\n"
 _Creator = Literal["found", "crowdsourced", "expert-generated", "machine-generated", "other"]
@@ -140,5 +140,7 @@ def _environment(*, html: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(code=code, link=link, share=share, table=table, raw=Markdown)
+    environment.globals.update(
+        code=code, counted=counted, link=link, percent=percent, raw=Markdown, share=share, table=table
+    )
     return environment

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.audit.history import Verdict
-from builders.audit.sample import Control, Pairs, _allocate, banded, random_sample, read_pairs, suspect_sample
+from builders.audit.sample import Pairs, _allocate, banded, random_sample, read_pairs, suspect_sample
 from builders.lock.lock import read_lock, work_folder
 from builders.spec import PAIR
 from tests.audit.kit import build, jobs
@@ -89,10 +89,7 @@ def test_nothing_mined_is_told_and_positives_are_sampled(tree: Pairs) -> None:
 
 def test_controls_are_mixed_in_and_missing_ones_told(tree: Pairs) -> None:
     pairs = tree.negatives.sort(*PAIR).select(PAIR).rows()
-    known = [
-        Control.model_validate({"query-id": q, "corpus-id": d, "verdict": Verdict.NOT_RELEVANT})
-        for q, d in [*pairs, ("q-weg", "d-weg")]
-    ]
+    known = dict.fromkeys([*pairs, ("q-weg", "d-weg")], Verdict.NOT_RELEVANT)
     drawn, remarks = random_sample(tree, 40, 0, 42, known, mixed=12)
     controls = drawn.of_kind("control")
     assert len(controls) == 12
