@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
     @property
     def words(self) -> str:
-        """As people read it: "not relevant"."""
+        """The verdict as people read it: "not relevant"."""
         return self.value.replace("_", " ")
 
 
@@ -56,11 +56,10 @@ class NoVerdict(StrEnum):
 
 
 def _event(value: object) -> Verdict | NoVerdict:
-    events: tuple[Verdict | NoVerdict, ...] = (*Verdict, *NoVerdict)
-    for event in events:
-        if value == event:
-            return event
-    raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(events)}")
+    events: dict[object, Verdict | NoVerdict] = {event.value: event for event in (*Verdict, *NoVerdict)}
+    if not isinstance(value, str) or value not in events:
+        raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, events))}")
+    return events[value]
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -78,7 +77,6 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 _ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
 """A hash behind a letter, so that no spreadsheet takes it for a number; earlier samples lack the letter."""
 _SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
-"""As `_ItemId`."""
 _Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A moment, in UTC: equal moments are equal values and equal lines. One to come could never be taken back."""
 
@@ -104,9 +102,8 @@ _Auditor = Annotated[str, AfterValidator(auditor_name)]
 class Stratum(Frozen):
     """A cell of the population: `size` pairs, `drawn` of them in the sample.
 
-    Attributes:
-        gap: Band of the distance below the guard, as "0.0500–0.0523"; empty for positives.
-        rank: Band of the rank, as "6–20"; empty for positives.
+    `gap` is a band of distances below the guard, "0.0500–0.0523", `rank` a band of ranks, "6–20"; both
+    are empty for positives.
     """
 
     kind: PairKind
@@ -118,14 +115,12 @@ class Stratum(Frozen):
 
 
 class Item(Frozen):
-    """A pair to judge.
+    """A pair to judge, known by a hash of ids and texts: verdicts hang on what was read.
 
     Attributes:
-        item: Hash of ids and texts: verdicts hang on what was read.
         kind: The reason why it is in the sample; the page does not show it.
         stratum: Place of its stratum in `Head.strata`; None for controls and suspects.
-        rank: Rank among all passages; None where it was not mined.
-        gap: Distance below the guard, in cosine; None where it was not mined.
+        rank: Rank among all passages, and `gap` the distance below the guard in cosine; None where not mined.
         expected: The verdict that was confirmed by hand, of a control.
     """
 
@@ -141,15 +136,12 @@ class Item(Frozen):
 
 
 class Head(Frozen):
-    """The origin of a sample.
+    """The origin of a sample, whose id is a hash of everything else.
 
     Attributes:
-        sample: Id of the sample, a hash of everything else.
-        build: `Lock.rows_id` of the build.
+        build: `Lock.rows_id` of the build, mined by `recipe`, and from stand-ins where `stand_in` is true.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
         opinion: Name of the judge that ranked the suspects; empty for a random sample.
-        recipe: Name of the recipe that mined; empty where nothing was mined.
-        stand_in: Whether the build was made from stand-ins.
         asked: Number of hard negatives that were asked for.
     """
 
@@ -243,11 +235,6 @@ def write_sample(folder: Path, sample: Sample) -> Path:
 
 
 def _read_sample(path: Path) -> Sample:
-    """Read a sample.
-
-    Raises:
-        UsageError: A line is malformed, or the file is empty.
-    """
     head: Head | None = None
     items = []
     for number, text in numbered_lines(path):

@@ -6,9 +6,8 @@ Every text reaches the page as data and is shown as text.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
@@ -44,13 +43,10 @@ if TYPE_CHECKING:
 _LARGEST_PAGE = 10_000_000
 _FOLD = 600  # characters of a passage that are shown at first
 _LONGEST = 20_000  # characters of a passage that the page carries
-_ESCAPES = {
-    ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"
-}  # no HTML parser reads markup then
+_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}  # no HTML then
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Drawn(NamedTuple):
     """A sample that was written, remarks for the user, and where page and CSV lie."""
 
     sample: Sample
@@ -71,22 +67,13 @@ def draw(
     second: Judge | None = None,
     controls: Path | None = None,
     page: Path | None = None,
-    home: Path | None = None,
 ) -> _Drawn:
-    """Draw a sample of a config and write it.
+    """Draw a sample of hard negatives and labelled positives of a config, and write it.
 
-    Args:
-        spec: The config.
-        negatives: Number of hard negatives.
-        positives: Number of labelled positives.
-        dist: The folder that was built into; the record of the sample is kept in its ``work``.
-        notes: The folder of earlier audits and controls.
-        seed: Seed of the draw and the order.
-        suspects: Whether the likeliest false negatives are taken, instead of a random sample.
-        second: The judge that ranks suspects; None for "lexical".
-        controls: File of pairs confirmed by hand; None for the one among the notes.
-        page: Path of the page, beside which the CSV lies; None for the folder of the record.
-        home: Folder of the vector cache; None for the default.
+    In place of a random sample, `suspects` takes the likeliest false negatives, as the judge `second` ranks
+    them, "lexical" if None. `controls` is a file of pairs confirmed by hand, by default the one among the
+    notes. The CSV lies beside `page`, by default both beside the record of the sample, in the ``work`` of
+    `dist`.
     """
     if suspects and spec.mining is None:
         raise UsageError(
@@ -97,13 +84,12 @@ def draw(
         from builders.audit.suspects import opinion_for, rank_suspects
 
         judge = second or "lexical"
-        ranked = rank_suspects(pairs, opinion_for(judge, pairs, spec, root=home))
+        ranked = rank_suspects(pairs, opinion_for(judge, pairs, spec))
         sample, remarks = suspect_sample(pairs, ranked, negatives, positives, judge)
     elif second is not None:
         raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
     else:
-        known = _controls(spec.name, controls, notes)
-        mixed = max(negatives, positives) // 10
+        known, mixed = _controls(spec.name, controls, notes), max(negatives, positives) // 10
         sample, remarks = random_sample(pairs, negatives, positives, seed, known, mixed=mixed)
     if not sample.items:
         raise UsageError(
@@ -130,19 +116,32 @@ def _controls(config: str, path: Path | None, notes: Path) -> Controls:
 
 
 def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
-    """Return the page of a sample in UTF-8; passages beyond `_LONGEST` are cut, and it shows by how much."""
-    data = json.dumps(_page_data(sample, pairs), ensure_ascii=False).translate(_ESCAPES)
+    """Return the page of a sample in UTF-8; a control looks like any other pair."""
+    head = sample.head
+    labelled = set(pairs.positives.select(PAIR).iter_rows())
+    items = [
+        {
+            "item": item.item,
+            "query-id": item.query_id,
+            "corpus-id": item.passage_id,
+            **{name: row[name][:_LONGEST] for name in ("query", "title", "text")},
+            "cut": max(0, len(row["text"]) - _LONGEST),
+            "told": _reveal(item, labelled=(item.query_id, item.passage_id) in labelled),
+        }
+        for item, row in pairs.texts(sample)
+    ]
+    origin = {"config": head.config, "build": head.build, "sample": head.sample}
+    data = json.dumps({"head": origin, "fold": _FOLD, "items": items}, ensure_ascii=False)
     page = render_page(
         "audit/page.html.j2",
         script="audit/page.js",
-        head=sample.head,
+        head=head,
         spec=spec,
-        count=len(sample.items),
-        language="de" if "deu" in spec.languages else "",
+        count=len(items),
         verdicts=tuple(Verdict),
         note_length=NOTE_LENGTH,
         name_length=NAME_LENGTH,
-        data=Markup(data),
+        data=Markup(data.translate(_ESCAPES)),
     ).encode(errors="replace")
     if len(page) > _LARGEST_PAGE:
         raise UsageError(
@@ -150,27 +149,6 @@ def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
             hint="Draw fewer pairs with --n.",
         )
     return page
-
-
-def _page_data(sample: Sample, pairs: Pairs) -> dict[str, Any]:
-    """Return the JSON that the page's script reads; a control looks like any other pair."""
-    head = sample.head
-    labelled = set(pairs.positives.select(PAIR).iter_rows())
-    return {
-        "head": {"config": head.config, "build": head.build, "sample": head.sample},
-        "fold": _FOLD,
-        "items": [
-            {
-                "item": item.item,
-                "query-id": item.query_id,
-                "corpus-id": item.passage_id,
-                **{name: row[name][:_LONGEST] for name in ("query", "title", "text")},
-                "cut": max(0, len(row["text"]) - _LONGEST),
-                "told": _reveal(item, labelled=(item.query_id, item.passage_id) in labelled),
-            }
-            for item, row in pairs.texts(sample)
-        ],
-    }
 
 
 def _reveal(item: Item, *, labelled: bool) -> str:

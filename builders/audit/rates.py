@@ -192,10 +192,6 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) ->
     with all its pairs. One without a judged pair is added to its neighbour: the closest band of gaps, then of
     ranks, then split, then place.
 
-    Args:
-        strata: Strata of a population by place.
-        judged: Number of pairs of each that were judged so that it counts.
-
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
     gaps = sorted({stratum.gap for stratum in strata.values()}, key=_place)

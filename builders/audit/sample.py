@@ -231,10 +231,6 @@ def _four_digits(number: pl.Expr) -> pl.Expr:
 def _allocate(sizes: Sequence[int], wanted: int) -> list[int]:
     """Share out a sample: one each, and the rest in proportion to the square roots, but never more than all.
 
-    Args:
-        sizes: Number of pairs by stratum, each at least 1.
-        wanted: Number of pairs to draw, at least one for each stratum.
-
     Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
     """
     if wanted >= sum(sizes):

@@ -57,12 +57,7 @@ def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[in
     """Read the verdicts that were typed into the CSV of a sample, with line numbers; empty rows are left out.
 
     "withdrawn" takes an earlier verdict back. A row whose item id was rewritten is known by its pair. The
-    verdicts bear the time of the file: a spreadsheet keeps no other.
-
-    Args:
-        path: The file, comma- or semicolon-separated.
-        folders: Where the sample may lie that it was made from.
-        auditor: Name of the auditor.
+    verdicts bear the time of the file: a spreadsheet keeps no other. The sample lies in one of the folders.
 
     Raises:
         UsageError: It is no such CSV, a verdict is none of the known ones, a row belongs to no item, or two

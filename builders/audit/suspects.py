@@ -1,8 +1,7 @@
 """Rank hard negatives by a second opinion, so that the likeliest false negatives come first.
 
-The miner holds every hard negative to be less relevant than a positive. A second judge that cannot see the
-miner's scores measures how close the passage is to the query and to the query's own positives; the pairs on
-which it differs most from the miner lead.
+A second judge that cannot see the miner's scores measures how close the passage is to the query and to the
+query's own positives; the pairs on which it differs most from the miner lead.
 """
 
 from __future__ import annotations
@@ -39,29 +38,8 @@ def rank_suspects(built: Pairs, opinion: _Opinion) -> pl.DataFrame:
         smaller gap, then by id.
     """
     texts = built.corpus.select("passage_id", passage=encoded_text(built.corpus))
-    mined = (
-        built.negatives
-        .join(built.queries.select("query_id", "query"), on="query_id")
-        .join(texts, on="passage_id")
-        .sort(PAIR)
-    )
-    to_query = pl.Series(opinion("query", mined["query"], mined["passage"]), dtype=pl.Float64)
-    measured = mined.with_columns(to_query=to_query).join(
-        _nearest_positive(built, mined, texts, opinion), on=PAIR, how="left"
-    )
-    standings = (pl.col(name).rank("average") / pl.len() for name in ("to_query", "to_positive"))
-    return (
-        measured
-        .with_columns(suspicion=pl.max_horizontal(*standings))
-        .sort(["suspicion", "gap", *PAIR], descending=[True, False, False, False])
-        .select(*PAIR, "suspicion")
-    )
-
-
-def _nearest_positive(
-    built: Pairs, mined: pl.DataFrame, texts: pl.DataFrame, opinion: _Opinion
-) -> pl.DataFrame:
-    """Return ``query_id``, ``passage_id``, ``to_positive``: closeness to the query's nearest positive."""
+    queries = built.queries.select("query_id", "query")
+    mined = built.negatives.join(queries, on="query_id").join(texts, on="passage_id").sort(PAIR)
     beside = (
         mined
         .select(*PAIR, "passage")
@@ -69,9 +47,18 @@ def _nearest_positive(
         .join(texts.rename({"passage_id": "positive", "passage": "other"}), on="positive")
         .sort(*PAIR, "positive")
     )
-    scores = opinion("passage", beside["passage"], beside["other"])
-    scored = beside.with_columns(to_positive=pl.Series(scores, dtype=pl.Float64))
-    return scored.group_by(PAIR).agg(pl.col("to_positive").max())
+    to_query = pl.Series(opinion("query", mined["query"], mined["passage"]), dtype=pl.Float64)
+    to_positive = pl.Series(opinion("passage", beside["passage"], beside["other"]), dtype=pl.Float64)
+    nearest = beside.with_columns(to_positive=to_positive).group_by(PAIR).agg(pl.col("to_positive").max())
+    standings = (pl.col(name).rank("average") / pl.len() for name in ("to_query", "to_positive"))
+    return (
+        mined
+        .with_columns(to_query=to_query)
+        .join(nearest, on=PAIR, how="left")
+        .with_columns(suspicion=pl.max_horizontal(*standings))
+        .sort(["suspicion", "gap", *PAIR], descending=[True, False, False, False])
+        .select(*PAIR, "suspicion")
+    )
 
 
 def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None = None) -> _Opinion:

@@ -82,16 +82,9 @@ def import_verdicts(
 ) -> list[_Imported]:
     """Add the verdicts of files to the history, all of them or none, and bring the decisions up to date.
 
-    Decisions of a build from stand-ins are written only where a folder is named: they must not get beside the
-    configs by accident.
-
-    Args:
-        paths: Files of the page, or CSVs with verdicts typed in.
-        dist: The folder that was audited.
-        notes: The folder of notes; the history lies under its ``audits``.
-        locks: Folder of committed locks and decisions; None for the one beside the configs.
-        auditor: Name of the auditor of CSVs.
-        replace: Whether rows of a CSV replace other verdicts of the auditor that hold.
+    Files are those of the page, or CSVs with verdicts typed in by `auditor`, whose rows replace other
+    verdicts of that auditor where `replace` is given. The history lies under the ``audits`` of `notes`, the
+    decisions in `locks`, by default beside the configs; there, none of a build from stand-ins is written.
     """
     built = {one.spec.name: one for one in read_all(dist, registry.load) if isinstance(one.spec, Retrieval)}
     lines = _lines(paths, built, dist, notes, auditor)

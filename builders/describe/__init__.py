@@ -22,14 +22,8 @@ def render(
 ) -> dict[str, bytes]:
     """Return the files that describe a release, by path: README.md, plots, croissant.jsonld, licences.
 
-    The same arguments give the same bytes; the only date in them is the target's.
-
-    Args:
-        release: The release.
-        locks: The locks of its configs, in any order.
-        target: Repository, version and date.
-        specs: Specs by config name; others are taken from the registry.
-        citations: Audits and scores by config name; those of other rows are left out.
+    The same arguments give the same bytes; the only date in them is the target's. Specs by config name that
+    are not given are those of the registry; citations of other rows are left out.
     """
     from builders.describe.card import render_card
     from builders.describe.croissant import croissant

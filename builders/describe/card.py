@@ -34,17 +34,18 @@ def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, An
     """Return the card's metadata in the Hub's terms: configs with their files, and their exact features."""
     facts = [dataset.about for dataset in datasets]
     configs = [config for dataset in datasets for config in dataset.configs]
+    clusters = all(dataset.clusters for dataset in datasets)
     return {
         "license": release.licence,
         "language": list(release.languages),
         "pretty_name": " ".join(release.title.split()),
-        "tags": [*_TAGS, "clustering" if _clusters(datasets) else "hard-negatives"],
+        "tags": [*_TAGS, "clustering" if clusters else "hard-negatives"],
         "annotations_creators": sorted({name for about in facts for name in about.annotations_creators}),
         "language_creators": sorted({name for about in facts for name in about.language_creators}),
         "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
-        "size_categories": [_size_category(sum(config.rows for config in configs))],
+        "size_categories": [_size_category(sum(file.rows for config in configs for file in config.files))],
         "source_datasets": _source_datasets(datasets),
-        "task_categories": ["text-classification" if _clusters(datasets) else "text-retrieval"],
+        "task_categories": ["text-classification" if clusters else "text-retrieval"],
         "task_ids": sorted({name for about in facts for name in about.task_ids}),
         "configs": [
             {
@@ -105,21 +106,13 @@ def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
     return sorted(name for name in names if _HUB_DATASET.fullmatch(name)) or ["original"]
 
 
-def _clusters(datasets: Sequence[Dataset]) -> bool:
-    return all(dataset.clusters for dataset in datasets)
-
-
 def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
-    clusters = _clusters(datasets)
-    if clusters:
-        examples = [dataset for dataset in datasets if not dataset.ids_only]
-    else:
-        examples = [dataset for dataset in datasets if dataset.rows(Kind.QUERIES, "test")]
-        if not examples:
-            raise UsageError(
-                f"{release.name}: no dataset has test queries", hint="Build a whole config first."
-            )
+    clusters = all(dataset.clusters for dataset in datasets)
+    examples = [one for one in datasets if one.rows(Kind.QUERIES, "test") or (clusters and not one.ids_only)]
+    if not examples and not clusters:
+        raise UsageError(f"{release.name}: no dataset has test queries", hint="Build a whole config first.")
     trainable = [dataset for dataset in datasets if dataset.rows(Kind.HARD_NEGATIVES, "train")]
+    tools = {f"{name} {version}" for dataset in datasets for name, version in dataset.lock.tools.items()}
     return render_template(
         "clustering.md.j2" if clusters else "release.md.j2",
         figures=FIGURES,
@@ -134,16 +127,5 @@ def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:
         task="".join(word.capitalize() for word in re.findall(r"[a-zA-Z0-9]+", release.name)),
         licence=licence(release.licence),
         citation=citation(release, target),
-        tools=Markdown(_tools(datasets)),
-        changelog=Markdown(_changelog(target)),
+        tools=Markdown(", ".join(map(code, sorted(tools)))),
     )
-
-
-def _tools(datasets: Sequence[Dataset]) -> str:
-    tools = {f"{name} {version}" for dataset in datasets for name, version in dataset.lock.tools.items()}
-    return ", ".join(code(tool) for tool in sorted(tools))
-
-
-def _changelog(target: Target) -> str:
-    what = "first release." if target.version == "1.0.0" else "see the tags of this repository."
-    return f"- **{target.version}** ({target.date:%Y-%m-%d}): {what}"

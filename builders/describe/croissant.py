@@ -1,9 +1,7 @@
 """Croissant 1.1: the same files and columns for machines, with keys and references between them.
 
-A config has one record set per split, with the columns of its parquet file, a key (but for clustering sets,
-whose rows are known by their order), and references of qrels and hard negatives to queries and passages. Each
-of these has two more that join the texts of one side: mlcroissant takes one join per record set, and one of
-its `Dataset`s cannot read a set that builds on another. Their rows lie in the order of the file.
+A config has one record set per split. Qrels and hard negatives have two more that join the texts of one
+side: mlcroissant takes one join per record set, and cannot read a set that builds on another.
 """
 
 from __future__ import annotations
@@ -13,20 +11,20 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any
 
-import pyarrow as pa
-
 from builders.describe.card import citation
 from builders.describe.dataset import Config, Dataset, type_of
 from builders.describe.figures import source_url, starved
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import Target
 from builders.hub import HUB
-from builders.lock.lock import Lock, LockedMining, PublishedFile
+from builders.lock.lock import LockedMining, PublishedFile
 from builders.printable import one_line, share
 from builders.spec import Release
 from builders.tables import SCHEMAS, SORT_KEYS, Kind
 
 _Json = dict[str, Any]
+_References = dict[str, tuple[str, tuple[str, ...]]]
+"""Columns that point to another record set: its id, and the text columns that it has."""
 
 _TYPES = {"string": "sc:Text", "int32": "cr:Int32", "float32": "cr:Float32"}
 _WHAT = {
@@ -52,13 +50,16 @@ _COLUMNS = {
     "labels": "The label of each text or id, in their order.",
     "level": "What the labels are, and how the set was drawn.",
 }
-_COSINE = "Cosine of query and passage."
 
 
 def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> _Json:
     """Return the document of a release, by Croissant 1.1 and its vocabulary for responsible AI."""
     context = resources.files("builders.describe") / "croissant_context.json"
     date = f"{target.date:%Y-%m-%d}"
+    clusters = all(dataset.clusters for dataset in datasets)
+    topics = (
+        ["clustering", "text embeddings"] if clusters else ["retrieval", "text embeddings", "hard negatives"]
+    )
     organisation = {"@type": "sc:Organization", "name": target.owner, "url": f"{HUB}/{target.owner}"}
     return {
         "@context": json.loads(context.read_bytes()),
@@ -75,7 +76,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
         "publisher": organisation,
         "citeAs": citation(release, target),
         "inLanguage": list(release.languages),
-        "keywords": _keywords(datasets),
+        "keywords": ["German", *topics, "mteb", "benchmark"],
         "isLiveDataset": False,
         "sdVersion": target.version,
         "sdLicense": licence(release.licence).url,
@@ -95,12 +96,6 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
             few = f"{some} of {total} queries ({share(some, total)})"
             sentences.append(f"Hard negatives are scarce: {few} have one.")
     return one_line(" ".join(sentences))
-
-
-def _keywords(datasets: Sequence[Dataset]) -> list[str]:
-    if all(dataset.clusters for dataset in datasets):
-        return ["German", "clustering", "text embeddings", "mteb", "benchmark"]
-    return ["German", "retrieval", "text embeddings", "hard negatives", "mteb", "benchmark"]
 
 
 def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
@@ -128,7 +123,7 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
             *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
             *([clustering] if any(dataset.clusters for dataset in datasets) else []),
             *([ids] if any(dataset.ids_only for dataset in datasets) else []),
-            *(_recipe(d.lock, d.lock.mining) for d in datasets if d.lock.mining),
+            *(_recipe(dataset.name, mining) for dataset in datasets if (mining := dataset.lock.mining)),
         ],
         "rai:dataBiases": each("biases"),
         "rai:dataLimitations": notes + each("misuses", "not for "),
@@ -156,14 +151,14 @@ def _derived_from(datasets: Sequence[Dataset]) -> list[_Json]:
     ]
 
 
-def _recipe(lock: Lock, mining: LockedMining) -> str:
+def _recipe(name: str, mining: LockedMining) -> str:
     given = ", ".join(f"{name} {value}" for name, value in mining.recipe.items() if value is not None)
     encoder = mining.encoder
-    return f"Hard negatives of {lock.config} mined with {encoder.model} at {encoder.revision}: {given}."
+    return f"Hard negatives of {name} mined with {encoder.model} at {encoder.revision}: {given}."
 
 
 def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
-    """Return one FileObject per published parquet file; its id is the file's path."""
+    """Return an object for each published file, by which its path is its id."""
     return [
         {
             "@type": "cr:FileObject",
@@ -181,7 +176,6 @@ def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
 
 
 def _record_sets(datasets: Sequence[Dataset]) -> Iterator[_Json]:
-    """Yield the record sets: the names of the splits, then each config's by split."""
     splits = sorted({file.split for dataset in datasets for c in dataset.configs for file in c.files})
     name = _field("splits", "name", "Name of the split.", dataType="sc:Text")
     yield {
@@ -211,10 +205,7 @@ def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[
         yield _record_set(name, f"{what}, each with its {side}' texts.", key, fields)
 
 
-def _references(
-    dataset: Dataset, config: Config, file: PublishedFile
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the columns that point to another record set: its id, and the text columns that it has."""
+def _references(dataset: Dataset, config: Config, file: PublishedFile) -> _References:
     if config.kind not in {Kind.QRELS, Kind.HARD_NEGATIVES}:
         return {}
     ends = {"query-id": (Kind.QUERIES, file.split), "corpus-id": (Kind.CORPUS, "corpus")}
@@ -225,15 +216,15 @@ def _references(
     }
 
 
-def _fields(
-    name: str, kind: Kind, file: PublishedFile, references: dict[str, tuple[str, tuple[str, ...]]]
-) -> list[_Json]:
+def _fields(name: str, kind: Kind, file: PublishedFile, references: _References) -> list[_Json]:
     fields = []
+    columns = _COLUMNS | ({"score": "Cosine of query and passage."} if kind is Kind.HARD_NEGATIVES else {})
     for column in SCHEMAS[kind]:
-        cosine = kind is Kind.HARD_NEGATIVES and column.name == "score"
-        description = _COSINE if cosine else _COLUMNS.get(column.name, f"Column {column.name}.")
+        description = columns[column.name]
         source = {"fileObject": {"@id": file.path}, "extract": {"column": column.name}}
-        field = _field(name, column.name, description, **_type(column), source=source)
+        dtype, listed = type_of(column)
+        shape = {"isArray": True, "arrayShape": "-1"} if listed else {}
+        field = _field(name, column.name, description, dataType=_TYPES[dtype], **shape, source=source)
         if column.name in references:
             field["references"] = {"field": {"@id": f"{references[column.name][0]}/_id"}}
         fields.append(field)
@@ -255,8 +246,3 @@ def _record_set(name: str, description: str, columns: Sequence[str], fields: Seq
 def _field(record_set: str, name: str, description: str, **rest: object) -> _Json:
     head = {"@type": "cr:Field", "@id": f"{record_set}/{name}", "name": name}
     return {**head, "description": description, **rest}
-
-
-def _type(column: pa.Field[Any]) -> _Json:
-    dtype, listed = type_of(column)
-    return {"dataType": _TYPES[dtype], **({"isArray": True, "arrayShape": "-1"} if listed else {})}

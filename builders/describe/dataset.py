@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -16,10 +14,7 @@ from builders.errors import UsageError
 from builders.lock.beside import Citations
 from builders.lock.lock import Lock, PublishedFile
 from builders.spec import Clustering, ConfigSpec, Ids, Release
-from builders.tables import SCHEMAS, Kind, config_name, splits_of
-
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*){0,7}")
+from builders.tables import SCHEMAS, Kind, config_name, published_path, splits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +27,6 @@ class Config:
     name: str
     kind: Kind
     files: tuple[PublishedFile, ...]
-
-    @property
-    def rows(self) -> int:
-        """Rows in all splits."""
-        return sum(file.rows for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +68,10 @@ class Dataset:
 
 def type_of(column: pa.Field[Any]) -> tuple[str, bool]:
     """Return the type of a column by its name in `datasets`, and whether a cell is a list of it."""
-    listed = isinstance(column.type, pa.ListType)
-    dtype = column.type.value_type if isinstance(column.type, pa.ListType) else column.type
-    return {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}[dtype], listed
+    names = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
+    if isinstance(column.type, pa.ListType):
+        return names[column.type.value_type], True
+    return names[column.type], False
 
 
 def datasets_of(
@@ -92,48 +83,42 @@ def datasets_of(
     """Return the datasets of a release, by name, out of the arguments of `render`.
 
     Raises:
-        UsageError: There is no lock, one belongs to another release or stands there twice, names a file or
-            table that is not one of ours, or its config or card body is missing.
+        UsageError: There is no lock, one belongs to another release or stands there twice, or names a file
+            that is not one of ours.
     """
     if not locks:
         raise UsageError(f"{release.name}: no built config to describe", hint="Build its configs first.")
     names = [lock.config for lock in locks]
     if len(set(names)) < len(names):
         raise UsageError(f"{release.name}: two locks of one config among {', '.join(sorted(names))}")
-    return tuple(
-        _dataset(release, lock, specs, (citations or {}).get(lock.config, Citations()))
-        for lock in sorted(locks, key=lambda lock: lock.config)
-    )
-
-
-def _dataset(
-    release: Release, lock: Lock, specs: Mapping[str, ConfigSpec] | None, citations: Citations
-) -> Dataset:
-    if not _NAME.fullmatch(lock.config):
-        raise UsageError(f"{lock.config!r} cannot be the name of a config")
-    if lock.release != release.name:
-        raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
-    spec = (specs or {}).get(lock.config) or registry.load(lock.config)
-    configs = _configs(lock)
-    if not configs:
-        raise UsageError(f"{lock.config}: the lock names no file with rows", hint="Build it again.")
-    return Dataset(lock, spec, about(lock.config), configs, citations.of_rows(lock.rows_id))
+    datasets = []
+    for lock in sorted(locks, key=lambda lock: lock.config):
+        if lock.release != release.name:
+            raise UsageError(f"{lock.config} belongs to release {lock.release!r}, not {release.name!r}")
+        spec = (specs or {}).get(lock.config) or registry.load(lock.config)
+        cited = (citations or {}).get(lock.config, Citations()).of_rows(lock.rows_id)
+        datasets.append(Dataset(lock, spec, about(lock.config), _configs(lock), cited))
+    return tuple(datasets)
 
 
 def _configs(lock: Lock) -> tuple[Config, ...]:
     """Return the configs that have rows, with their splits, in published order."""
-    kinds = {(config_name(lock.config, kind), split): kind for kind in SCHEMAS for split in splits_of(kind)}
-    for file in lock.files:
-        if (file.config, file.split) not in kinds or not _PATH.fullmatch(file.path):
-            raise UsageError(
-                f"{lock.config}: the lock names {file.path!r} of {file.config!r}, split {file.split!r}, "
-                "which is not a published table",
-                hint="Build it again; a lock is never edited by hand.",
-            )
-    places = list(kinds)
-    files = (file for file in lock.files if file.rows)
-    ordered = sorted(files, key=lambda file: places.index((file.config, file.split)))
-    return tuple(
-        Config(config_name(lock.config, kind), kind, tuple(group))
-        for kind, group in groupby(ordered, lambda file: kinds[file.config, file.split])
-    )
+    name = lock.config
+    kinds = {
+        (config_name(name, kind), split, published_path(name, kind, split)): kind
+        for kind in SCHEMAS
+        for split in splits_of(kind)
+    }
+    files = {(file.config, file.split, file.path): file for file in lock.files}
+    for config, split, path in sorted(files.keys() - kinds.keys()):
+        raise UsageError(
+            f"{name}: the lock names {path!r} of {config!r}, split {split!r}, which is not a published table",
+            hint="Build it again; a lock is never edited by hand.",
+        )
+    found: dict[Kind, list[PublishedFile]] = {}
+    for place, kind in kinds.items():
+        if place in files and files[place].rows:
+            found.setdefault(kind, []).append(files[place])
+    if not found:
+        raise UsageError(f"{name}: the lock names no file with rows", hint="Build it again.")
+    return tuple(Config(config_name(name, kind), kind, tuple(of)) for kind, of in found.items())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from builders.describe.templates import card_text
 from builders.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Licence:
+class Licence(NamedTuple):
     """A licence: its full name, its SPDX identifier, and the page that explains it, as Croissant names it."""
 
     name: str
@@ -37,11 +36,9 @@ def licence(hub_id: str) -> Licence:
     Raises:
         UsageError: It is not one that a config or release of ours may have.
     """
-    try:
-        return LICENCES[hub_id]
-    except KeyError:
-        known = ", ".join(sorted(LICENCES))
-        raise UsageError(f"unknown licence {hub_id!r}", hint=f"Licences: {known}.") from None
+    if hub_id not in LICENCES:
+        raise UsageError(f"unknown licence {hub_id!r}", hint=f"Licences: {', '.join(sorted(LICENCES))}.")
+    return LICENCES[hub_id]
 
 
 def licence_files(hub_ids: Iterable[str], configs: Iterable[str]) -> dict[str, bytes]:
@@ -50,15 +47,10 @@ def licence_files(hub_ids: Iterable[str], configs: Iterable[str]) -> dict[str, b
     A file holds the legal code where the project carries it, else the licence's name and the address of the
     legal code. The licence of a config's upstream lies there where it has to go along with the data.
     """
-    used = [licence(hub_id) for hub_id in set(hub_ids)]
-    texts = {one.spdx: _text(one.spdx) or _notice(one) for one in used}
-    texts |= {name: text for config in configs if (text := _text(name := f"upstream-{config}"))}
-    return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items()}
-
-
-def _text(name: str) -> str | None:
-    return card_text(f"licences/{name}.txt")
-
-
-def _notice(entry: Licence) -> str:
-    return f"{entry.name}\n\nSPDX-License-Identifier: {entry.spdx}\nLegal code: {entry.url}legalcode\n"
+    notices = {
+        spdx: f"{name}\n\nSPDX-License-Identifier: {spdx}\nLegal code: {url}legalcode\n"
+        for name, spdx, url in map(licence, set(hub_ids))
+    }
+    notices |= {f"upstream-{config}": "" for config in configs}
+    texts = {name: card_text(f"licences/{name}.txt") or notice for name, notice in notices.items()}
+    return {f"LICENSE-{name}.txt": text.encode() for name, text in texts.items() if text}

@@ -58,12 +58,7 @@ def link(text: object, url: str) -> Markdown:
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> Markdown:
-    """Return a table; columns whose cells are all numbers or shares stand on the right.
-
-    Args:
-        header: One name per column.
-        rows: One value per column; a row of another length is a fault of the caller (`ValueError`).
-    """
+    """Return a table; columns whose cells are all numbers or shares stand on the right."""
     cells = list(rows)
     marks = ["---:" if _are_numbers(values) else "---" for _, *values in zip(header, *cells, strict=True)]
     lines = [_line(header), "| " + " | ".join(marks) + " |", *map(_line, cells)]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, escape
-from builders.lock.beside import CitedScore
 from builders.plots import charts
 from builders.plots.svg import plot_path, svg
 from builders.printable import share, span
@@ -21,8 +19,7 @@ _METRICS = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "v_measure": "V-meas
 _MOST_IN_WORDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _CardPlot:
+class _CardPlot(NamedTuple):
     """A plot of a card: the name of its file, its description in words, its figure."""
 
     name: str
@@ -30,19 +27,14 @@ class _CardPlot:
     draw: Callable[[], Figure]
 
     @property
-    def path(self) -> str:
-        """Its path in the release."""
-        return plot_path(self.name)
-
-    @property
     def image(self) -> Markdown:
         """The image as the card shows it."""
-        return Markdown(f"![{escape(self.alt)}]({self.path})")
+        return Markdown(f"![{escape(self.alt)}]({plot_path(self.name)})")
 
 
 def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
     """Return the plots of a release as SVG, by path."""
-    return {plot.path: svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
+    return {plot_path(plot.name): svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
 
 
 def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
@@ -89,13 +81,11 @@ def _sets(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
 
 def _funnels(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     funnels = {
-        f"{dataset.name}: {funnel.table}": funnel
-        for dataset in datasets
-        for funnel in dataset.lock.funnels
-        if funnel.read
+        f"{d.name}: {funnel.table}": funnel for d in datasets for funnel in d.lock.funnels if funnel.read
     }
     if not funnels:
         return
+    fates = ("left", "neither positive nor negative", "merged with an equal row", "dropped for a reason")
     rows = {
         name: (one.out, one.undecided, one.merged, sum(one.dropped.values())) for name, one in funnels.items()
     }
@@ -103,13 +93,7 @@ def _funnels(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     yield _CardPlot(
         "rows",
         f"What became of the rows of each table. {_words(words)}",
-        partial(
-            charts.stacked,
-            rows,
-            ("left", "neither positive nor negative", "merged with an equal row", "dropped for a reason"),
-            across="rows that were read",
-            ramp=False,
-        ),
+        partial(charts.stacked, rows, fates, across="rows that were read", ramp=False),
     )
 
 
@@ -117,21 +101,18 @@ def _scores(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
     scores = [score for dataset in datasets for score in dataset.cited.scores]
     if not scores:
         return
-    several = len({score.metric for score in scores}) > 1
-    dots = [_dot(score, several) for score in scores]
+    metrics = {score.metric: _METRICS.get(score.metric, score.metric) for score in scores}
+    dots = []
+    for score in scores:
+        model = score.model.rpartition("/")[2] or score.model
+        series = f"{model}, {metrics[score.metric]}" if len(metrics) > 1 else model
+        dots.append(charts.Dot(score.config, series, score.value, score.low, score.high))
     words = [f"{score.config}, {score.model}: {score.value:.3f}" for score in scores]
-    metrics = dict.fromkeys(_METRICS.get(score.metric, score.metric) for score in scores)
     yield _CardPlot(
         "scores",
-        f"Reference scores, {', '.join(metrics)}. {_words(words)}",
-        partial(charts.dots, dots, across="score" if several else next(iter(metrics))),
+        f"Reference scores, {', '.join(metrics.values())}. {_words(words)}",
+        partial(charts.dots, dots, across="score" if len(metrics) > 1 else next(iter(metrics.values()))),
     )
-
-
-def _dot(score: CitedScore, several: bool) -> charts.Dot:
-    model = score.model.rpartition("/")[2] or score.model
-    series = f"{model}, {_METRICS.get(score.metric, score.metric)}" if several else model
-    return charts.Dot(score.config, series, score.value, score.low, score.high)
 
 
 def _words(rows: Sequence[str]) -> str:

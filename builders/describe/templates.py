@@ -35,14 +35,10 @@ _Task = Literal[
 
 
 class About(Frozen):
-    """What a dataset's card body states for machines; plain text, no Markdown.
+    """The facts of a dataset's card body; plain text, no Markdown.
 
-    Attributes:
-        collection: How the data was collected.
-        annotation: How relevance was decided.
-        uses: What the dataset is for; `misuses`: what it is not for.
-        personal: Personal or sensitive information.
-        citation: BibTeX of the upstream; empty where there is none.
+    `collection` is how the data was collected, `annotation` how relevance was decided, and `citation` the
+    BibTeX of the upstream, empty where there is none.
     """
 
     annotations_creators: tuple[_Creator | Literal["no-annotation"], ...]
@@ -65,9 +61,8 @@ def about(dataset: str) -> About:
         UsageError: They are malformed.
     """
     name = f"{dataset}.md.j2"
-    head, _ = _split(name)
     try:
-        return About.model_validate(yaml.safe_load(head))
+        return About.model_validate(yaml.safe_load(_split(name)[0]))
     except ValidationError as error:
         lacking = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing"]
         fault = f"they lack {', '.join(lacking)}" if lacking else first_fault(error)

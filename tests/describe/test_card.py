@@ -272,7 +272,7 @@ def test_what_cannot_be_a_card_is_refused(built: kit.Built) -> None:
         ([], "no built config"),
         ([first, first], "two locks"),
         ([first.model_copy(update={"release": "tecb-de"})], "belongs to release 'tecb-de'"),
-        ([first.model_copy(update={"config": "a b"})], "cannot be the name"),
+        ([first.model_copy(update={"config": "a b"})], "unknown config 'a b'"),
         ([first.model_copy(update={"files": ()})], "no file with rows"),
         ([first.model_copy(update={"licence": "cc-by-9.0"})], "unknown licence"),
         ([_with_file(second, config="jobs-top_ranked")], "not a published table"),

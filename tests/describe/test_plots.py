@@ -15,7 +15,7 @@ from builders.describe.dataset import datasets_of
 from builders.describe.plots import card_plots, plots
 from builders.lock.beside import Citations, CitedScore
 from builders.lock.lock import ClusteringFigures, Lock, SetFigures, write_manifest
-from builders.plots.svg import is_plot
+from builders.plots.svg import is_plot, plot_path
 from tests.describe import kit
 
 SCORES = (
@@ -66,7 +66,7 @@ def test_the_words_of_a_plot_have_the_figures_of_the_lock(built: kit.Built) -> N
     found = sum(count for number, count in mining.report.by_count.items() if number != "0")
 
     assert f"jobs: {100 * found / 10:.1f} % of 10 queries have at least one" in plot.alt
-    assert plot.alt in ET.fromstring(drawn(built)[plot.path]).findtext(
+    assert plot.alt in ET.fromstring(drawn(built)[plot_path(plot.name)]).findtext(
         "{http://www.w3.org/2000/svg}title", ""
     )
 
@@ -85,7 +85,7 @@ def test_sets_are_drawn_without_their_texts(built: kit.Built) -> None:
 
     assert plot.name == "clustering-sets"
     assert "jobs: 2 sets of 40 to 1,200 documents with 10 to 50 labels." in plot.alt
-    assert "documents in the set" in texts(drawn(built, lock)[plot.path])
+    assert "documents in the set" in texts(drawn(built, lock)[plot_path(plot.name)])
 
 
 def test_no_sets_no_plot(built: kit.Built) -> None:
