@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 NOTHING = "–"
 _LONGEST_LABEL = 46
@@ -33,6 +33,11 @@ def shortened(items: Sequence[str], most: int = _MOST_ITEMS) -> list[str]:
     """Return the first items, and behind them how many are left."""
     left = len(items) - most
     return list(items) if left <= 0 else [*items[:most], f"… and {left:,} more"]
+
+
+def quoted(names: Iterable[str], most: int = 20) -> str:
+    """Return names in quotes beside each other, cut as `shortened` cuts."""
+    return ", ".join(shortened([repr(name) for name in names], most))
 
 
 def listed(lines: Sequence[str], most: int = _MOST_ITEMS) -> str:

@@ -10,6 +10,7 @@ from builders.printable import (
     one_line,
     percent,
     printable,
+    quoted,
     share,
     shortened,
     span,
@@ -21,6 +22,12 @@ def test_a_label_is_one_short_printable_line(text: str, longest: int) -> None:
     made = label(text, longest)
     assert len(made) <= longest
     assert made.isprintable()
+
+
+def test_names_are_quoted_and_cut() -> None:
+    assert quoted(["a", "b'"]) == "'a', \"b'\""
+    assert quoted(["a", "b", "c"], 1) == "'a', … and 2 more"
+    assert not quoted([])
 
 
 def test_a_long_label_loses_its_middle() -> None:

@@ -63,7 +63,7 @@ class RedditClient:
         """Ask for submissions.
 
         Args:
-            ids: At most `MOST_IDS`, without the prefix "t3_".
+            ids: 1 to `MOST_IDS`, without the prefix "t3_".
 
         Returns:
             The fields of each submission that Reddit knows, in its order. The others are not in the answer;
@@ -74,8 +74,6 @@ class RedditClient:
             ComeBackLater: Reddit asks to wait for longer than 15 minutes, or an hour in all.
             RemoteError: Reddit could not be reached, failed several times, or answered something else.
         """
-        if not 0 < len(ids) <= MOST_IDS:
-            raise UsageError(f"{len(ids)} ids asked for at once, not 1 to {MOST_IDS}")
         waited = 0.0
         for attempt in range(_ATTEMPTS):
             self._mind("no request is left in this window", self.pace.left(), 0.0)  # prawcore waits for it

@@ -57,17 +57,12 @@ def statuses(
         sorted by id.
     """
     rows = [
-        (
-            entry.id,
-            entry.status.value,
-            entry.subreddit,
-            entry.checked.isoformat(),
-            (Origin.STAND_IN if stand_in or _is_made_up(entry, archives) else Origin(entry.origin)).value,
-            entry.archive,
-        )
-        for entry in entries
+        (one.id, one.status.value, one.subreddit, one.checked.isoformat(), one.origin, one.archive)
+        for one in entries
     ]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("id")
+    told = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("id")
+    made_up = pl.lit(stand_in) | _made_up(archives)
+    return told.with_columns(origin=pl.when(made_up).then(pl.lit(Origin.STAND_IN.value)).otherwise("origin"))
 
 
 def write_statuses(path: Path, frame: pl.DataFrame) -> None:
@@ -107,14 +102,13 @@ def read_statuses(path: Path) -> pl.DataFrame:
 
 def is_stand_in(path: Path, archives: Collection[str] = ()) -> bool:
     """Say whether an answer comes from a stand-in, also for `archives` of today: it may be rehearsed only."""
+    return not read_statuses(path).filter(_made_up(archives)).is_empty()
+
+
+def _made_up(archives: Collection[str]) -> pl.Expr:
+    """Tell answers of a stand-in for Reddit, and of a dump that nobody knows as an archive of it."""
     unknown = ~pl.col("archive").str.split("@").list.last().is_in(list(archives))
-    made_up = (pl.col("origin") == Origin.STAND_IN) | ((pl.col("origin") == Origin.DUMP) & unknown)
-    return not read_statuses(path).filter(made_up).is_empty()
-
-
-def _is_made_up(entry: Submission, archives: Collection[str]) -> bool:
-    """Say whether an answer comes from a dump that nobody knows as an archive of Reddit."""
-    return entry.origin == "dump" and entry.archive.rpartition("@")[2] not in archives
+    return (pl.col("origin") == Origin.STAND_IN) | ((pl.col("origin") == Origin.DUMP) & unknown)
 
 
 def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:

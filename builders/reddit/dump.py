@@ -23,7 +23,6 @@ _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 80
-_ABSENT = "Name a dump of submissions."
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
 _OTHER = "Name a dump of submissions, such as RS_2023-01.zst; comments are in others."
@@ -87,8 +86,6 @@ def read_dump(
 
 def archive_of(path: Path) -> str:
     """Return the name and sha256 of a dump, as `Submission` keeps them."""
-    with readable(path, absent=_ABSENT):
-        path.stat()
     return f"{_NO_NAME.sub('_', path.name)[-_LONGEST_NAME:]}@{sha256(path)}"
 
 
@@ -142,7 +139,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
     frame = None
     empty = True
     try:
-        with readable(path, absent=_ABSENT), path.open("rb") as file:
+        with readable(path, absent=_OTHER), path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 empty = False
                 while chunk:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import polars as pl
-import yaml
 from pydantic import ValidationError
 
 from builders import files
@@ -241,12 +240,10 @@ def _names(folder: Path) -> set[str]:
 
 def _card(record: Hydrated) -> str:
     name = record.config
-    configs = [
-        {
-            "config_name": config_name(name, kind),
-            "data_files": [{"split": _SPLIT, "path": published_path(name, kind, _SPLIT)}],
-        }
+    configs = "".join(
+        f"- config_name: {config_name(name, kind)}\n  data_files:\n"
+        f"  - split: {_SPLIT}\n    path: {published_path(name, kind, _SPLIT)}\n"
         for kind in _KINDS
-    ]
-    head = yaml.safe_dump({"configs": configs}, sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{head}---\n{_BODY.format(name=name, record=NAME)}{_MADE_UP if record.stand_in else ''}"
+    )
+    body = _BODY.format(name=name, record=NAME) + (_MADE_UP if record.stand_in else "")
+    return f"---\nconfigs:\n{configs}---\n{body}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -93,7 +94,7 @@ def _from_list(spec: Ids, options: HydrateOptions, progress: Progress) -> tuple[
         offline=options.offline,
         sources_from=options.sources,
         root=options.home,
-        progress=lambda line: progress.step("fetch", line),
+        progress=partial(progress.step, "fetch"),
     )
     listed = spec.read(fetched.files)
     told = f"{listed.lines:,} lines − {listed.repeated:,} repeated = {len(listed.ids):,} ids"
@@ -207,11 +208,6 @@ def _share(members: pl.DataFrame) -> SetShare:
     )
 
 
-def ticking(progress: Progress) -> Callable[[int, int], None]:
-    """Return a receiver of the numbers of ids that are done, and of all."""
-    return lambda done, total: progress.tick("reddit", done, total)
-
-
 def _complete(
     spec: Ids, ids: Sequence[str], options: HydrateOptions, progress: Progress
 ) -> dict[str, Submission]:
@@ -233,12 +229,12 @@ def _complete(
                 ledger,
                 options.dumps,
                 today=options.today,
-                say=lambda line: progress.step("dumps", line),
+                say=partial(progress.step, "dumps"),
                 most_bad=1.0 if options.bad_lines else MOST_BAD,
             )
         elif unanswered(ids, ledger.latest()):
-            with api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line)) as reddit:
-                ask(ids, ledger, reddit, progress=ticking(progress), today=options.today)
+            with api.connect(url=options.reddit, say=partial(progress.step, "reddit")) as reddit:
+                ask(ids, ledger, reddit, progress=partial(progress.tick, "reddit"), today=options.today)
         known = ledger.latest()
         rewrite_dated(spec, options.home, known.values(), stand_in=options.stand_in)
     answers = {name: known[name] for name in ids}

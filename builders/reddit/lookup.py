@@ -131,11 +131,9 @@ def read_from_dumps(
             for entry in read_dump(path, looked_for, checked=today, say=say, most_bad=most_bad):
                 answer = entry.model_copy(update={"archive": archive})
                 known[entry.id] = merged(known.get(entry.id), answer)
+        absent = {"status": Status.MISSING, "checked": today, "origin": "dump", "archive": archives[0]}
         for name in wanted:
-            absent = Submission(
-                id=name, status=Status.MISSING, checked=today, origin="dump", archive=archives[0]
-            )
-            known[name] = merged(known.get(name), absent)
+            known[name] = merged(known.get(name), Submission.model_validate({"id": name, **absent}))
         ledger.append([entry for name, entry in known.items() if entry != before.get(name)])
 
 
@@ -190,7 +188,8 @@ class _Lookup:
                 found = self._with_controls(batch) if again else self.client.info(batch)
             except RemoteError as error:
                 failures.append(error)
-                self._note_failure(batch, error)
+                if not (self.recheck or isinstance(error, ComeBackLater)):
+                    self._append([self._without_text(name, Status.ERROR) for name in batch])
                 in_a_row += 1
                 if in_a_row == _MOST_FAILURES or isinstance(error, ComeBackLater):
                     break
@@ -216,20 +215,17 @@ class _Lookup:
         controls = self._controls(batch)
         found = self.client.info([*batch, *controls])
         if not found and (controls or len(batch) >= _FEW):
-            problem = (
-                f"Reddit knows none of {len(batch) + len(controls)} ids, which is not taken for an answer"
-            )
-            raise _Blind(f"{problem} ({batch[0]} … {batch[-1]})", hint=_BLIND.format(ledger=self.ledger.path))
+            number, hint = len(batch) + len(controls), _BLIND.format(ledger=self.ledger.path)
+            problem = f"Reddit knows none of {number} ids, which is not taken for an answer"
+            raise _Blind(f"{problem} ({batch[0]} … {batch[-1]})", hint=hint)
         return [data for data in found if data["id"] not in controls]
 
     def _controls(self, batch: Sequence[str]) -> list[str]:
         """Return ids that Reddit should know, those first that this run has seen."""
-        known = self.ledger.latest()
-        others = (known[name] for name in known.keys() - set(batch))
         ordered = sorted(
-            (entry.checked != self.today or entry.origin != "api", entry.status is not Status.OK, entry.id)
-            for entry in others
-            if entry.status in _FINAL
+            (entry.checked != self.today or entry.origin != "api", entry.status is not Status.OK, name)
+            for name, entry in self.ledger.latest().items()
+            if entry.status in _FINAL and name not in batch
         )
         return [name for _, _, name in ordered[:_MOST_CONTROLS]]
 
@@ -238,10 +234,6 @@ class _Lookup:
         entries |= {data["id"]: submission(data, origin="api", checked=self.today) for data in found}
         marked = {"recheck_open": self.recheck}
         self._append([entry.model_copy(update=marked) for entry in entries.values()])
-
-    def _note_failure(self, batch: Sequence[str], error: RemoteError) -> None:
-        if not (self.recheck or isinstance(error, ComeBackLater)):
-            self._append([self._without_text(name, Status.ERROR) for name in batch])
 
     def _without_text(self, name: str, status: Status) -> Submission:
         return Submission(id=name, status=status, checked=self.today, origin="api")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 
 from builders.errors import StorageError, UsageError
 from builders.files import exclusive
 from builders.progress import Progress
 from builders.reddit.folder import Hydrated, refuse_release, remove_texts
-from builders.reddit.hydrate import HydrateOptions, held_sets, ticking, write_texts
+from builders.reddit.hydrate import HydrateOptions, held_sets, write_texts
 from builders.reddit.ledger import counted, private_ledger, rewrite_dated
 from builders.reddit.lookup import Rechecked, ask_again
 from builders.reddit.submission import Submission
@@ -37,11 +38,11 @@ def recheck(
     if not ledger.latest():
         raise UsageError(f"{ledger.path}: no submission there", hint=f"Run mteb-de hydrate {spec.name}.")
     held = exclusive(options.out) if options.out.is_dir() else contextlib.nullcontext()
-    asking = api.connect(url=options.reddit, say=lambda line: progress.step("reddit", line))
+    asking = api.connect(url=options.reddit, say=partial(progress.step, "reddit"))
     with asking as reddit, held, ledger.exclusive():
         ledger.keep_apart(stand_in=options.stand_in)
         try:
-            found = ask_again(ledger, reddit, progress=ticking(progress), today=options.today)
+            found = ask_again(ledger, reddit, progress=partial(progress.tick, "reddit"), today=options.today)
         finally:  # after an interrupt too: what was found gone until then must go from the texts
             entries = ledger.latest()
             progress.step("ledger", counted(entries.values()))

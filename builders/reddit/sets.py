@@ -116,21 +116,9 @@ def id_table(submissions: pl.DataFrame, drawn: Sequence[DrawnSet]) -> pl.DataFra
 
 
 def _spelt_alike(statuses: pl.DataFrame) -> pl.DataFrame:
-    folded = pl.col("subreddit").str.to_lowercase().alias("folded")
-    spellings = statuses.drop_nulls("subreddit").group_by(folded, "subreddit").len()
-    usual = (
-        spellings
-        .sort(["len", "subreddit"], descending=[True, False])
-        .unique("folded", keep="first", maintain_order=True)
-        .select("folded", usual="subreddit")
-    )
-    return (
-        statuses
-        .with_columns(folded)
-        .join(usual, on="folded", how="left", maintain_order="left")
-        .with_columns(subreddit=pl.coalesce("usual", "subreddit"))
-        .drop("folded", "usual")
-    )
+    name = pl.col("subreddit")
+    usual = name.sort_by("times", name, descending=[True, False]).first().over(name.str.to_lowercase())
+    return statuses.with_columns(times=pl.len().over(name)).with_columns(subreddit=usual).drop("times")
 
 
 def _why(line: str) -> str:

@@ -167,17 +167,12 @@ def _status(data: Mapping[str, Any], title: str, body: str) -> Status:
     """A deletion by the author weighs more than a removal by others."""
     meta = data.get("_meta")
     later = meta if isinstance(meta, Mapping) else {}
-    reasons = [
-        value.casefold()
-        for value in (data.get("removed_by_category"), later.get("removal_type"))
-        if isinstance(value, str) and value
-    ]
-    signs = [sign for sign in (_tombstone(title), _tombstone(body)) if sign is not None]
-    signs += [Status.DELETED if reason in _BY_THE_AUTHOR else Status.REMOVED for reason in reasons]
-    if later.get("was_deleted_later") is True and not signs:
-        signs.append(Status.DELETED)
-    if not signs:
-        return Status.OK
+    reasons = [data.get("removed_by_category"), later.get("removal_type")]
+    named = {reason.casefold() for reason in reasons if isinstance(reason, str) and reason}
+    signs = {_tombstone(title), _tombstone(body)}
+    signs |= {Status.DELETED if reason in _BY_THE_AUTHOR else Status.REMOVED for reason in named}
+    if signs == {None}:
+        return Status.DELETED if later.get("was_deleted_later") is True else Status.OK
     return Status.DELETED if Status.DELETED in signs else Status.REMOVED
 
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from builders.errors import SourceError, SourceMissing, SourceSchema
 from builders.files import readable, safe_path
-from builders.printable import one_line
+from builders.printable import one_line, quoted
 
 _LARGEST = 512 << 20
 """Bytes that all members together may unpack to."""
@@ -114,9 +114,9 @@ def _members(path: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> dict
 def _member(path: Path, entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
     found = [entry for entry in entries if PurePosixPath(entry.filename).name == name and not entry.is_dir()]
     if len(found) != 1:
-        listed = ", ".join(repr(entry.filename) for entry in entries[:20]) or "nothing"
-        problem = f"has {len(found)} members called {name!r}; it holds {listed}"
-        raise SourceMissing(f"{path}: {problem}", hint="The upstream's layout is not the expected one.")
+        held = quoted(entry.filename for entry in entries) or "nothing"
+        problem = f"has {len(found)} members called {name!r}; it holds {held}"
+        raise SourceMissing(f"{path}: {problem}", hint=_CHANGED)
     return found[0]
 
 
@@ -204,13 +204,12 @@ def _check_schema(path: Path, database: sqlite3.Connection, table: str, columns:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
     tables = [name.decode("utf-8", "replace") for (name,) in database.execute(query)]
     if table not in tables:
-        found = ", ".join(map(repr, tables[:20])) or "none"
+        found = quoted(tables) or "none"
         raise SourceSchema(f"{path}: no table {table!r}; found {found}", hint=_CHANGED)
     rows = database.execute(f"PRAGMA table_info({_quoted(table)})")
     there = [row[1].decode("utf-8", "replace") for row in rows]
     if missing := [name for name in columns if name not in there]:
-        found = ", ".join(map(repr, there[:40]))
-        problem = f"table {table!r} has no column {missing[0]!r}; found {found}"
+        problem = f"table {table!r} has no column {missing[0]!r}; found {quoted(there)}"
         raise SourceSchema(f"{path}: {problem}", hint=_CHANGED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -94,12 +93,9 @@ def verify_against(locks: Sequence[LockedSource], committed: Sequence[LockedSour
 
 
 def _refuse_equal_names(sources: Iterable[HubSource | _PlainFile]) -> None:
-    names = Counter(
-        name
-        for source in sources
-        for name in ([p.name for p in source.parts] if isinstance(source, HubSource) else [source.name])
-    )
-    if twice := sorted(name for name, count in names.items() if count > 1):
+    parts = [source.parts if isinstance(source, HubSource) else [source] for source in sources]
+    names = [part.name for several in parts for part in several]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"two parts of the sources are called {', '.join(map(repr, twice))}")
 
 

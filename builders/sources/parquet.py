@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from builders.errors import SourceError, SourceSchema
 from builders.files import readable
-from builders.printable import one_line, shortened
+from builders.printable import one_line, quoted
 from builders.tables import DAMAGE, read_whole
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
@@ -56,10 +56,9 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
         if all(name in schema.names for schema in schemas.values()):
             return name
     lacking = next((path for path in paths if not set(names) & set(schemas[path].names)), paths[0])
-    raise SourceSchema(
-        f"{lacking}: no column {' or '.join(map(repr, names))}; found {_shown(schemas[lacking].names)}",
-        hint=_CHANGED,
-    )
+    found = quoted(schemas[lacking].names) or "no column"
+    message = f"{lacking}: no column {' or '.join(map(repr, names))}; found {found}"
+    raise SourceSchema(message, hint=_CHANGED)
 
 
 def _read_one(path: Path, columns: Mapping[str, Expected], optional: Sequence[str]) -> pl.DataFrame:
@@ -100,15 +99,14 @@ def _checked(path: Path, schema: pa.Schema, name: str, expected: Expected) -> pa
     wanted = " or ".join(map(str, _alternatives(expected)))
     if len(places) != 1:
         problem = "is missing" if not places else f"stands there {len(places)} times"
-        raise SourceSchema(
-            f"{path}: column {name!r} {problem} (expected {wanted}); found {_shown(schema.names)}",
-            hint=_CHANGED,
-        )
-    found = schema.field(places[0]).type
+        found = quoted(schema.names) or "no column"
+        message = f"{path}: column {name!r} {problem} (expected {wanted}); found {found}"
+        raise SourceSchema(message, hint=_CHANGED)
+    held = schema.field(places[0]).type
     for alternative in _alternatives(expected):
-        if _fits(found, alternative):
+        if _fits(held, alternative):
             return alternative
-    raise SourceSchema(f"{path}: column {name!r} is {found}, expected {wanted}", hint=_CHANGED)
+    raise SourceSchema(f"{path}: column {name!r} is {held}, expected {wanted}", hint=_CHANGED)
 
 
 def _alternatives(expected: Expected) -> tuple[pa.DataType, ...]:
@@ -136,7 +134,3 @@ def _is_string(dtype: pa.DataType) -> bool:
 
 def _polars_type(dtype: pa.DataType) -> pl.DataType:
     return pl.DataFrame(pa.schema([("column", dtype)]).empty_table()).schema["column"]
-
-
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(shortened([repr(name) for name in names], 20)) or "no column"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import FileIds, ids_of, readable, safe_path, write_bytes
-from builders.printable import shortened
+from builders.printable import quoted
 from builders.sources.cache import CacheMiss, Say, Stored, stored_at
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _select(repo: str, parts: Sequence[Part], readme: bytes, paths: Iterable[str
     for part in parts:
         config = next((name for name in part.configs if name in configs), None)
         if config is None:
-            found = ", ".join(shortened([repr(name) for name in configs], 20)) or "none"
+            found = quoted(configs) or "none"
             wanted = f"{' or '.join(map(repr, part.configs))} (part {part.name!r})"
             raise SourceMissing(f"{repo}: {_README} has no config {wanted}; found {found}", hint=_LOOK)
         files: dict[str, None] = {}

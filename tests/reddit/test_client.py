@@ -14,7 +14,7 @@ import prawcore
 import pytest
 
 from builders.errors import MtebDeError, RemoteError, UsageError
-from builders.reddit.api import MOST_IDS, ComeBackLater, connect
+from builders.reddit.api import ComeBackLater, connect
 from tests import reddit_server
 from tests.reddit import kit
 from tests.reddit.kit import Pauses
@@ -56,13 +56,6 @@ def test_one_login_serves_many_requests(server: Server) -> None:
         for _ in range(3):
             client.info(IDS)
     assert [request.method for request in server.log] == ["POST", "GET", "GET", "GET"]
-
-
-@pytest.mark.parametrize("number", [0, MOST_IDS + 1])
-def test_no_more_ids_than_reddit_answers(server: Server, number: int) -> None:
-    with kit.client(server) as client, pytest.raises(UsageError, match=f"{number} ids"):
-        client.info(kit.names(number))
-    assert server.log == []
 
 
 def test_a_429_is_waited_for_in_both_forms(server: Server) -> None:
