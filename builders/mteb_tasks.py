@@ -1,14 +1,7 @@
-"""The published configs as tasks of the unmodified mteb. Nothing but mteb is needed.
+"""The published configs as tasks of the unmodified mteb, which need nothing but mteb.
 
-    import mteb
-    from builders.mteb_tasks import Jobs, tasks
-
-    model = mteb.get_model("intfloat/multilingual-e5-small")
-    mteb.evaluate(model, Jobs.at("OWNER/NAME", "v1.0.0"))   # one task, from the Hub by tag
-    mteb.evaluate(model, tasks("dist/mteb-de"))             # all that a folder holds
-
-Names differ from those of mteb's own tasks, since the rows differ. Supported is the version of mteb in
-`MTEB_VERSION`; another one is used with a warning.
+`Jobs.at("OWNER/NAME", "v1.0.0")` is one, `tasks("dist/mteb-de")` all of a folder. Names differ from those
+of mteb's own tasks, since the rows differ. With another mteb than `MTEB_VERSION` there is a warning.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train
     """Return one row for each hard negative of each query: query, relevant passage and hard negative.
 
     Positives are dealt in turn: the query's first negative stands with its first positive by id, the second
-    with the second, and so on, from the first again where there are fewer. So a query with a hundred
-    positives weighs no more than its negatives do. A query without hard negatives has no row.
+    with the second, and so on, from the first again where there are fewer. A query without hard negatives
+    has no row.
 
     Args:
         folder: The release as it is published or built: `dist/mteb-de`.
@@ -23,8 +23,7 @@ def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train
         split: The split of the queries.
 
     Returns:
-        ``anchor``, ``positive``, ``negative`` str, by query id and rank: the same tables, the same rows.
-        Passages are the texts that are encoded: title, a space and text, stripped.
+        ``anchor``, ``positive``, ``negative`` str, by query id and rank; of passages, title and text.
     """
 
     def table(kind: Kind, split: str = split) -> pl.DataFrame:

@@ -27,15 +27,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault that a rule found in some rows of a config.
-
-    Attributes:
-        code: Stable name, "dangling-qrels-corpus".
-        message: The fault, in one line.
-        examples: At most five, as "id: detail".
-        hint: The next step.
-        waived: The reason of the waiver that covers this finding.
-    """
+    """A fault that a rule found in some rows of a config; `waived` has the reason of its waiver."""
 
     code: str
     severity: Severity
@@ -58,12 +50,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kind of finding. A run reports a code at most once, whatever number of tables it touches.
+    """A kind of finding by its stable name. A run reports a code at most once, whatever tables it touches.
 
-    Attributes:
-        name: Stable name, in kebab case.
-        meaning: The rows that are counted, as a noun phrase: "qrels rows whose query is in no split".
-        hint: The next step.
+    Its meaning names the rows that are counted: "qrels rows whose query is in no split".
     """
 
     severity: Severity
@@ -122,9 +111,8 @@ def graded(name: str, meaning: str, few: str, many: str) -> tuple[Code, Code]:
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
     """Sort findings: errors, gates, notes; then by code and config."""
-    return sorted(
-        findings, key=lambda finding: (list(Severity).index(finding.severity), finding.code, finding.config)
-    )
+    order = list(Severity)
+    return sorted(findings, key=lambda one: (order.index(one.severity), one.code, one.config))
 
 
 _UNUSED = error(
@@ -144,10 +132,7 @@ def apply_waivers(findings: Sequence[Finding], waivers: Sequence[Waiver]) -> lis
 
     A waiver covers the findings of its code while their counts add up to no more than it accepts. An error
     is never covered: ids, references and guards must hold, and personal data must be gone. A code has one
-    waiver; a second one is unused.
-
-    Returns:
-        All findings, sorted by severity and code.
+    waiver; a second one is unused. All findings are returned, sorted by severity and code.
     """
     sound = [waiver for waiver in waivers if waiver.reason.strip() and waiver.at_most > 0]
     empty = [waiver for waiver in waivers if waiver not in sound]

@@ -55,11 +55,7 @@ def check_release(
 ) -> list[Finding]:
     """Compare the folder of a release with the locks of its configs.
 
-    Args:
-        out: The folder that was built into.
-        release: "mteb-de".
-        rendered: Whether card and Croissant are compared too; a plan is about to render them anew.
-        sha256: Hashes a file.
+    Card and Croissant are compared too where they are `rendered`; a plan is about to render them anew.
 
     Raises:
         UsageError: There is no such release.

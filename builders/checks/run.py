@@ -33,13 +33,8 @@ _OF_MINING: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (*schema.RULES,
 def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> list[Finding]:
     """Apply every rule to a built config, and the config's waivers to what they find.
 
-    Args:
-        subject: The config.
-        unmined: The findings before it was mined, without waivers, so that no rule runs twice; None where
-            every rule is to run.
-
-    Returns:
-        Findings, errors first, then by code; each code at most once.
+    No rule runs twice where `unmined` has what was found before the config was mined, without waivers.
+    Findings come errors first, then by code; each code at most once.
     """
     found: list[Finding] = []
     for stage in _RULES[type(subject.spec)] if unmined is None else _OF_MINING:
@@ -56,10 +51,7 @@ def check_tree(
 ) -> list[Finding]:
     """Apply every rule to every config and release that was built under `out`.
 
-    Args:
-        out: The folder that was built into.
-        load: Returns a config by its name.
-        configs: Holds ``NAME.splits.tsv``, the committed assignments.
+    `load` returns a config by its name; `configs` holds ``NAME.splits.tsv``, the committed assignments.
     """
     findings: list[Finding] = []
     built = read_all(out, load)

@@ -69,6 +69,7 @@ _MERGED_UNCUED = gate(
     "The scrubber took a trade, a brand or a code for a name, plate or number: make its rule stricter.",
 )
 
+_NO_TITLES = pl.lit(value=False)
 _WHERE = "{table}/{split} {id} {field}: {text}"
 
 
@@ -84,17 +85,14 @@ def _texts(subject: Pairs) -> pl.DataFrame:
 
 
 def _queries(subject: Pairs) -> pl.DataFrame:
-    queries = subject.queries
-    return queries.with_columns(key=keyed(queries["text"], subject.spec.query_key))
+    return subject.queries.with_columns(key=keyed(subject.queries["text"], subject.spec.query_key))
 
 
 def _values(subject: Pairs) -> Iterator[Finding]:
     """Demand texts and keys that are there, normalised, and without personal data; a title may be empty."""
     texts, blank = _texts(subject), pl.col("text").str.strip_chars() == ""
-    keyless = _queries(subject).filter(pl.col("key") == "", ~blank)
-    keyless = keyless.select(
-        table=pl.lit("queries"), split="split", id="query_id", field=pl.lit("key"), text="text"
-    )
+    keyless = _queries(subject).filter(pl.col("key") == "", ~blank).rename({"query_id": "id"})
+    keyless = keyless.with_columns(table=pl.lit("queries"), field=pl.lit("key")).select(texts.columns)
     empty = texts.filter(pl.col("field") == "text", blank)
     yield from EMPTY.rows(pl.concat([empty, keyless]), _WHERE)
     yield from malformed(texts)
@@ -108,40 +106,33 @@ def malformed(texts: pl.DataFrame) -> Iterator[Finding]:
     unfolded = text.str.contains(f"{_UNFOLDED}|{_INVISIBLE}")
     yield from _NOT_NORMALISED.rows(texts.filter((text != text.str.normalize("NFC")) | unfolded), _WHERE)
     yield from _ENTITY.rows(texts.filter(text.str.contains(_ENTITY_PATTERN)), _WHERE)
-    measured = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > _LONG)
-    length = "{table}/{split} {id} {field}: {length} characters"
-    yield from _TOO_LONG.rows(measured, length)
+    long = texts.with_columns(length=text.str.len_chars()).filter(pl.col("length") > _LONG)
+    yield from _TOO_LONG.rows(long, "{table}/{split} {id} {field}: {length} characters")
 
 
 def _duplicates(subject: Pairs) -> Iterator[Finding]:
     """Demand one passage of a text, and one query of a key, whatever the split."""
-    corpus = subject.corpus
+    corpus, queries, example = subject.corpus, _queries(subject), "queries/{split} {query_id}: {text}"
     corpus = corpus.with_columns(encoded=encoded_text(corpus))
     twins = corpus.filter(pl.col("encoded").is_duplicated())
     yield from _DUPLICATE_PASSAGE.rows(twins, "{passage_id}: {encoded}")
-    queries = _queries(subject)
-    repeated = queries.filter(pl.col("key").is_duplicated())
-    yield from _DUPLICATE_QUERY.rows(repeated, "queries/{split} {query_id}: {text}")
+    yield from _DUPLICATE_QUERY.rows(queries.filter(pl.col("key").is_duplicated()), example)
     whole = pl.concat([corpus["encoded"], corpus["text"]]).unique()
-    copied = queries.filter(pl.col("text").is_in(whole.implode()))
-    yield from _QUERY_IS_PASSAGE.rows(copied, "queries/{split} {query_id}: {text}")
+    yield from _QUERY_IS_PASSAGE.rows(queries.filter(pl.col("text").is_in(whole.implode())), example)
 
 
 def unscrubbed(
-    texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr | None = None
+    texts: pl.DataFrame, kinds: tuple[PersonalKind, ...], titles: pl.Expr = _NO_TITLES
 ) -> Iterator[Finding]:
-    """Report what the scrubber would still replace; examples name the place, never the value.
+    """Report what the scrubber would still replace in a frame of `_texts`; `titles` are its titles of jobs.
 
-    Args:
-        texts: As `_texts` returns them.
-        kinds: The personal data that is replaced.
-        titles: The rows that are titles of jobs; None for none.
+    Examples name the place, never the value.
     """
     if not kinds:
         return
     from builders.personal import scrub
 
-    titles, found = pl.lit(value=False) if titles is None else titles, []
+    found = []
     for flag in (True, False):
         rows = texts.drop_nulls("text").filter(titles == flag).with_row_index("row")
         spans = scrub(rows["text"], kinds, titles=flag).spans

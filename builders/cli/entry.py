@@ -1,7 +1,4 @@
-"""The command: verbs by name, and how it runs: faults become messages and exit codes.
-
-A verb's module is imported when the verb is called, so that `--help` answers at once.
-"""
+"""Verbs by name, each imported when it is called, and how they run: faults become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -86,14 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Args:
-        arguments: Words after the command's name; None for those of the process.
-
-    Returns:
-        0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted; 143 terminated.
-    """
+    """Run the command with the words after its name, by default the process's; return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:

@@ -1,8 +1,4 @@
-"""Where words go: data to stdout, everything else to stderr; bars on a terminal only.
-
-No markup in texts from outside is obeyed, and nothing but JSON is printed with a control character in it.
-`streams` sees to pipes that close.
-"""
+"""Print data to stdout, all else to stderr; obey no markup and no control character from outside."""
 
 from __future__ import annotations
 

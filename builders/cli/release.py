@@ -169,16 +169,11 @@ def plan(
             lines.step(change, f"{len(files)} files, {sum(file.size for file in files):,} bytes")
     if made.delete:
         lines.step("deleted", *made.delete)
-    for gate in made.gates:
-        lines.step("gate", gate)
-    for stand_in in made.stand_ins:
-        lines.step("rehearsal only", stand_in)
-    for uncited in made.uncited:
-        lines.step("not cited", uncited)
-    say(
-        f"planned {made.repo}@{made.tag}: {len(made.files)} files; "
-        f"next: {typed('rehearse', made.release, out=out)}"
-    )
+    shown = {"gate": made.gates, "rehearsal only": made.stand_ins, "not cited": made.uncited}
+    for name, one in ((name, one) for name, several in shown.items() for one in several):
+        lines.step(name, one)
+    following = typed("rehearse", made.release, out=out)
+    say(f"planned {made.repo}@{made.tag}: {len(made.files)} files; next: {following}")
 
 
 @command.command()

@@ -15,12 +15,7 @@ class Stream(io.FileIO):
     """A descriptor to write to. When it can no longer be written, the rest is swallowed and the work goes on.
 
     A reader that has gone (`| head`) is no fault: the exit code stays that of the work. What else keeps data
-    from being written is raised, once.
-
-    Args:
-        descriptor: 1 or 2; it stays open.
-        name: For the error.
-        required: Whether a failure is raised; lines for people are not worth a build.
+    from being written is raised once, if the data is required: lines for people are not worth a build.
     """
 
     def __init__(self, descriptor: int, name: str, *, required: bool) -> None:

@@ -14,12 +14,7 @@ from builders.reddit.folder import COMPARABLE, Hydrated, read_record
 
 
 def hydrated_texts(out: Path, folder: Path | None, locks: Iterable[Lock]) -> dict[str, Built]:
-    """Return where hydrated texts lie, by config; none where nothing was hydrated.
-
-    Args:
-        out: The folder that was built into.
-        folder: Of the texts; None for the one under `out`.
-        locks: Of what was built there.
+    """Return the hydrated texts of a folder, by default the one under `out`, by config; `locks` lie there.
 
     Raises:
         StorageError: They were asked for by their folder and are not there, or their record is damaged.
