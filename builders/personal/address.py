@@ -189,6 +189,10 @@ _DATE = (
     rf"(?:{_BIRTH_DAY}(?:\.{_S}|[ ](?=[A-Z]))(?:[01]?[0-9]\.|{_MONTH}){_S}{_ANY_YEAR}"
     rf"|{_YEAR}-[01][0-9]-[0-3][0-9]|{_BIRTH_DAY}-[01]?[0-9]-{_YEAR}|{_BIRTH_DAY}/{_BIRTH_DAY}/{_ANY_YEAR})(?![0-9])"
 )
+_CALLED_DATE = rf"(?:{_DATE}|(?:(?<![A-Za-z])(?<!tag[ ]im[ ]){_MONTH}{_S}|[01]?[0-9][./]){_YEAR}(?![0-9]))"
+"""A date, or a month but that of a party: what a word calls one of birth, before or after it."""
+_DD, _MM = "(?:0[1-9]|[12][0-9]|3[01])", "(?:0[1-9]|1[0-2])"
+_COMPACT = rf"(?:{_YEAR}{_MM}{_DD}|{_DD}{_MM}{_YEAR})(?![0-9])"
 _BIRTH_WORDS = (
     re.compile(
         r"b(?<=[gG]eb)(?:oren|\.|(?=[ ](?:am[ ])?[0-3]?[0-9]\.)|urts(?:datum|tag|jahr und -tag)|datum|dat)"
@@ -200,11 +204,14 @@ _BIRTH_WORDS = (
 _DATE_OF_BIRTH = re.compile(r"ate of birth(?<=[dD]ate of birth)")
 """What calls a date one of birth. Each begins with a letter as it stands, which the engine finds fastest."""
 _FORWARD = re.compile(
-    rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?[^0-9.!?;*\n\0\x01]{{0,30}}?({_DATE})"
+    rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?"
+    rf"(?:[^0-9.!?;*\n\0\x01]{{0,30}}?(?={_CALLED_DATE})|[ :=]{{0,4}}(?:am[ ])?(?={_COMPACT}))"
+    rf"({_CALLED_DATE}|{_COMPACT})"
 )
-_LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_DATE})")
-_BACKWARD = re.compile(rf"(?<![0-9.])({_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
+_LINE_FORWARD = re.compile(rf"[ :]{{0,3}}\n[ ]{{0,3}}({_CALLED_DATE}|{_COMPACT})")
+_BACKWARD = re.compile(rf"(?<![0-9.])({_CALLED_DATE})[^0-9.!?;\n\0\x01]{{0,40}}\Z")
 _BULLET = re.compile(r"(?:\A|\n)[ \t]{0,20}\Z")
+_STAR_FORWARD = re.compile(rf"[ \u00a0]?({_DATE})")
 _ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
 
 
@@ -212,7 +219,10 @@ def find_birth(scan: Scan) -> Iterator[Span]:
     """Yield dates of birth; a span covers the date alone."""
     written = (pattern.finditer(scan.text) for pattern in _BIRTH_WORDS)
     for word in chain(*written, scan.from_literal("ate of birth", _DATE_OF_BIRTH)):
-        date = _FORWARD.match(scan.text, word.end()) or _LINE_FORWARD.match(scan.text, word.end())
+        if word.group() == "*":
+            date = _STAR_FORWARD.match(scan.text, word.end())
+        else:
+            date = _FORWARD.match(scan.text, word.end()) or _LINE_FORWARD.match(scan.text, word.end())
         if date and not (word.group() == "*" and not _means_birth(scan, word.start(), date.end(1))):
             yield Span(*date.span(1), PersonalKind.BIRTH_DATE, "birth_date.after")
         elif word.group() in {"boren", "b."}:

@@ -1,7 +1,7 @@
 """Numbers of state, insurance, accounts, cards and cars: shapes here, check digits by the official rules.
 
-A number whose check digits are wrong is none. Where a shape and a check digit together would still hit
-numbers of other kinds, words around the number decide.
+A number whose check digits are wrong is none, unless a word of its own calls it one ("Steuer-ID:"). Where a
+shape and check digits together would still hit numbers of other kinds, words around the number decide.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ def _pension_insurance(number: str) -> bool:
     products' digits are added, and the last digit is that sum modulo 10.
     """
     number = number.translate(_SEPARATORS)
+    if len(number) != 12 or not number[8].isalpha():
+        return False
     day, month = int(number[2:4]), int(number[4:6])
     if not (1 <= day <= 31 or 51 <= day <= 81) or not 1 <= month <= 12:
         return False
@@ -38,7 +40,7 @@ def _health_insurance(number: str) -> bool:
     """Check a number of the statutory health insurance (Krankenversichertennummer, § 290 SGB V)."""
     number = number.translate(_SEPARATORS)
     digits = f"{_place(number[0]):02d}{number[1:9]}"
-    return _weighted_digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
+    return len(number) == 10 and _weighted_digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
 
 
 def _id_document(number: str) -> bool:
@@ -64,20 +66,42 @@ def _weighted_digit_sums(digits: str, weights: tuple[int, ...]) -> int:
     return sum(sum(divmod(int(digit) * weight, 10)) for digit, weight in zip(digits, weights, strict=False))
 
 
+def _called(words: str) -> re.Pattern[str]:
+    """Return a pattern of words at the end of a text, which call the number behind them what it is."""
+    number = r"(?:s?[ -]?(?:nummer|nr))?"
+    between = rf"\.?(?:[ ](?:lautet|ist))?[{_AFTER_WORD}]{{0,3}}"
+    return re.compile(rf"\b(?:{words}){number}{between}\Z", re.IGNORECASE)
+
+
+_AFTER_WORD = " \u00a0:#=.\n"
+_LAST_OF_WORDS = tuple(
+    "nummer nr lautet ist id iban mwst versicherung rv sv ahv identifikation "
+    "karte karten visa card amex express maestro".split()
+)
+"""How the words end that call a number what it is: most words before a number are seen by that not to."""
 _NEAR = 60
+
+
+def _is_called(scan: Scan, start: int, words: re.Pattern[str]) -> bool:
+    """Say whether the words that stand right before a number call it what it is."""
+    before = scan.before(start, 48)
+    return before.rstrip(_AFTER_WORD).casefold().endswith(_LAST_OF_WORDS) and words.search(before) is not None
+
+
 _FREE = r"(?<![^\WrR].)(?<!-.)"
 """Behind a number's first character: it stands in no longer word, unless that is a label ("SVNR1237")."""
 _VAT = re.compile(
     rf"[ACD]{_FREE}"
-    r"(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){8}|(?<=A)TU[ ]?[0-9]{8}"
+    r"(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){7,9}|(?<=A)TU[ ]?[0-9]{7,9}"
     r"|(?<=C)HE[ -]?[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}(?:[ ](?:MWST|TVA|IVA))?)(?!\w)"
 )
-_PENSION = re.compile(rf"[0-9]{_FREE}[0-9][ -]?[0-9]{{6}}[ -]?[A-Z][ -]?[0-9]{{3}}(?![\w-])")
+_PENSION = re.compile(rf"[0-9]{_FREE}[0-9][ -]?[0-9]{{5,7}}[ -]?[A-Z][ -]?[0-9]{{2,4}}(?![\w-])")
 _AHV = re.compile(rf"7{_FREE}56[. ]?[0-9]{{4}}[. ]?[0-9]{{4}}[. ]?[0-9]{{2}}(?![\w-])")
 _AT_INSURANCE = re.compile(rf"[1-9]{_FREE}[0-9]{{3}}[ /-]?[0-9]{{6}}(?![\w-])")
-_HEALTH = re.compile(rf"[A-Z]{_FREE}[ ]?[0-9]{{9}}(?![\w-])")
+_HEALTH = re.compile(rf"[A-Z]{_FREE}[ ]?[0-9]{{8,10}}(?![\w-])")
 _TAX_ID = re.compile(
-    r"[1-9](?<![^\WrRdD].)(?<!-.)(?<![0-9\s.,][.,].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){3}(?![\w-]|[.,][0-9])"
+    r"[1-9](?<![^\WrRdD].)(?<!-.)(?<![0-9\s.,][.,].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){2}"
+    r"[ \u00a0/.-]?[0-9]{2,4}(?![\w-]|[.,][0-9])"
 )
 _TAX_NUMBER = re.compile(
     r"[0-9](?<![^\WrR].)(?<![/-].)"
@@ -87,13 +111,12 @@ _TAX_NUMBER = re.compile(
 _DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
 _LETTERS_BACKWARDS = re.compile("[CFGHJ-NPRTV-Z]{1,9}+")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
+_DRIVING = re.compile(
+    r"ührerschein(?:-?[ ]?[nN](?:ummer|r))?\.?(?:[ ](?:lautet|ist))?[ :#]{0,3}"
+    r"(?P<number>[A-Z](?=[A-Z]{0,9}[0-9])[0-9A-Z]{7,11})(?![\w-])"
+)
 
 _TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
-_TAX_ID_CUE = re.compile(
-    r"\b(?:steuer-?[ ]?id(?:[ -]?(?:nr|nummer))?|steuer-?[ ]?identifikations(?:nummer|-?nr)|steuerliche "
-    r"identifikationsnummer|idnr)\.?(?: (?:lautet|ist))?[ :#]{0,3}\Z",
-    re.IGNORECASE,
-)
 _TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
 _HEALTH_WORDS = re.compile(
     r"kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|Knappschaft)\b",
@@ -104,6 +127,14 @@ _DOCUMENT_WORDS = re.compile(
     r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|\bP<D",
     re.IGNORECASE,
 )
+
+_IS_VAT = _called("(?:ust|umsatzsteuer|mwst|vat)[.]?[ -]?(?:id|identifikation)|uid|mwst")
+_IS_PENSION = _called("(?:renten|sozial)?versicherung|[rs]v|svnr|vsnr|ahv")
+_IS_AT_INSURANCE = _called("sozialversicherung|svnr|sv-?nr|sv-?nummer")
+_IS_HEALTH = _called("(?:krankenversicher(?:ungs|ten)|versicherten|krankenkassen)[ -]?(?:nummer|nr)|kvnr")
+_IS_TAX_ID = _called("steuer-?[ ]?id|(?:steuer-?[ ]?|steuerliche[ ])identifikation|idnr")
+_IS_TAX_NUMBER = _called("steuer-?nummer|(?:steuer|st\\.?)-?[ ]?nr")
+_IS_DOCUMENT = _called("(?:ausweis|personalausweis|pass|reisepass)[ -]?(?:nummer|nr)")
 
 
 def find_vat_id(scan: Scan) -> Iterator[Span]:
@@ -121,7 +152,8 @@ def find_vat_id(scan: Scan) -> Iterator[Span]:
         )
 
     for start, end, number in scan.in_zones(_VAT):
-        if valid(number) and not OTHER_WORDS.search(scan.before(start, 30)):
+        known = valid(number) and not OTHER_WORDS.search(scan.before(start, 30))
+        if known or _is_called(scan, start, _IS_VAT):
             yield Span(start, end, PersonalKind.VAT_ID, "vat_id")
 
 
@@ -132,20 +164,23 @@ def find_social_security(scan: Scan) -> Iterator[Span]:
 
     kind = PersonalKind.SOCIAL_SECURITY
     for start, end, number in scan.in_zones(_PENSION):
-        if _pension_insurance(number):
+        if _pension_insurance(number) or _is_called(scan, start, _IS_PENSION):
             yield Span(start, end, kind, "social_security.de")
     for start, end, number in scan.in_zones(_AHV):
-        if ssn.is_valid(number.translate(_SEPARATORS)):
+        if ssn.is_valid(number.translate(_SEPARATORS)) or _is_called(scan, start, _IS_PENSION):
             yield Span(start, end, kind, "social_security.ch")
     for start, end, number in scan.in_zones(_AT_INSURANCE):
-        if scan.near(start, end, _AT_WORDS, _NEAR) and vnr.is_valid(number.translate(_SEPARATORS)):
+        if scan.near(start, end, _AT_WORDS, _NEAR) and (
+            vnr.is_valid(number.translate(_SEPARATORS)) or _is_called(scan, start, _IS_AT_INSURANCE)
+        ):
             yield Span(start, end, kind, "social_security.at")
 
 
 def find_health_insurance(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the statutory health insurance with a word about insurance near them."""
     for start, end, number in scan.in_zones(_HEALTH):
-        if _health_insurance(number) and scan.near(start, end, _HEALTH_WORDS, _NEAR):
+        known = _health_insurance(number) and scan.near(start, end, _HEALTH_WORDS, _NEAR)
+        if known or _is_called(scan, start, _IS_HEALTH):
             yield Span(start, end, PersonalKind.HEALTH_INSURANCE, "health_insurance")
 
 
@@ -154,12 +189,11 @@ def find_tax_id(scan: Scan) -> Iterator[Span]:
     from stdnum.de import idnr
 
     for start, end, number in scan.in_zones(_TAX_ID):
-        before = scan.before(start, 40)
         grouped_as_amount = "." in number or "-" in number
-        if idnr.is_valid(number.translate(_SEPARATORS)) and not OTHER_WORDS.search(before[-30:]):
+        if idnr.is_valid(number.translate(_SEPARATORS)) and not OTHER_WORDS.search(scan.before(start, 30)):
             if not grouped_as_amount or scan.near(start, end, _TAX_ID_WORDS, 40):
                 yield Span(start, end, PersonalKind.TAX_ID, "tax_id")
-        elif _TAX_ID_CUE.search(before):
+        elif _is_called(scan, start, _IS_TAX_ID):
             yield Span(start, end, PersonalKind.TAX_ID, "tax_id.cue")
 
 
@@ -168,23 +202,31 @@ def find_tax_number(scan: Scan) -> Iterator[Span]:
     from stdnum.de import stnr
 
     for start, end, number in scan.in_zones(_TAX_NUMBER):
-        if _TAX_WORDS.search(scan.before(start, _NEAR)) and stnr.is_valid(number):
+        before = scan.before(start, _NEAR)
+        if _TAX_WORDS.search(before) and (stnr.is_valid(number) or _is_called(scan, start, _IS_TAX_NUMBER)):
             yield Span(start, end, PersonalKind.TAX_NUMBER, "tax_number")
 
 
 def find_id_card(scan: Scan) -> Iterator[Span]:
-    """Yield numbers of identity cards and passports with a word about such documents near them."""
+    """Yield numbers of identity cards and passports near a word about them, and what is called one."""
     documents = ((*match.span(), match.group()) for match in scan.in_codes(_DOCUMENT, _LETTERS_BACKWARDS))
     for start, end, number in chain(documents, scan.in_zones(_OLD_CARD)):
-        if _id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR):
+        known = _id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR)
+        if known or _is_called(scan, start, _IS_DOCUMENT):
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
+    for licence in scan.from_literal("ührerschein", _DRIVING):
+        yield Span(*licence.span("number"), PersonalKind.ID_CARD, "id_card.cue")
 
 
 _IBAN = re.compile(
     r"[0-9](?:(?<=[A-Za-z]{2}[0-9])|(?<=[A-Za-z]{2}[ ][0-9]))[0-9](?=[ \u00a0.-]{0,2}[A-Za-z0-9])"
 )
 _GROUPED = re.compile(r"(?:[ \u00a0.-]{0,2}[A-Za-z0-9]){11,32}+")
-_CARD = re.compile(r"[2-6](?<![0-9].)(?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0-]?[0-9]){8})")
+_IS_IBAN = _called("iban")
+_CALLED_IBAN = re.compile(
+    r"[A-Za-z]{2}[ ]?[0-9]{2}[ ]?(?:[A-Z]{4}[ ]?)?[0-9](?:[ \u00a0.-]{0,2}[0-9]){7,29}(?!\w)"
+)
+_CARD = re.compile(r"[1-6](?<![0-9].)(?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0-]?[0-9]){8})")
 _EIGHTS = re.compile(r"[0-9]{8}[ \u00a0-][0-9]{8}(?![0-9])")
 """Two dates without dots are written so, and no card is."""
 _REST_OF_CARD = re.compile(r"(?:[ \u00a0-]?[0-9]){8,15}+")
@@ -192,6 +234,9 @@ _AFTER_CARD = re.compile(r"(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))")
 _CARD_WORDS = re.compile(
     r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv",
     re.IGNORECASE,
+)
+_IS_CARD = _called(
+    "(?:kredit|debit|bank|giro|ec-?)karten?|visa|master-?card|amex|american[ ]express|maestro|girocard"
 )
 _FIRST_OF_CARD = re.compile(
     r"(?P<sixteen>4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|352[89]|35[3-8])|(?P<fifteen>3[47])"
@@ -215,19 +260,21 @@ _FEWEST, _MOST, _FEWEST_IN_ZONE = 6, 11, 5
 
 
 def find_iban(scan: Scan) -> Iterator[Span]:
-    """Yield IBANs: the length of their country, check digits by mod 97 and the country's own."""
+    """Yield IBANs: the length of their country and check digits by mod 97 and its own rule, or the word."""
     from stdnum import iban
 
     for digits, head_end, _ in scan.in_zones(_IBAN):
         start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
         length = _iban_length(scan.text[start : start + 2].upper())
-        before = scan.text[start - 1 : start]
         tail = _GROUPED.match(scan.text, head_end)
-        if not length or tail is None or (before.isalnum() and not scan.before(start, 4) == "IBAN"):
+        if scan.text[start - 1 : start].isalnum() and not scan.before(start, 4) == "IBAN":
             continue
-        end = _end_of_characters(scan.text, start, tail.end(), length)
+        end = _end_of_characters(scan.text, start, tail.end(), length) if length and tail else 0
         if end and iban.is_valid(scan.text[start:end].replace("\u00a0", "")):
             yield Span(start, end, PersonalKind.IBAN, "iban")
+        elif _is_called(scan, start, _IS_IBAN):
+            if number := _CALLED_IBAN.match(scan.text, start):
+                yield Span(*number.span(), PersonalKind.IBAN, "iban.cue")
 
 
 @cache
@@ -251,19 +298,20 @@ def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
 
 
 def find_payment_card(scan: Scan) -> Iterator[Span]:
-    """Yield numbers of payment cards: a brand's first digits, its length, and the check digit by Luhn."""
+    """Yield numbers of payment cards: a brand's first digits, length and check digit, or a word before."""
     from stdnum import luhn
 
     for start, head_end, _ in scan.in_zones(_CARD):
         rest = _REST_OF_CARD.match(scan.text, head_end)
-        run = scan.text[start : rest.end() if rest else head_end].translate(_SEPARATORS)
+        limit = rest.end() if rest else head_end
+        run = scan.text[start:limit].translate(_SEPARATORS)
         brand = _FIRST_OF_CARD.match(run)
         lengths = [_LENGTHS[brand.lastgroup or ""]] if brand else []
         lengths += [len(run)] if _MAESTRO.fullmatch(run) else []
         for length in lengths:
             if len(run) < length:
                 continue
-            end = _end_of_characters(scan.text, start, rest.end() if rest else head_end, length)
+            end = _end_of_characters(scan.text, start, limit, length)
             usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
                 continue
@@ -272,6 +320,9 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
             ):
                 yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
                 break
+        else:
+            if _AFTER_CARD.match(scan.text, limit) and _is_called(scan, start, _IS_CARD):
+                yield Span(start, limit, PersonalKind.PAYMENT_CARD, "payment_card.cue")
 
 
 def find_bank_account(scan: Scan) -> Iterator[Span]:

@@ -12,6 +12,34 @@ def cleaned(text: str, kinds: tuple[PersonalKind, ...] = ALL_KINDS) -> str:
     return str(scrub(pl.Series([text]), kinds).texts[0])
 
 
+CALLED = [
+    ("Rentenversicherungsnummer {}", "65170839J008", "<SOCIAL_SECURITY>"),
+    ("Rentenversicherungsnummer: {}", "65170839J08", "<SOCIAL_SECURITY>"),
+    ("SV-Nummer lautet {}.", "15 070649 C 104", "<SOCIAL_SECURITY>"),
+    ("AHV-Nr. {} gilt", "756.9217.0769.86", "<SOCIAL_SECURITY>"),
+    ("SVNR {} in Linz", "1238 010180", "<SOCIAL_SECURITY>"),
+    ("IBAN: {}", "DE12 3456 7890 1234 5678 90", "<IBAN>"),
+    ("Meine IBAN lautet {}.", "DE1234567890123456789", "<IBAN>"),
+    ("IBAN {} BIC COBADEFF", "NL91 ABNA 9417 1643 01", "<IBAN>"),
+    ("Kreditkarte {}", "4111 1111 1111 1112", "<PAYMENT_CARD>"),
+    ("Kreditkartennummer: {}, gültig bis 12/29", "1234 5678 9012 3456", "<PAYMENT_CARD>"),
+    ("USt-IdNr.: {}", "DE123456789", "<VAT_ID>"),
+    ("UID {}.", "ATU1358562", "<VAT_ID>"),
+    ("Krankenversichertennummer: {}", "A123456789", "<HEALTH_INSURANCE>"),
+    ("Steuer-ID: {}", "1234567890", "<TAX_ID>"),
+    ("Steuernummer: {}", "99/999/99999", "<TAX_NUMBER>"),
+    ("Personalausweisnummer: {}", "L01X00T472", "<ID_CARD>"),
+    ("Führerschein {} liegt vor", "B072RRE2I55", "<ID_CARD>"),
+    ("Führerscheinnummer: {}", "B072RRE2I55", "<ID_CARD>"),
+    ("Geburtsdatum: {}", "19800112", "<BIRTH_DATE>"),
+    ("Sie ist geb. {} in Ulm", "12031985", "<BIRTH_DATE>"),
+    ("geboren im {}", "Mai 1970", "<BIRTH_DATE>"),
+    ("im {} geboren", "Mai 1970", "<BIRTH_DATE>"),
+    ("Geburtsdatum {}", "05/1970", "<BIRTH_DATE>"),
+]
+"""What a word of its own calls a number or date whose check digits or form are not right."""
+
+
 def changed_digits(number: str) -> list[str]:
     """Return the number with its last digit changed, in all nine ways."""
     place = max(place for place, character in enumerate(number) if character.isdigit())
@@ -48,13 +76,13 @@ def test_id_document_vectors(number: str) -> None:
         ("Konto {}, danke", "DE89 3704 0044 0532 0130 00", "<IBAN>"),
         ("Konto {}, danke", "AT611904300234573201", "<IBAN>"),
         ("Konto {}, danke", "CH93 0076 2011 6238 5295 7", "<IBAN>"),
-        ("USt-IdNr. {}.", "DE136695976", "<VAT_ID>"),
-        ("UID {}.", "ATU13585627", "<VAT_ID>"),
-        ("MWST {}.", "CHE-107.787.577", "<VAT_ID>"),
-        ("SV-Nummer {} gilt", "15 070649 C 103", "<SOCIAL_SECURITY>"),
-        ("AHV-Nr. {} gilt", "756.9217.0769.85", "<SOCIAL_SECURITY>"),
-        ("SVNR {} in Linz", "1237 010180", "<SOCIAL_SECURITY>"),
-        ("Versichertennummer {}", "A000500015", "<HEALTH_INSURANCE>"),
+        ("Firma {}.", "DE136695976", "<VAT_ID>"),
+        ("Firma {}.", "ATU13585627", "<VAT_ID>"),
+        ("Firma {}.", "CHE-107.787.577", "<VAT_ID>"),
+        ("Nummer {} gilt", "15 070649 C 103", "<SOCIAL_SECURITY>"),
+        ("Nummer {} gilt", "756.9217.0769.85", "<SOCIAL_SECURITY>"),
+        ("Versicherung (Österreich) {} in Linz", "1237 010180", "<SOCIAL_SECURITY>"),
+        ("Krankenkasse {}", "A000500015", "<HEALTH_INSURANCE>"),
         ("Steuerdaten: {}", "36 574 261 809", "<TAX_ID>"),
         ("Nummer {}", "65929970489", "<TAX_ID>"),
         ("Ausweis {}", "L01X00T471", "<ID_CARD>"),
@@ -64,6 +92,30 @@ def test_check_digits_decide(text: str, number: str, placeholder: str) -> None:
     assert cleaned(text.format(number)) == text.format(placeholder)
     for wrong in changed_digits(number):
         assert placeholder not in cleaned(text.format(wrong)), wrong
+
+
+@pytest.mark.parametrize(("text", "number", "placeholder"), CALLED)
+def test_what_its_own_word_announces_needs_no_check_digit_and_no_form(
+    text: str, number: str, placeholder: str
+) -> None:
+    assert placeholder in cleaned(text.format(number))
+    assert number not in cleaned(text.format(number))
+    assert cleaned(f"Zeichen: {number}") == f"Zeichen: {number}"
+    assert cleaned(text.format("folgt")) == text.format("folgt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IBAN: folgt, BIC: folgt. Führerschein Klasse B. Kreditkarte wird akzeptiert: 24 Stunden.",
+        "Führerschein C1E 123456, Führerschein KLASSEBE, Führerscheinklassen B, BE und C1",
+        "Kundenkarte 4111 1111 1111 1112, Versicherung 1234567890",
+        "geboren 1985, geb. Mai, 1970 eingeschult, zum Geburtstag im Mai 2014, Auftrag 19800112",
+        "geb. Vogt, Kundennummer 12031985",
+    ],
+)
+def test_words_of_numbers_without_one_announce_nothing(text: str) -> None:
+    assert cleaned(text) == text
 
 
 @pytest.mark.parametrize(
