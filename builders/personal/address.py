@@ -75,6 +75,11 @@ _HINTS = tuple(
 """Without one of them before a number neither `_OF_SOMETHING` nor `_LIVES` matches; case-folded."""
 _LIVES_HERE = re.compile(rf"(?:{_LIVES.pattern})[^0-9.!?]{{0,22}}\Z")
 """Words before an address, case-folded."""
+_LABELLED = re.compile(
+    r"Anschrift:[ ]((?:(?:[aA][mnu]|[aA]uf|[iI][mn]|[zZ]u[rm]|[bB]eim?|[hH]inter|[uU]nter|[vV]or|[oO]b)[ ]"
+    rf"(?:de[mnr][ ])?)?(?:[{LOWER}]{{2,14}}e[nr][ ])?{_WORD}\.?(?:[ -]{_WORD}\.?){{0,3}})\Z"
+)
+"""A street of any name in a column of addresses, or behind that word."""
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
 _ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
 """Names of streets that are classes of numbered roads, too ("Reichsstraße 1 gesperrt"), case-folded."""
@@ -153,6 +158,9 @@ def _is_year(number: str) -> bool:
 
 def _street_alone(before: str, number: str) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
+    labelled = _LABELLED.search(before) if "nschrift: " in before else None
+    if labelled:
+        return labelled[1]
     folded = before.casefold()
     if folded.endswith(_ENDS):
         street = _with_adjective(before)

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ from builders.errors import StorageError, UsageError
 from builders.lock.lock import PersonalReport
 from builders.personal.engine import scrub_rows
 from builders.personal.replacements import report, together
-from builders.personal.words import lines_of
+from builders.personal.words import is_short_name, lines_of
 from builders.spec import PersonalKind
 from builders.text_files import BOM, whole
 
@@ -36,6 +36,7 @@ _CUES = {
     for name in names.split()
 }
 """Cues by the letters of a column's name."""
+_NAME, _FIRST_NAME, _LAST_NAME = "Name: ", "Vorname: ", "Nachname: "
 _LEAST, _LEAST_ANNOUNCED, _MOST = 10**10, 10**4, 10**19
 """The least number that may be personal, by itself and behind a cue, and the first that is too large."""
 
@@ -101,6 +102,7 @@ class Cleaner:
 
     def texts(self, before: Sequence[str | None], cues: Sequence[str] = ()) -> list[str | None]:
         """Scrub strings, each behind its cue where there is one."""
+        cues = list(map(_sure_cue, cues, before))
         if not any(cues):
             after, spans = scrub_rows(before, self._kinds)
             self._reports.append(report(before, spans))
@@ -136,6 +138,17 @@ class Cleaner:
 def _cue_of(name: str) -> str:
     """Return the words that announce each value of a column of this name; empty for none."""
     return _CUES.get("".join(filter(str.isalpha, name.casefold())), "")
+
+
+def _cues_of(names: Iterable[str]) -> list[str]:
+    """Return the cues of columns that stand side by side: beside a first name, "Name" is a surname."""
+    cues = list(map(_cue_of, names))
+    return [_LAST_NAME if cue == _NAME and _FIRST_NAME in cues else cue for cue in cues]
+
+
+def _sure_cue(cue: str, value: str | None) -> str:
+    """Return the cue of a value: "Name" announces no things."""
+    return "" if cue == _NAME and not is_short_name(value or "") else cue
 
 
 def renamed(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -211,7 +224,8 @@ def scrub_csv(piece: tuple[Sequence[str], list[list[str]]], task: Task) -> Done:
     cleaner = Cleaner(task.kinds)
     columns = list(zip(*rows, strict=True))
     wanted = [place for place, name in enumerate(header) if task.wants(name)]
-    cues = [_cue_of(header[place]) for place in wanted for _ in rows]
+    names = _cues_of(header)
+    cues = [names[place] for place in wanted for _ in rows]
     after = iter(cleaner.texts([text for place in wanted for text in columns[place]], cues))
     for place in wanted:
         columns[place] = tuple(text or "" for text in islice(after, len(rows)))
@@ -333,6 +347,9 @@ def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
     """Number of each object or list that is open, and whether all that stands in it is looked at."""
     inside, cue = not task.columns, ""
     objects = 0
+    first_names: set[int] = set()
+    names: dict[int, int] = {}
+    """Objects with a first name, and those of values of keys "name" by their place in `found`."""
     for match in _TOKEN.finditer(text):
         sign = text[match.start()]
         if sign in "{[":
@@ -351,10 +368,17 @@ def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
             if _COLON.match(text, match.end()):
                 keys.add(value)
                 inside, cue = all_inside or value in task.columns, _cue_of(value)
+                if cue == _FIRST_NAME:
+                    first_names.add(owner)
                 if all_inside:
                     found.append(_String(*match.span(), value, "", owner))
             elif inside:
+                if cue == _NAME:
+                    names[len(found)] = owner
                 found.append(_String(*match.span(), value, cue, None))
+    for place, owner in names.items():
+        if owner in first_names:
+            found[place] = found[place]._replace(cue=_LAST_NAME)
     return found
 
 
@@ -452,11 +476,12 @@ def _is_list(kind: pa.DataType) -> bool:
 def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
     """Scrub the text columns of a batch, whose schema is given with clean names, and look at its numbers."""
     arrays, kept, reports = [], set(), []
-    for name, column, field in zip(batch.schema.names, batch.columns, schema, strict=True):
+    names = batch.schema.names
+    for name, cue, column, field in zip(names, _cues_of(names), batch.columns, schema, strict=True):
         cleaner = Cleaner(task.kinds)
         clean = column.cast(field.type)
         if task.wants(name) and is_read(field.type):
-            scrubbed = _scrubbed(column, field.type, _cue_of(name), cleaner)
+            scrubbed = _scrubbed(column, field.type, cue, cleaner)
             clean = scrubbed if _is_text(field.type) else clean
         arrays.append(clean)
         reports.append(cleaner.report)
@@ -487,10 +512,9 @@ def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
         return values.dictionary_encode().cast(kind)
     if pa.types.is_struct(kind):
         # Below a null of the whole, a part that may not be null stands for something: it is scrubbed as well.
+        cues = _cues_of(field.name for field in kind)
         parts = [
-            _scrubbed(
-                part if field.nullable else array.field(place), field.type, _cue_of(field.name), cleaner
-            )
+            _scrubbed(part if field.nullable else array.field(place), field.type, cues[place], cleaner)
             for place, (part, field) in enumerate(zip(array.flatten(), kind, strict=True))
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())

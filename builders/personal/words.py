@@ -63,6 +63,7 @@ PARTICLE = (
     r"Gr(?:af|äfin))"
 )
 PARTICLES = rf"(?:{PARTICLE}(?:[ ](?:der|den|dem|de|und[ ]zu|zu|la|von))?[ \u00a0]{{1,2}})"
+_WITH_INITIALS = re.compile(rf"{INITIALS}({WORD})")
 TITLES = (
     r"(?:-?(?:Prof|Dr|DDr|Dipl|Mag|Ing|Univ|Priv|Doz|Hon|em|med|dent|vet|jur|iur|phil|rer|nat|oec|pol|theol|habil|"
     r"techn|h\.[ ]?c|mult|M\.?A|B\.?A|M\.?Sc|B\.?Sc|LL\.?M|RA|PD|Kfm|Kffr|Kaufm|Psych|Päd|Inf|Phys|Math|Chem|"
@@ -115,6 +116,14 @@ def is_first_name(word: str, names: frozenset[str] = FIRST_NAMES) -> bool:
 def is_given_name(word: str) -> bool:
     """Say whether a word is a first name where something announces a name."""
     return is_first_name(word, FIRST_NAMES_BY_CUE)
+
+
+def is_short_name(value: str) -> bool:
+    """Say whether all of a value is listed first names, or initials and a listed surname."""
+    if initials := _WITH_INITIALS.fullmatch(value.strip()):
+        return is_surname(initials[1])
+    words = value.replace("-", " ").split()
+    return bool(words) and all(map(is_first_name, words))
 
 
 def is_foreign(word: str) -> bool:

@@ -611,6 +611,84 @@ def test_the_name_of_a_column_announces_its_values(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == clean
 
 
+ANNOUNCED = {
+    "Straße": {"Am Anger 7": "<ADDRESS>", "Hauptstr. 5": "<ADDRESS>", "unbekannt": "unbekannt"},
+    "Anschrift": {"Zum Sportplatz 3": "<ADDRESS>", "an der alten Mühle 4": "<ADDRESS>", "Köln": "Köln"},
+    "Adresse": {"Allee 5": "<ADDRESS>", "Am Anger 7, 50667 Köln": "<ADDRESS>", "siehe oben": "siehe oben"},
+    "Wohnort": {"Köln": "Köln", "Am Anger 7": "<ADDRESS>", "": ""},
+    "Ansprechpartner": {"Xaveria Koch": "<PERSON>", "Dr. Hans Meier": "Dr. <PERSON>", "": ""},
+    "Name": {
+        "Anna": "<PERSON>",
+        "Karl-Heinz": "<PERSON>",
+        "P. Müller": "<PERSON>",
+        "Petra Müller": "<PERSON>",
+    },
+    "IBAN": {"DE12 3456 7890 1234 5678 90": "<IBAN>", "folgt": "folgt", "": ""},
+    "Konto-Nr.": {"1234567": "<BANK_ACCOUNT>", "bar": "bar", "": ""},
+    "Führerschein": {"B072RRE2I55": "<ID_CARD>", "Klasse B": "Klasse B", "": ""},
+    "SV-Nummer": {"65170839J008": "<SOCIAL_SECURITY>", "beantragt": "beantragt", "": ""},
+    "KFZ-Kennzeichen": {"K-AB 12": "<PLATE>", "keines": "keines", "": ""},
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("name", list(ANNOUNCED))
+def test_columns_of_every_kind_announce_their_values(tmp_path: Path, ending: str, name: str) -> None:
+    rows = [{name: value, "x": value} for value in ANNOUNCED[name]]
+    assert list(columns_scrubbed(tmp_path, ending, rows)[name]) == list(ANNOUNCED[name].values())
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_of_names_may_hold_things(tmp_path: Path, ending: str) -> None:
+    things = [
+        "Schraube M8",
+        "Bosch GmbH",
+        "Bosch",
+        "Müller",
+        "Hammer",
+        "Hugo Boss",
+        "Köln",
+        "Tisch Anna",
+        "M8",
+    ]
+    rows = [{"Nr": str(number), "Name": thing} for number, thing in enumerate(things)]
+    assert columns_scrubbed(tmp_path, ending, rows)["Name"] == things
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_beside_first_names_the_name_is_a_surname(tmp_path: Path, ending: str) -> None:
+    rows = [{"Name": "Hammer", "Vorname": "Xaveria"}, {"Name": "Müller", "Vorname": "Ida"}]
+    assert columns_scrubbed(tmp_path, ending, rows) == {"Name": ["<PERSON>"] * 2, "Vorname": ["<PERSON>"] * 2}
+
+
+def test_a_first_name_in_another_object_is_none_of_this_one(tmp_path: Path) -> None:
+    line = '{"kunde": {"name": "Hammer", "vorname": "Ida"}, "ware": {"name": "Hammer"}}'
+    out, _ = scrubbed(tmp_path, "in.jsonl", line.encode())
+    assert json.loads(out) == {
+        "kunde": {"name": "<PERSON>", "vorname": "<PERSON>"},
+        "ware": {"name": "Hammer"},
+    }
+
+
+def columns_scrubbed(folder: Path, ending: str, rows: list[dict[str, str]]) -> dict[str, list[str]]:
+    """Scrub rows in one of the formats; return the copy by column."""
+    source, out = folder / f"in.{ending}", folder / f"out.{ending}"
+    if ending == "csv":
+        write_csv(source, rows)
+    elif ending == "jsonl":
+        source.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), source)
+    scrub_file(source, out)
+    if ending == "csv":
+        clean = read_csv(out)
+    elif ending == "jsonl":
+        clean = [json.loads(line) for line in out.read_bytes().splitlines()]
+    else:
+        clean = pq.read_table(out).to_pylist()
+    return {name: [row[name] for row in clean] for name in rows[0]}
+
+
 @pytest.mark.parametrize("row", [2, 3, 5000])
 def test_the_row_of_a_byte_that_is_no_text_is_named(tmp_path: Path, row: int) -> None:
     lines = [b"a,b"] + [b"1,x"] * 6000
