@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import numpy as np
@@ -72,13 +73,19 @@ def test_a_reduction_leaves_two_dimensions_and_depends_on_its_seed_alone(
         assert not np.array_equal(pipelines.reduce(blobs, reduction, seed=1), again)
 
 
+@functools.cache
+def of_few(rows: int, reduction: Reduction, *, alike: bool) -> NDArray[np.float32]:
+    """Few vectors, reduced: drawn ones, or the same one in every row."""
+    drawn = np.random.default_rng(rows).standard_normal((rows, 8)).astype(np.float32)
+    return pipelines.reduce(np.ones_like(drawn) if alike else drawn, reduction, seed=42)
+
+
 @pytest.mark.parametrize("name", PIPELINES)
 @pytest.mark.parametrize("rows", [2, 4, 17])
 def test_small_sets_and_equal_vectors_pass(name: str, rows: int) -> None:
     pipeline = PIPELINES[name]
-    spread = np.random.default_rng(rows).standard_normal((rows, 8)).astype(np.float32)
-    for vectors in (spread, np.ones((rows, 8), np.float32)):
-        reduced = pipelines.reduce(vectors, pipeline.reduction, seed=42)
+    for alike in (False, True):
+        reduced = of_few(rows, pipeline.reduction, alike=alike)
         assert pipelines.cluster(reduced, pipeline.algorithm, 2, seed=42).shape == (rows,)
 
 
