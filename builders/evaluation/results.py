@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -19,33 +19,22 @@ SCORES = {
 }
 """Scores of a search by name, in the order in which they are shown, with what people call them."""
 _LEVELS = ("coarse", "fine", "within")
-_T = TypeVar("_T")
 
 
-def by_level(names: Iterable[str]) -> list[str]:
-    """Return names of levels from coarse to fine, others behind them by name."""
-    return _placed(names, _LEVELS)
-
-
-def _placed(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
+def by_level(names: Iterable[str], known: Sequence[str] = _LEVELS) -> list[str]:
+    """Return names of levels from coarse to fine, or in another known order, others behind them by name."""
     return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
-def _scores_in_order(scores: dict[str, _T]) -> dict[str, _T]:
-    return {name: scores[name] for name in _placed(scores, tuple(SCORES))}
-
-
-def _levels_in_order(levels: dict[str, _T]) -> dict[str, _T]:
-    return {name: levels[name] for name in by_level(levels)}
+def _ordered(known: Sequence[str]) -> AfterValidator:
+    return AfterValidator(lambda values: {name: values[name] for name in by_level(values, known)})
 
 
 class EncoderFacts(Frozen):
-    """Name and model of what was evaluated; what it does not have is empty or 0.
+    """Name that the user gave, and model of what was evaluated; what it does not have is empty or 0.
 
     Attributes:
-        name: Name that the user gave: "offline", "e5", "bm25", "hashing", a folder, "repo@revision".
         kind: "dense" turns texts into vectors, "lexical" ranks by words, "rule" knows no text at all.
-        model: Name of the model, as published scores have it.
         revision: Commit of the model, or version of the library that ranks.
         miner: Whether it mined the hard negatives of the build.
     """
@@ -76,12 +65,10 @@ class Band(Frozen):
 
 
 class RetrievalResult(Frozen):
-    """How an encoder searches in a config.
+    """How an encoder searches in a split of a config, or in "all" of them.
 
-    Attributes:
-        split: One of `SPLITS`, or "all" for their union.
-        scores: Scores by the names of `SCORES`, the last two where passages have classes.
-        lengths: nDCG@10 by length of the query.
+    Scores have the names of `SCORES`, the last two where passages have classes; `lengths` is nDCG@10 by
+    length of the query.
     """
 
     pipeline: ClassVar[str] = ""
@@ -91,8 +78,13 @@ class RetrievalResult(Frozen):
     encoder: EncoderFacts
     queries: int
     passages: int
-    scores: Annotated[dict[str, Score], AfterValidator(_scores_in_order)]
+    scores: Annotated[dict[str, Score], _ordered(tuple(SCORES))]
     lengths: tuple[Band, ...] = ()
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Scores that others may have published, by metric."""
+        return {name: score.value for name, score in self.scores.items()}
 
 
 class SetScore(Frozen):
@@ -119,15 +111,10 @@ class LevelScore(Frozen):
 
 
 class ClusteringResult(Frozen):
-    """How an encoder's vectors cluster.
+    """How an encoder's vectors cluster in a table, "blurbs-clustering-s2s", by one of `pipelines.PIPELINES`.
 
-    Attributes:
-        config: Name of the table, "blurbs-clustering-s2s".
-        pipeline: Name in `pipelines.PIPELINES`: "minibatch-kmeans", "umap+hdbscan".
-        v_measure: Mean over all sets, as mteb has it.
-        spread: Population standard deviation over all sets.
-        levels: Scores by level, "coarse", "fine", "within" (all genres together), "topic".
-        sets: Scores of the sets in published order.
+    `v_measure` and `spread` are mean and population standard deviation over all sets, in published order;
+    levels are "coarse", "fine", "within" (all genres together), "topic".
     """
 
     split: ClassVar[str] = ""
@@ -137,8 +124,13 @@ class ClusteringResult(Frozen):
     pipeline: str
     v_measure: float
     spread: float
-    levels: Annotated[dict[str, LevelScore], AfterValidator(_levels_in_order)]
+    levels: Annotated[dict[str, LevelScore], _ordered(_LEVELS)]
     sets: tuple[SetScore, ...]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Scores that others may have published, by metric."""
+        return {"v_measure": self.v_measure}
 
 
 Result = Annotated[RetrievalResult | ClusteringResult, Field(discriminator="kind")]
