@@ -108,7 +108,7 @@ def command(
     from builders.evaluation.jobs import EvalOptions, evaluate, failed
     from builders.evaluation.pipelines import PIPELINES
     from builders.evaluation.published import compare
-    from builders.evaluation.report import coverage, planned, report_paths, require_wider
+    from builders.evaluation.report import coverage, planned, require_wider
     from builders.evaluation.sanity import check
     from builders.lock.lock import all_locks
 
@@ -127,7 +127,7 @@ def command(
     chosen = tuple(PIPELINES) if "all" in pipelines else pipelines or ("minibatch-kmeans",)
     options = EvalOptions(out=out, split=split, pipelines=chosen, texts=texts)
     if report is not None and not overwrite:
-        require_wider(report_paths(report), planned(specs, candidates, split=split, pipelines=chosen))
+        require_wider(report, planned(specs, candidates, split=split, pipelines=chosen))
     evaluation = evaluate(specs, candidates, options, lines)
     compared = compare(evaluation.results, evaluation.configs)
     findings = check(evaluation.results, evaluation.baselines, evaluation.chances)
@@ -150,7 +150,7 @@ def command(
         from builders.evaluation.statistics import read_statistics
 
         if not overwrite:
-            require_wider(report_paths(report), coverage(evaluation.results))
+            require_wider(report, coverage(evaluation.results))
         tables = map(read_statistics, evaluation.configs.values())
         content = ReportContent(evaluation.results, tuple(compared), tuple(findings), tuple(tables))
         lines.step("report", *map(str, write_report(content, report)))

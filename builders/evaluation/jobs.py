@@ -18,29 +18,13 @@ from pydantic import FiniteFloat, TypeAdapter
 from builders.built import Built, read_built
 from builders.encoders import Encoder, Role, encode_cached
 from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError, StorageError, UsageError
+from builders.evaluation import rankings, vmeasure
 from builders.evaluation.candidates import BM25, RANDOM, Candidate, facts_of, naming, pinned_encoder
 from builders.evaluation.kept import keep, kept_path, read_kept
 from builders.evaluation.metrics import CHANCES, chance, score
 from builders.evaluation.pipelines import MTEB, choose
-from builders.evaluation.rankings import (
-    RULES,
-    Judged,
-    Rankings,
-    bm25,
-    rank_by_rule,
-    read_judged,
-    require_split,
-    search,
-)
+from builders.evaluation.rankings import RULES, Judged, Rankings, read_judged
 from builders.evaluation.results import Result, RetrievalResult, Score, SetScore, builder_of, place_of
-from builders.evaluation.vmeasure import (
-    RANDOM_FACTS,
-    random_vectors,
-    read_sets,
-    score_pipelines,
-    summed_up,
-    unique_texts,
-)
 from builders.lock.beside import CitedScore
 from builders.printable import label
 from builders.progress import Progress
@@ -61,13 +45,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """How to evaluate.
+    """How to evaluate what was built into the folder `out`.
 
     Attributes:
-        out: The folder that was built into.
         split: One of `SPLITS`, or "all" for their union.
         pipelines: Names in `pipelines.PIPELINES`.
-        seed: Seed of bootstraps, of rules and of clustering.
         resamples: Number of means that a bootstrap draws.
         vectors: Folder of the cached vectors; None for the default.
         texts: Hydrated texts by config of ids.
@@ -76,7 +58,6 @@ class EvalOptions:
     out: Path
     split: str = "test"
     pipelines: tuple[str, ...] = (MTEB,)
-    seed: int = SEED
     resamples: int = 1000
     vectors: Path | None = None
     texts: Mapping[str, Built] = field(default_factory=dict)
@@ -92,14 +73,9 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Results of an evaluation.
+    """Results of candidates, by config in the order asked, then by candidate, and of the rules and BM25.
 
-    Attributes:
-        results: Results of the candidates, by config in the order asked, then by candidate.
-        baselines: Results of the rules, and of BM25 where there is a search.
-        chances: What `metrics.chance` returns, by "jobs/test".
-        configs: The evaluated configs by name.
-        failures: Errors of what could not be scored, without effect on the rest.
+    `chances` are what `metrics.chance` returns, by "jobs/test"; failures have no effect on the rest.
     """
 
     results: tuple[Result, ...]
@@ -117,45 +93,41 @@ def evaluate(
     A result is kept at ``OUT/work/CONFIG/eval`` as soon as it is computed, clusters set by set: a run that
     was killed goes on, and a second one computes nothing. BM25 ranks and is left out of clustering.
     """
-    pipelines = tuple(pipeline.name for pipeline in choose(options.pipelines))
-    require_split(options.split)
+    attempts = _Attempts([pipeline.name for pipeline in choose(options.pipelines)])
     configs = {spec.name: _read(options, spec) for spec in specs}
-    tables = [_tables(built, options, progress) for built in configs.values()]
+    tables = [
+        [_Table(built, kind, options, progress) for kind in kinds]
+        for built in configs.values()
+        for kinds in [[Kind.CORPUS] if isinstance(built.spec, Retrieval) else CLUSTERING.values()]
+    ]
+    clustered = any(not table.searched for of in tables for table in of)
     for one in candidates:
-        if (
-            one.clustering is None
-            and one.name != RANDOM
-            and not all(table.searched for (table, *_) in tables)
-        ):
+        if clustered and not one.has_vectors:
             progress.step(label(one.name), "gives no vectors: left out of clustering")
-    attempts = _Attempts(progress)
     results = [
         result
         for of, one in itertools.product(tables, candidates)
         for table in of
-        for result in attempts.results(table, one, pipelines, named=True)
+        for result in attempts.results(table, one, named=True)
     ]
     if attempts.failures and not results:
         raise failed(attempts.failures)
     baselines, chances = list[Result](), {}
-    for table in itertools.chain(*tables):
-        for one in _BASELINES if table.searched else (_RANDOM,):
-            baselines += attempts.results(table, one, pipelines, named=False)
-        if table.searched:
-            with attempts.noted():
-                chances[table.name] = _expected(table)
+    for table in sorted(itertools.chain(*tables), key=lambda table: not table.searched):
+        ones = _BASELINES if table.searched else (_RANDOM,)
+        beside = [result for one in ones for result in attempts.results(table, one, named=False)]
+        baselines += beside
+        if table.searched and beside:
+            chances[table.name] = _expected(table)
     return Evaluation(tuple(results), tuple(baselines), chances, configs, tuple(attempts.failures))
 
 
 def _read(options: EvalOptions, spec: ConfigSpec) -> Built:
     """Read a config, and make sure that its tables are those that were built or hydrated."""
-    if isinstance(spec, Ids):
-        if spec.name not in options.texts:
-            hint = f"Run mteb-de hydrate {spec.name}, or name its folder with --hydrated."
-            raise StorageError(f"{spec.name} has no texts to evaluate", hint=hint)
-        found = options.texts[spec.name]
-    else:
-        found = read_built(options.out, spec)
+    if isinstance(spec, Ids) and spec.name not in options.texts:
+        hint = f"Run mteb-de hydrate {spec.name}, or name its folder with --hydrated."
+        raise StorageError(f"{spec.name} has no texts to evaluate", hint=hint)
+    found = options.texts[spec.name] if isinstance(spec, Ids) else read_built(options.out, spec)
     found.verify()
     return found
 
@@ -198,33 +170,25 @@ def cited_scores(results: Iterable[Result], configs: Mapping[str, Built]) -> dic
 
 @dataclass(frozen=True)
 class _Attempts:
-    """What could not be scored so far: an error ends the attempt that it belongs to, and is noted once."""
+    """What could not be scored so far; equal errors are noted once."""
 
-    progress: Progress
+    pipelines: Sequence[str]
     failures: list[_Failure] = field(default_factory=list)
 
-    def results(
-        self, table: _Table, candidate: Candidate, pipelines: Sequence[str], *, named: bool
-    ) -> list[Result]:
+    def results(self, table: _Table, candidate: Candidate, *, named: bool) -> list[Result]:
         """Return the results of a candidate on a table, up to its first error, in the order of pipelines."""
         found: list[Result] = []
-        with self.noted(candidate if named else None):
-            if table.searched:
-                found.append(_search(table, candidate))
-            elif candidate.clustering or candidate.name == RANDOM:
-                found.extend(_clusters(table, candidate, pipelines))
-        return sorted(found, key=lambda one: (*pipelines, one.pipeline).index(one.pipeline))
-
-    @contextlib.contextmanager
-    def noted(self, candidate: Candidate | None = None) -> Iterator[None]:
-        """Note an error; that of a candidate has its name in front."""
         try:
-            with naming(candidate) if candidate else contextlib.nullcontext():
-                yield
+            with naming(candidate) if named else contextlib.nullcontext():
+                if table.searched:
+                    found.append(_search(table, candidate))
+                elif candidate.has_vectors:
+                    found.extend(_clusters(table, candidate, self.pipelines))
         except _FAILURES as error:
             if all(error.message != known.error.message for known in self.failures):
-                self.failures.append(_Failure(candidate.name if candidate else "", error))
-                self.progress.step("failed", error.message)
+                self.failures.append(_Failure(candidate.name if named else "", error))
+                table.progress.step("failed", error.message)
+        return sorted(found, key=lambda one: (*self.pipelines, one.pipeline).index(one.pipeline))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,44 +210,26 @@ class _Table:
         config = self.built.spec.name
         return f"{config}/{self.options.split}" if self.searched else config_name(config, self.kind)
 
-    @property
-    def _kinds(self) -> tuple[Kind, ...]:
-        return _SEARCHED if self.searched else (self.kind,)
-
     @functools.cached_property
     def judged(self) -> Judged:
         found = read_judged(self.built, self.options.split)
-        self.built.verify(self._kinds)
+        self.built.verify(_SEARCHED)
         return found
 
     @functools.cached_property
     def sets(self) -> pl.DataFrame:
-        found = read_sets(self.built.path(self.kind, "test"))
-        self.built.verify(self._kinds)
+        found = vmeasure.read_sets(self.built.path(self.kind, "test"))
+        self.built.verify([self.kind])
         return found
 
     def path(self, **asked: object) -> Path:
-        return kept_path(self.options.out, self.built, self._kinds, asked | {"seed": self.options.seed})
+        kinds = _SEARCHED if self.searched else (self.kind,)
+        return kept_path(self.options.out, self.built, kinds, asked | {"seed": SEED})
 
-    def keep(self, path: Path, shape: TypeAdapter[_T], result: _T) -> None:
+    def keep(self, path: Path, shape: TypeAdapter[_T], result: _T) -> _T:
         self.built.verify_unchanged()
         keep(path, shape, result)
-
-    def kept(
-        self,
-        shape: TypeAdapter[_T],
-        compute: Callable[[], _T],
-        complete: Callable[[_T], bool],
-        **asked: object,
-    ) -> tuple[_T, bool]:
-        """Return a result, and whether it was kept; else it is computed and kept."""
-        path = self.path(split=self.options.split, **asked)
-        found = read_kept(path, shape, complete)
-        if found is not None:
-            return found, True
-        result = compute()
-        self.keep(path, shape, result)
-        return result, False
+        return result
 
     def encode(
         self, candidate: Candidate, encoder: Encoder, texts: pl.Series, role: Role
@@ -299,50 +245,38 @@ class _Table:
         return encoded.vectors
 
 
-def _tables(built: Built, options: EvalOptions, progress: Progress) -> list[_Table]:
-    kinds = [Kind.CORPUS] if isinstance(built.spec, Retrieval) else CLUSTERING.values()
-    return [_Table(built, kind, options, progress) for kind in kinds]
-
-
 def _search(table: _Table, candidate: Candidate) -> RetrievalResult:
     options = table.options
     encoder = candidate.searching(pinned_encoder([table.built.spec])) if candidate.searching else None
     facts = facts_of(candidate, encoder.identity if encoder else None, table.built.lock)
-    result, kept = table.kept(
-        _retrieval,
-        lambda: score(
-            table.judged,
-            _rankings(table, candidate, encoder),
-            facts,
-            seed=options.seed,
-            resamples=options.resamples,
-        ),
-        lambda found: found.scores.keys() >= _SCORES,
-        resamples=options.resamples,
-        encoder=(encoder.identity if encoder else facts).model_dump(mode="json"),
-    )
-    found = "kept" if kept else f"nDCG@10 {result.scores['ndcg_at_10'].value:.5f}"
-    table.progress.step(table.name, f"{label(candidate.name)} {found}")
-    return result.model_copy(update={"encoder": facts})
+    identity = (encoder.identity if encoder else facts).model_dump(mode="json")
+    path = table.path(split=options.split, resamples=options.resamples, encoder=identity)
+    found, said = read_kept(path, _retrieval, lambda found: found.scores.keys() >= _SCORES), "kept"
+    if found is None:
+        ranked = _rankings(table, candidate, encoder)
+        found = score(table.judged, ranked, facts, resamples=options.resamples)
+        table.keep(path, _retrieval, found)
+        said = f"nDCG@10 {found.scores['ndcg_at_10'].value:.5f}"
+    table.progress.step(table.name, f"{label(candidate.name)} {said}")
+    return found.model_copy(update={"encoder": facts})
 
 
 def _expected(table: _Table) -> dict[str, float]:
-    found, _ = table.kept(
-        _chance, lambda: chance(table.judged), lambda found: found.keys() >= CHANCES, rule="chance"
-    )
-    return found
+    path = table.path(split=table.options.split, rule="chance")
+    found = read_kept(path, _chance, lambda found: found.keys() >= CHANCES)
+    return found or table.keep(path, _chance, chance(table.judged))
 
 
 def _rankings(table: _Table, candidate: Candidate, encoder: Encoder | None) -> Rankings:
     judged = table.judged
     if candidate.name == BM25:
-        return bm25(judged)
+        return rankings.bm25(judged)
     if encoder is None:
-        return rank_by_rule(judged, candidate.name, seed=table.options.seed)
+        return rankings.rank_by_rule(judged, candidate.name)
     queries = table.encode(candidate, encoder, judged.query_texts(), "query")
     passages = table.encode(candidate, encoder, judged.passage_texts(), "passage")
     tick = functools.partial(table.progress.tick, f"search {table.name}")
-    return search(judged, _unit(queries, encoder), _unit(passages, encoder), progress=tick)
+    return rankings.search(judged, _unit(queries, encoder), _unit(passages, encoder), progress=tick)
 
 
 def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]:
@@ -357,14 +291,13 @@ def _unit(vectors: NDArray[np.float32], encoder: Encoder) -> NDArray[np.float32]
 def _clusters(table: _Table, candidate: Candidate, pipelines: Sequence[str]) -> Iterator[Result]:
     """Yield the results of a table by pipeline, first those of which all sets were scored before.
 
-    The scores of its sets are kept as they come. Random vectors are clustered by mteb's own pipeline alone,
-    for chance.
+    Scores are kept set by set. Random vectors are clustered by mteb's own pipeline alone, for chance.
     """
     decides: dict[str, object]
     encode: Callable[[pl.Series], NDArray[np.float32]]
     if candidate.clustering is None:
-        pipelines, facts, decides = (MTEB,), RANDOM_FACTS, {"rule": RANDOM}
-        encode = functools.partial(random_vectors, seed=table.options.seed)
+        pipelines, facts, decides = (MTEB,), vmeasure.RANDOM_FACTS, {"rule": RANDOM}
+        encode = vmeasure.random_vectors
     else:
         encoder, role = candidate.clustering(), candidate.role
         facts = facts_of(candidate, encoder.identity, table.built.lock)
@@ -379,18 +312,17 @@ def _clusters(table: _Table, candidate: Candidate, pipelines: Sequence[str]) -> 
     lacking = [name for name in pipelines if len(scored[name]) < sets.height]
     for name in (name for name in pipelines if name not in lacking):
         table.progress.step(table.name, f"{named} {name} kept")
-        yield summed_up(table.name, facts, name, scored[name])
+        yield vmeasure.summed_up(table.name, facts, name, scored[name])
     if not lacking:
         return
-    texts = unique_texts([sets])
-    for result in score_pipelines(
+    texts = vmeasure.unique_texts([sets])
+    for result in vmeasure.score_pipelines(
         sets,
         texts,
         encode(texts),
         facts,
         config=table.name,
         pipelines=lacking,
-        seed=table.options.seed,
         scored=scored,
         keep=lambda name, scores: table.keep(paths[name], _sets, tuple(scores)),
         progress=table.progress,

@@ -15,7 +15,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from builders import files
 from builders.built import Built
-from builders.errors import StorageError
 from builders.lock.lock import work_folder
 
 _VERSION = 3
@@ -47,24 +46,17 @@ def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str,
 
 
 def read_kept(path: Path, shape: TypeAdapter[_T], complete: Callable[[_T], bool]) -> _T | None:
-    """Return a kept result; None where there is none, or it is damaged or incomplete, which is logged.
-
-    Raises:
-        StorageError: It is there and cannot be read.
-    """
-    try:
-        found = shape.validate_json(path.read_bytes())
-    except FileNotFoundError:
+    """Return a kept result; None where there is none, or it is damaged or incomplete, which is logged."""
+    if not path.exists():
         return None
-    except OSError as error:
-        hint = "The folder is a cache: correct its permissions, or remove it."
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})", hint=hint) from error
-    except ValidationError:
-        found = None
-    if found is None or not complete(found):
-        _log.warning("%s is damaged or incomplete and is computed again", path)
-        return None
-    return found
+    with files.readable(path, hint="The folder is a cache: correct its permissions, or remove it."):
+        data = path.read_bytes()
+    with contextlib.suppress(ValidationError):
+        found = shape.validate_json(data)
+        if complete(found):
+            return found
+    _log.warning("%s is damaged or incomplete and is computed again", path)
+    return None
 
 
 def keep(path: Path, shape: TypeAdapter[_T], result: _T) -> None:

@@ -1,13 +1,11 @@
 """Retrieval scores as the unmodified mteb 2.26.24 measures them, by ir-measures, with bootstrap intervals.
 
-mteb compares scores as float32 and breaks ties by the passage's id, descending. The providers of ir-measures
-break ties in ways of their own, so passages are ranked here once, and every provider is given ranks for
-scores.
+Passages are ranked once, as mteb breaks ties: providers of ir-measures do so in ways of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from builders.errors import UsageError
 from builders.evaluation.rankings import Judged, Rankings
 from builders.evaluation.results import Band, EncoderFacts, RetrievalResult, Score
-from builders.spec import PAIR
+from builders.spec import PAIR, SEED
 
 if TYPE_CHECKING:
     from ir_measures import Metric
@@ -45,19 +43,13 @@ _NO_HITS = pl.DataFrame(schema={**dict.fromkeys(PAIR, pl.String), "score": pl.Fl
 
 
 def score(
-    judged: Judged, rankings: Rankings, encoder: EncoderFacts, *, seed: int = 42, resamples: int = 1000
+    judged: Judged, rankings: Rankings, encoder: EncoderFacts, *, seed: int = SEED, resamples: int = 1000
 ) -> RetrievalResult:
-    """Score rankings: means over queries with 95 % bootstrap intervals, and nDCG@10 by length of the query.
+    """Score rankings, which hold all parts of `judged`: means over queries with 95 % bootstrap intervals.
 
-    The bands of length hold about equally many queries, at most ten bands and about ten queries in each at
-    least; queries of one length are never in two bands. Scores are rounded to 5 digits as mteb rounds them.
-
-    Args:
-        judged: The queries that are scored.
-        rankings: Parts of `judged` in its order, each with a run that holds its queries.
-        encoder: The facts of what ranked.
-        seed: Seed of the bootstrap.
-        resamples: Number of means that the bootstrap draws.
+    nDCG@10 is given by length of the query too: bands hold about equally many queries, at most ten bands and
+    about ten queries in each at least; queries of one length are never in two bands. Scores are rounded to 5
+    digits as mteb rounds them.
     """
     tables = [per_query(part, run) for part, run in rankings]
     found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
@@ -79,54 +71,49 @@ def score(
 
 
 def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
-    """Measure every query of a run, in whose rows, ``query_id``, ``passage_id``, ``score``, others may stand.
+    """Measure every judged query of a run: rows of ``query_id``, ``passage_id``, ``score``.
 
     Returns:
-        ``query_id``, one row per judged query in their order; ``ndcg_at_10``, ``mrr_at_10``,
-        ``recall_at_10``, ``recall_at_100`` float64, and where passages have classes ``r_precision`` and
-        ``core_ndcg_at_10``. A query without hits has 0.
+        ``query_id``, one row per judged query in their order; the names of `SCORES` as float64, the last two
+        where passages have classes. A query without hits has 0.
 
     Raises:
         UsageError: There is no judged query.
     """
     if judged.queries.is_empty():
-        raise UsageError(
-            f"{judged.config}: no query of split {judged.split} has qrels",
-            hint="Evaluate another split, or build without a limit.",
-        )
+        message = f"{judged.config}: no query of split {judged.split} has qrels"
+        raise UsageError(message, hint="Evaluate another split, or build without a limit.")
     queries = judged.queries.select("query_id")
     ranking = _ranked(run.join(queries, on="query_id", how="semi"))
     found = _measured(ranking, judged.qrels)
     if judged.classes is None:
-        return queries.join(found.drop("r_precision"), on="query_id", how="left", maintain_order="left")
-    cores = _core_ndcg(ranking, judged.qrels, judged.classes)
-    both = found.join(cores, on="query_id")
-    return queries.join(both, on="query_id", how="left", maintain_order="left")
+        found = found.drop("r_precision")
+    else:
+        found = found.join(_core_ndcg(ranking, judged.qrels, judged.classes), on="query_id")
+    return queries.join(found, on="query_id", how="left", maintain_order="left")
 
 
 def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level: float = 0.95) -> Float64s:
     """Return percentile bootstrap intervals of the means of columns (rows, columns), as float64 (columns, 2).
 
     Whole rows are drawn with replacement, so the columns share their resamples. Method: Efron and Tibshirani,
-    An Introduction to the Bootstrap (1993), chapter 13. The mean of few or heavily skewed values is covered
+    An Introduction to the Bootstrap (1993), chapter 13; the mean of few or heavily skewed values is covered
     less often than `level` says. scipy's draws the same, but refuses a single row.
     """
-    rng = np.random.default_rng(seed)
-    rows = len(values)
+    rng, rows = np.random.default_rng(seed), len(values)
     columns = np.ascontiguousarray(values.T)
     means = np.empty((len(columns), resamples))
-    block = max(1, _CELLS // rows)
-    for start in range(0, resamples, block):
-        drawn = rng.integers(rows, size=(min(block, resamples - start), rows))
-        for column, found in zip(columns, means, strict=True):
-            found[start : start + len(drawn)] = column[drawn].mean(axis=1)
+    for part in np.array_split(means, -(-resamples * rows // _CELLS), axis=1):
+        drawn = rng.integers(rows, size=(part.shape[1], rows))
+        for column, found in zip(columns, part, strict=True):
+            found[:] = column[drawn].mean(axis=1)
     tail = (1 - level) / 2
     ends: Float64s = np.quantile(means, [tail, 1 - tail], axis=1).T
     return ends
 
 
 def chance(judged: Judged) -> dict[str, float]:
-    """Return what a uniformly random ranking of the whole corpus scores, exactly.
+    """Return what a uniformly random ranking of the whole corpus scores for one query or more, exactly.
 
     A score that is a sum over passages of (weight of the passage) × (discount of its rank) has, in a random
     order of n, the mean n · mean(weights) · mean(discounts) and the variance
@@ -135,25 +122,15 @@ def chance(judged: Judged) -> dict[str, float]:
     hypergeometric distribution. Positives that are not in the corpus cannot be found.
 
     Returns:
-        The expected mean over queries by name, "ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100";
-        NAME + "_error": its standard error, where every query has a random order of its own ("random");
-        NAME + "_shared_error": its standard error, where all queries share one random order ("constant"),
-        not for "mrr_at_10".
-
-    Raises:
-        UsageError: There is no judged query, or no passage.
+        The expected mean over queries by the names of `CHANCES`. NAME + "_error": its standard error, where
+        every query has a random order of its own ("random"); NAME + "_shared_error": the same, where all
+        queries share one random order ("constant").
     """
-    if judged.queries.is_empty() or judged.corpus.is_empty():
-        raise UsageError(
-            f"{judged.config}: split {judged.split} has no query with qrels, or no passage",
-            hint="Evaluate another split, or build without a limit.",
-        )
     weights = _weights(judged.qrels).join(judged.corpus, on="passage_id", how="semi")
     passages, queries = judged.corpus.height, judged.queries.height
-    discounts = 1 / np.log2(np.arange(2, _CUT + 2))
     expected: dict[str, float] = {}
     for name, weight, curve in (
-        ("ndcg_at_10", "gain", discounts),
+        ("ndcg_at_10", "gain", 1 / np.log2(np.arange(2, _CUT + 2))),
         ("recall_at_10", "share", np.ones(10)),
         ("recall_at_100", "share", np.ones(100)),
     ):
@@ -177,8 +154,7 @@ def _ranked(run: pl.DataFrame) -> pl.DataFrame:
 def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
     """Measure how well each query's positives were found: a row per query of the qrels, sorted.
 
-    nDCG has linear gain and a logarithmic discount; a passage is relevant from score 1 on. nDCG, recall and
-    R-precision are those of trec_eval (by pytrec_eval), reciprocal rank that of MS MARCO. Positives that are
+    nDCG has linear gain and a logarithmic discount; a passage is relevant from score 1 on. Positives that are
     not in the corpus count as not found; a query without hits has 0.
     """
     from ir_measures import RR, R, Rprec, msmarco, nDCG, pytrec_eval
@@ -194,11 +170,8 @@ def _measured(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
         Rprec: "r_precision",
     }
     by_trec = [measure for measure in names if measure != RR @ 10]
-    found = [
-        *pytrec_eval.evaluator(by_trec, judged).iter_calc(run),
-        *msmarco.evaluator([RR @ 10], judged).iter_calc(run),
-    ]
-    return _table(found, names)
+    by_marco = msmarco.evaluator([RR @ 10], judged).iter_calc(run)
+    return _table([*pytrec_eval.evaluator(by_trec, judged).iter_calc(run), *by_marco], names)
 
 
 def _core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
@@ -235,13 +208,9 @@ def _nested(pairs: pl.DataFrame, value: str) -> _Nested:
 
 
 def _table(found: Iterable[Metric], names: dict[Any, str]) -> pl.DataFrame:
-    def rows() -> Iterator[tuple[str, str, float]]:
-        for metric in found:
-            yield metric.query_id, names[metric.measure], float(metric.value)
-
+    rows = [(one.query_id, names[one.measure], float(one.value)) for one in found]
     schema = {"query_id": pl.String, "name": pl.String, "value": pl.Float64}
-    long = pl.DataFrame(rows(), schema=schema, orient="row")
-    wide = long.pivot("name", index="query_id", values="value")
+    wide = pl.DataFrame(rows, schema, orient="row").pivot("name", index="query_id", values="value")
     return wide.select("query_id", *names.values()).sort("query_id")
 
 
@@ -249,21 +218,20 @@ def _by_length(texts: pl.Series, ndcg: pl.Series) -> tuple[Band, ...]:
     bands = min(_BANDS, max(1, len(texts) // _PER_BAND))
     lengths = pl.DataFrame({"length": texts.str.len_chars(), "ndcg": ndcg})
     before = pl.col("length").rank("min").cast(pl.Int64) - 1  # equal lengths have equally many before them
-    rows = (
+    found = (
         lengths
         .group_by(band=before * bands // len(texts))
         .agg(
             low=pl.col("length").min(),
             high=pl.col("length").max(),
             queries=pl.len(),
-            mean=pl.col("ndcg").mean(),
+            ndcg_at_10=pl.col("ndcg").mean(),
         )
         .sort("band")
+        .drop("band")
     )
-    return tuple(
-        Band(low=low, high=high, queries=queries, ndcg_at_10=_rounded(mean))
-        for _, low, high, queries, mean in rows.iter_rows()
-    )
+    rows = found.iter_rows(named=True)
+    return tuple(Band(**row | {"ndcg_at_10": _rounded(row["ndcg_at_10"])}) for row in rows)
 
 
 def _rounded(value: float) -> float:

@@ -1,8 +1,6 @@
 """Cluster vectors: by mteb's k-means, and by the thirteen other pipelines of Wehrli et al. 2024.
 
-Reductions and algorithms have the settings of the evaluator that came with the paper (ClimSocAna/tecb-de):
-those of the libraries but for what is named here. It passed no seed; here one reaches everything that draws.
-The points that HDBSCAN gives no cluster count as one cluster, as there.
+Settings are those of the paper's evaluator (ClimSocAna/tecb-de), and a seed reaches everything that draws.
 """
 
 from __future__ import annotations
@@ -12,7 +10,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,8 @@ _NEIGHBOURS = 15
 _FEWEST = 3
 """Rows that UMAP needs; fewer stay as they are."""
 _MIN_CLUSTER = 5
+_EXTRAS = {"umap": ("umap", "umap-learn"), "dbstream": ("river", "river")}
+"""Module and library that a part of a pipeline needs."""
 _EXTRA = "From a checkout: pip install -c constraints.txt -e '.[clustering]'"
 
 
@@ -47,15 +48,12 @@ class Pipeline:
         return self.algorithm if self.reduction == "none" else f"{self.reduction}+{self.algorithm}"
 
 
-def _paper() -> Iterator[Pipeline]:
-    reductions: tuple[Reduction, ...] = ("none", "pca", "umap", "pca+umap")
-    by_count: tuple[_Algorithm, ...] = ("minibatch-kmeans", "agglomerative")
-    by_density: tuple[_Algorithm, ...] = ("hdbscan", "dbstream")
-    yield from (Pipeline(reduction, algorithm) for algorithm in by_count for reduction in reductions)
-    yield from (Pipeline(reduction, algorithm) for algorithm in by_density for reduction in reductions[1:])
-
-
-PIPELINES: dict[str, Pipeline] = {pipeline.name: pipeline for pipeline in _paper()}
+PIPELINES: dict[str, Pipeline] = {
+    pipeline.name: pipeline
+    for algorithm, reduction in product(get_args(_Algorithm), get_args(Reduction))
+    if algorithm not in {"hdbscan", "dbstream"} or reduction != "none"
+    for pipeline in [Pipeline(reduction, algorithm)]
+}
 """The fourteen of the paper by name, mteb's first."""
 
 
@@ -65,17 +63,13 @@ def choose(names: Sequence[str]) -> tuple[Pipeline, ...]:
     Raises:
         UsageError: A pipeline is not known, or its library is not installed.
     """
-    unknown = [name for name in names if name not in PIPELINES]
-    if unknown:
+    if unknown := [name for name in names if name not in PIPELINES]:
         raise UsageError(f"no pipeline {', '.join(unknown)}", hint=f"There are {', '.join(PIPELINES)}.")
-    chosen = tuple(PIPELINES[name] for name in dict.fromkeys(names))
-    for pipeline in chosen:
-        needed = [("umap", "umap-learn")] if "umap" in pipeline.reduction else []
-        needed += [("river", "river")] if pipeline.algorithm == "dbstream" else []
-        for module, library in needed:
-            if importlib.util.find_spec(module) is None:
-                raise UsageError(f"{pipeline.name} needs {library}, which is not installed", hint=_EXTRA)
-    return chosen
+    for name in names:
+        for part, (module, library) in _EXTRAS.items():
+            if part in name and importlib.util.find_spec(module) is None:
+                raise UsageError(f"{name} needs {library}, which is not installed", hint=_EXTRA)
+    return tuple(PIPELINES[name] for name in dict.fromkeys(names))
 
 
 def check_rows(pipelines: Sequence[Pipeline], rows: int, place: str) -> None:
@@ -90,10 +84,7 @@ def check_rows(pipelines: Sequence[Pipeline], rows: int, place: str) -> None:
 
 
 def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
-    """Return the vectors of a set in two dimensions, or fewer where there are fewer rows or dimensions.
-
-    The seed is that of the solver of PCA and of UMAP; "none" returns the vectors as they are.
-    """
+    """Return the vectors of a set in two dimensions, or fewer where it has fewer rows or dimensions."""
     match reduction:
         case "none":
             return vectors
@@ -108,11 +99,8 @@ def reduce(vectors: Vectors, reduction: Reduction, *, seed: int) -> Vectors:
 def cluster(vectors: Vectors, algorithm: _Algorithm, clusters: int, *, seed: int) -> NDArray[np.int64]:
     """Return the cluster of each row as int64 of shape (rows,), -1 for points that HDBSCAN gives none.
 
-    Args:
-        vectors: Vectors as float32 of shape (rows, dimensions).
-        algorithm: "minibatch-kmeans" with mteb's settings, or another.
-        clusters: Number of clusters to find; "hdbscan" and "dbstream" find out by themselves.
-        seed: Seed of k-means; the others draw nothing.
+    They count as one cluster, as in the paper's evaluator. "hdbscan" and "dbstream" find the number of
+    clusters out by themselves; k-means alone draws by the seed.
     """
     from sklearn.cluster import HDBSCAN, AgglomerativeClustering, MiniBatchKMeans
 
@@ -134,9 +122,9 @@ def cluster(vectors: Vectors, algorithm: _Algorithm, clusters: int, *, seed: int
 def _pca(vectors: Vectors, dimensions: int, seed: int) -> Vectors:
     from sklearn.decomposition import PCA
 
+    model = PCA(n_components=min(dimensions, *vectors.shape), random_state=seed)
     with np.errstate(invalid="ignore", divide="ignore"):  # equal vectors have no variance to explain
-        reduced = PCA(n_components=min(dimensions, *vectors.shape), random_state=seed).fit_transform(vectors)
-    return np.asarray(reduced, dtype=np.float32)
+        return np.asarray(model.fit_transform(vectors), dtype=np.float32)
 
 
 def _umap(vectors: Vectors, seed: int) -> Vectors:

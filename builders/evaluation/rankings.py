@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from builders.built import Built
-from builders.errors import StorageError, UsageError
+from builders.errors import StorageError
 from builders.evaluation.results import EncoderFacts
 from builders.mining.scan import Progress, exact_topk
 from builders.spec import PAIR
@@ -43,7 +43,6 @@ class Judged:
     """Queries with qrels, and the passages they are searched in.
 
     Attributes:
-        split: One of `SPLITS`, or "all" for their union.
         queries: ``query_id``, ``text`` of the queries that have qrels, sorted by id; the others are left out,
             as mteb leaves them out.
         corpus: ``passage_id``, ``title``, ``text`` of all passages, sorted by id.
@@ -94,12 +93,6 @@ def read_judged(built: Built, split: str) -> Judged:
     )
 
 
-def require_split(split: str) -> None:
-    """Refuse what is neither a split of queries nor their union."""
-    if split not in {*SPLITS, _ALL}:
-        raise UsageError(f"no split {split!r}", hint=f"Choose one of {', '.join(SPLITS)}, {_ALL}.")
-
-
 def search(
     judged: Judged,
     queries: NDArray[np.float32],
@@ -111,18 +104,13 @@ def search(
     """Find the k most similar passages of each query, exactly.
 
     mteb multiplies in float32, whose last digit depends on the machine; here scores are computed in float64
-    and rounded to float32 once. Passages of equal float64 scores, and those whose scores round to the same
-    float32, are taken by id, descending. So scores are mteb's wherever passages near the top differ by more
-    than float32's error, about 1e-6. Passages of nearly equal vectors (the same text twice, the same words in
-    another order under a bag of words) are tied here, and in mteb the error of its product orders them: then
-    both metrics may differ, here they do not depend on the machine.
+    and rounded to float32 once, and of equal scores, in either, the larger id comes first. So scores are
+    mteb's wherever passages near the top differ by more than float32's error, about 1e-6. Passages of nearly
+    equal vectors (the same text twice, the same words in another order under a bag of words) are tied here;
+    in mteb the error of its product orders them.
 
-    Args:
-        judged: The queries and passages.
-        queries: Vectors of length 1 as float32 (q, d), in the order of `Judged.query_texts`.
-        passages: Vectors of length 1 as float32 (n, d), in the order of `Judged.passage_texts`.
-        k: Largest number of passages per query.
-        progress: Listener to the number of queries that are done, and of all.
+    Vectors are float32 of length 1, (q, d) in the order of `Judged.query_texts` and (n, d) in that of
+    `Judged.passage_texts`; `progress` gets the number of queries that are done, and of all.
     """
     done = 0
     for part in judged.parts():
@@ -154,16 +142,12 @@ def bm25(judged: Judged, k: int = _DEPTH) -> Rankings:
 
 
 def rank_by_rule(judged: Judged, rule: str, k: int = _DEPTH, *, seed: int = 42) -> Rankings:
-    """Rank passages by a rule that reads no text: a dataset that rewards it is broken.
+    """Rank at most k passages by a rule that reads no text: a dataset that rewards it is broken.
 
-    Args:
-        judged: The queries and passages.
-        rule: "random": each query's own random order; it must score near `metrics.chance`. "constant": all
-            passages have one score, so that ids alone, descending, decide; at chance too, unless ids or their
-            order tell what is relevant. "oracle": a query's positives in the corpus and nothing else; its
-            nDCG@10 and MRR@10 are 1, unless positives are not in the corpus.
-        k: Largest number of passages per query.
-        seed: Seed of the random order.
+    "random": each query's own random order; it must score near `metrics.chance`. "constant": all passages
+    have one score, so that ids alone, descending, decide; at chance too, unless ids or their order tell what
+    is relevant. "oracle": a query's positives in the corpus and nothing else; its nDCG@10 and MRR@10 are 1,
+    unless positives are not in the corpus.
     """
     rng, passages = np.random.default_rng(seed), judged.corpus.height
     width = min(k, passages)

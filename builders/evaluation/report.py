@@ -17,7 +17,7 @@ import polars as pl
 from builders import files
 from builders.checks.finding import Finding
 from builders.describe.templates import render_page, render_template
-from builders.errors import StorageError, UsageError
+from builders.errors import UsageError
 from builders.evaluation import views
 from builders.evaluation.candidates import Candidate
 from builders.evaluation.pipelines import MTEB
@@ -29,6 +29,7 @@ from builders.printable import NOTHING
 from builders.spec import ConfigSpec, Retrieval
 from builders.text.merge import digest
 
+_FILES = ("evaluation.md", "evaluation.html")
 _RECORD = re.compile(r"<!-- holds((?: [a-z0-9_-]{1,80}:[0-9a-f]{16}){0,100000}) -->")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]{0,30}(?: %)?(?: to [0-9][0-9.,]{0,30})?|[<>] [0-9.]{1,8} %")
 
@@ -43,15 +44,11 @@ class ReportContent:
     statistics: tuple[ConfigStatistics, ...] = ()
 
 
-def report_paths(folder: Path) -> list[Path]:
-    """Return the files of a report, Markdown first."""
-    return [folder / "evaluation.md", folder / "evaluation.html"]
-
-
 def write_report(content: ReportContent, folder: Path) -> list[Path]:
     """Write evaluation.md and evaluation.html over those that are there, and return their paths."""
-    paths = report_paths(folder)
-    texts = (f"{markdown(content)}\n{record(content.results)}", html(content))
+    holds = "".join(f" {key}" for key in sorted(coverage(content.results)))
+    texts = (f"{markdown(content)}\n<!-- holds{holds} -->\n", html(content))
+    paths = [folder / name for name in _FILES]
     for path, text in zip(paths, texts, strict=True):
         files.write_bytes(path, text.encode(errors="replace"))
     return paths
@@ -95,20 +92,14 @@ def _blocks(content: ReportContent) -> dict[str, list[Block]]:
 
 
 def _findings(found: Sequence[Finding]) -> Iterator[Block]:
+    header = ("Config", "Finding", "Kind", "Count", "What", "Accepted because, or what to do")
     rows = [
-        (
-            one.config or None,
-            one.code,
-            str(one.severity),
-            one.count,
-            one.message,
-            one.waived or one.hint or None,
-        )
+        (one.config or None, one.code, str(one.severity), one.count, one.message,
+         one.waived or one.hint or None)
         for one in found
-    ]
-    header = ["Config", "Finding", "Kind", "Count", "What", "Accepted because, or what to do"]
-    frame = pl.DataFrame(rows, schema=header, orient="row") if rows else pl.DataFrame()
-    yield Block(frame, text="" if rows else "The checks of this evaluation found nothing.")
+    ]  # fmt: skip
+    text = "" if rows else "The checks of this evaluation found nothing."
+    yield Block(pl.DataFrame(rows, schema=header, orient="row") if rows else pl.DataFrame(), text=text)
 
 
 def _image(block: Block) -> str:
@@ -130,10 +121,7 @@ def _numeric(rows: Sequence[Sequence[str]]) -> list[bool]:
 
 def coverage(results: Iterable[Result]) -> set[str]:
     """Return a key for every result: its config, and a hash of its encoder with its split or pipeline."""
-    return {
-        _key(builder_of(one), one.encoder.name, one.split if one.kind == "retrieval" else one.pipeline)
-        for one in results
-    }
+    return {_key(builder_of(one), one.encoder.name, one.split or one.pipeline) for one in results}
 
 
 def planned(
@@ -148,40 +136,25 @@ def planned(
     }
 
 
-def record(results: Iterable[Result]) -> str:
-    """Return the comment by which a report in Markdown says what it holds."""
-    return f"<!-- holds{''.join(f' {key}' for key in sorted(coverage(results)))} -->\n"
-
-
-def require_wider(report: Sequence[Path], keys: set[str]) -> None:
-    """Make sure that nothing is lost where a report, which need not exist, is written over.
-
-    Args:
-        report: The files of the report, Markdown first.
-        keys: Keys of the results that the new report has or may have.
+def require_wider(folder: Path, keys: set[str]) -> None:
+    """Make sure that nothing is lost where a report that need not exist is written over by one of these keys.
 
     Raises:
         UsageError: The report holds other results too, or no record of its results.
-        StorageError: The report cannot be read.
     """
-    if not any(path.exists() for path in report):
+    report, page = (folder / name for name in _FILES)
+    if not (report.exists() or page.exists()):
         return
     hint = "Name another folder with --report, evaluate all of it again, or pass --overwrite."
-    try:
-        text = report[0].read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        text = ""
-    except OSError as error:
-        raise StorageError(f"{report[0]}: cannot be read ({error.strerror or error})") from error
+    with files.readable(report):
+        text = report.read_text(encoding="utf-8", errors="replace") if report.exists() else ""
     held = _RECORD.search(text)
     if held is None:
-        raise UsageError(f"{report[0]}: a file is there that does not say what it holds", hint=hint)
-    lost = set(held[1].split()) - keys
-    if lost:
+        raise UsageError(f"{report}: a file is there that does not say what it holds", hint=hint)
+    if lost := set(held[1].split()) - keys:
         configs = ", ".join(sorted({key.partition(":")[0] for key in lost}))
-        raise UsageError(
-            f"{report[0]} holds {len(lost):,} results that this evaluation lacks, of {configs}", hint=hint
-        )
+        message = f"{report} holds {len(lost):,} results that this evaluation lacks, of {configs}"
+        raise UsageError(message, hint=hint)
 
 
 def _key(config: str, encoder: str, way: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from builders.checks.finding import Code, Finding, error, note, ordered
 from builders.evaluation.candidates import BM25
@@ -13,9 +13,8 @@ from builders.evaluation.results import Result, RetrievalResult, place_of
 from builders.printable import label
 
 _ERRORS_WIDE = 6.0
-"""Standard errors within which a random score may lie. Six, and not two or three: with few positives random
-scores are far from normal, a single hit in 2,876 passages lies about two errors above the mean, and every
-config, split and variant is another draw."""
+"""Standard errors within which a random score may lie: with few positives random scores are far from normal,
+a single hit in 2,876 passages lies about two errors above the mean, and each config and split is a draw."""
 _TAIL = 1e-4
 """Share of Student's t beyond six standard errors of ten sets: an error that fewer sets give is less sure."""
 _SOLVED = 0.95
@@ -71,30 +70,24 @@ def check(results: Sequence[Result], baselines: Sequence[Result], chances: _Chan
 
     Chance of a search is its expectation over all orders; of clusters it is an adjusted mutual information
     of 0, whose standard error is that of the mean over the sets. A search whose chance is not known is held
-    against no rule that needs it.
-
-    Returns:
-        Findings, errors first; each code at most once, with the scores as examples.
+    against no rule that needs it. Each code is found at most once, with the scores as examples.
     """
-    by_rule: dict[str, list[Result]] = {}
+    found: dict[Code, list[str]] = {_RANDOM: [], _CONSTANT: [], _ORACLE: [], _LEXICAL: []}
     for one in baselines:
-        by_rule.setdefault(one.encoder.name, []).append(one)
-    lexical = by_rule.get(BM25, [])
-    found = {
-        _RANDOM: _off_chance(by_rule.get("random", ()), chances),
-        _CONSTANT: _constant_above(by_rule.get("constant", ()), chances),
-        _ORACLE: (
-            f"{place_of(one)}: {_main(one):.6f}"
-            for one in by_rule.get("oracle", ())
-            if _main(one) < 1 - _ROUNDED
-        ),
-        _LEXICAL: (f"{place_of(one)}: nDCG@10 {_main(one):.5f}" for one in lexical if _main(one) >= _SOLVED),
-        **_encoders([*results, *lexical], chances),
-    }
-    examples = {code: list(dict.fromkeys(lines)) for code, lines in found.items()}
-    return ordered([
-        finding for code, lines in examples.items() for finding in code.counted(len(lines), lines)
-    ])
+        value, name, chance = _main(one), one.encoder.name, _chance(one, chances)
+        if name == "oracle" and value < 1 - _ROUNDED:
+            found[_ORACLE].append(f"{place_of(one)}: {value:.6f}")
+        elif name == BM25 and value >= _SOLVED:
+            found[_LEXICAL].append(f"{place_of(one)}: nDCG@10 {value:.5f}")
+        elif chance is not None:
+            above, allowed = value - chance[0], _ERRORS_WIDE * chance[1] + _ROUNDED
+            if name == "random" and abs(above) > allowed and _reach(chance) <= _MAX_CHANCE:
+                found[_RANDOM].append(_beside(one, chance[0]))
+            elif name == "constant" and above > allowed:
+                found[_CONSTANT].append(_beside(one, chance[0]))
+    lexical = (one for one in baselines if one.encoder.name == BM25)
+    found |= _encoders([*results, *lexical], chances)
+    return ordered(each for code, lines in found.items() for each in code.lines(list(dict.fromkeys(lines))))
 
 
 def _main(result: Result) -> float:
@@ -108,7 +101,9 @@ def _chance(result: Result, chances: _Chances) -> tuple[float, float] | None:
     """Return what chance scores and its standard error; None where it is not known."""
     if isinstance(result, RetrievalResult):
         known = chances.get(place_of(result))
-        return (known["ndcg_at_10"], known["ndcg_at_10_error"]) if known else None
+        # One order for all queries: search breaks ties by id, so that chance is what is left to a constant.
+        error = "ndcg_at_10_shared_error" if result.encoder.name == "constant" else "ndcg_at_10_error"
+        return (known["ndcg_at_10"], known[error]) if known else None
     if result.pipeline != MTEB:
         return None
     if len(result.sets) == 1:
@@ -122,23 +117,6 @@ def _chance(result: Result, chances: _Chances) -> tuple[float, float] | None:
 def _reach(chance: tuple[float, float]) -> float:
     """Return what an encoder that found nothing may score."""
     return chance[0] + max(_AT_CHANCE, _ERRORS_WIDE * chance[1])
-
-
-def _off_chance(results: Iterable[Result], chances: _Chances) -> Iterator[str]:
-    for one in results:
-        chance = _chance(one, chances)
-        if chance is not None and _reach(chance) <= _MAX_CHANCE:
-            if abs(_main(one) - chance[0]) > _ERRORS_WIDE * chance[1] + _ROUNDED:
-                yield _beside(one, chance[0])
-
-
-def _constant_above(results: Iterable[Result], chances: _Chances) -> Iterator[str]:
-    """Search breaks ties by id, so that chance is what is left."""
-    for one in results:
-        if known := chances.get(place_of(one)):
-            allowed = known["ndcg_at_10"] + _ERRORS_WIDE * known["ndcg_at_10_shared_error"] + _ROUNDED
-            if _main(one) > allowed:
-                yield _beside(one, known["ndcg_at_10"])
 
 
 def _encoders(results: Iterable[Result], chances: _Chances) -> dict[Code, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,40 +25,16 @@ _WORD = r"[\p{L}\p{N}]+"
 _READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *CLUSTERING.values(), Kind.CLUSTERING_IDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Lengths of `texts` texts in characters; the median is the lower one of two.
+class _Overlap(NamedTuple):
+    """Shares of a query's distinct words that stand in a positive, and in a random passage that is none.
 
-    Attributes:
-        what: The texts: "queries", "sentences of s2s".
-        bands: First and last length of each band, both included, and number of texts in it; no gaps.
+    Both are float64, a value a query that was compared, of `of` that could have been; those whose drawn
+    passage is a positive have no second one.
     """
 
-    what: str
-    texts: int
-    shortest: int
-    median: int
-    longest: int
-    bands: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Overlap:
-    """Share of a query's distinct words that stand in one of its positives, and in a random other passage.
-
-    Attributes:
-        queries: Number of queries that were compared, of `of` that could have been.
-        positive: Mean share in the positive.
-        random: Mean share in the other passage; None where each passage that was drawn was a positive.
-        positive_tenths: Queries by tenth of the share, the last with 1.
-    """
-
-    queries: int
+    positive: pl.Series
+    random: pl.Series
     of: int
-    positive: float
-    random: float | None
-    positive_tenths: tuple[int, ...]
-    random_tenths: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +42,8 @@ class ConfigStatistics:
     """Statistics of one built or hydrated config; what its kind does not have is empty.
 
     Attributes:
-        splits: Number of queries by split.
-        positives: Number of queries by their number of positives.
-        mined: Number of queries by their number of hard negatives.
-        overlap: Overlap of words; None without pairs to compare.
+        splits: Number of queries by split; `positives`, `mined`: by their number of positives, of negatives.
+        lengths: Characters of each text as int64, by what the texts are: "queries", "sentences of s2s".
         sets: What `_balance` returns, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
     """
@@ -78,7 +53,7 @@ class ConfigStatistics:
     passages: int = 0
     positives: Mapping[str, int] = field(default_factory=dict)
     mined: Mapping[str, int] = field(default_factory=dict)
-    lengths: tuple[Lengths, ...] = ()
+    lengths: Mapping[str, pl.Series] = field(default_factory=dict)
     overlap: _Overlap | None = None
     sets: pl.DataFrame = field(default_factory=pl.DataFrame)
     stand_in: bool = False
@@ -116,46 +91,46 @@ def _retrieval(
     """Return the statistics of retrieval tables, of which queries are given by split."""
     asked = pl.concat(queries.values())
     passages = corpus.select("passage_id", text=encoded_text(corpus))
-    found = (lengths("queries", asked["text"]), lengths("passages", passages["text"]))
     return ConfigStatistics(
         config=config,
         splits={split: frame.height for split, frame in queries.items()},
         passages=corpus.height,
         positives=_positives(asked, qrels),
         mined=mined,
-        lengths=tuple(one for one in found if one),
+        lengths=_lengths({"queries": asked["text"], "passages": passages["text"]}),
         overlap=overlap(asked, passages, qrels),
     )
 
 
 def _clustering(config: str, variants: Mapping[str, pl.DataFrame]) -> ConfigStatistics:
     """Return the statistics of the tables of clustering sets by variant, of which there is one at least."""
-    found = [
-        lengths(f"sentences of {variant}", sets["sentences"].explode(empty_as_null=False).unique())
+    texts = {
+        f"sentences of {variant}": sets["sentences"].explode(empty_as_null=False).unique()
         for variant, sets in variants.items()
-    ]
+    }
     sets = _balance(next(iter(variants.values())))
-    return ConfigStatistics(config, lengths=tuple(one for one in found if one), sets=sets)
+    return ConfigStatistics(config, lengths=_lengths(texts), sets=sets)
 
 
-def lengths(what: str, texts: pl.Series) -> Lengths | None:
-    """Return the lengths of texts, None where there are none. Pure."""
-    sizes = texts.drop_nulls().str.len_chars().cast(pl.Int64).to_numpy()
-    if not len(sizes):
-        return None
-    counts, _ = np.histogram(sizes, _EDGES)
+def _lengths(texts: Mapping[str, pl.Series]) -> dict[str, pl.Series]:
+    sizes = {what: of.drop_nulls().str.len_chars().cast(pl.Int64) for what, of in texts.items()}
+    return {what: of for what, of in sizes.items() if len(of)}
+
+
+def bands(lengths: pl.Series) -> dict[tuple[int, int], int]:
+    """Return the number of texts by first and last length of a band, both included; there are no gaps."""
+    counts, _ = np.histogram(lengths, _EDGES)
     held = np.flatnonzero(counts)
-    return Lengths(
-        what=what,
-        texts=len(sizes),
-        shortest=int(sizes.min()),
-        median=int(np.quantile(sizes, 0.5, method="lower")),
-        longest=int(sizes.max()),
-        bands=tuple(
-            (int(_EDGES[place]), int(_EDGES[place + 1]) - 1, int(counts[place]))
-            for place in range(held[0], held[-1] + 1)
-        ),
-    )
+    return {
+        (int(_EDGES[place]), int(_EDGES[place + 1]) - 1): int(counts[place])
+        for place in range(held[0], held[-1] + 1)
+    }
+
+
+def tenths(shares: pl.Series) -> list[int]:
+    """Return the number of shares by tenth, the last with 1."""
+    counts, _ = np.histogram((shares + 1e-10).clip(0, 1), np.arange(11) / 10)
+    return [int(count) for count in counts]
 
 
 def overlap(
@@ -184,16 +159,7 @@ def overlap(
     )
     words, asked = passages.select("passage_id", words=_words()), queries.select("query_id", asked=_words())
     near, far = (_shares(pairs, asked, words) for pairs in (chosen, others))
-    if near.is_empty():
-        return None
-    return _Overlap(
-        queries=len(near),
-        of=of,
-        positive=_mean(near),
-        random=_mean(far) if len(far) else None,
-        positive_tenths=_tenths(near),
-        random_tenths=_tenths(far),
-    )
+    return None if near.is_empty() else _Overlap(near, far, of)
 
 
 def _positives(queries: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, int]:
@@ -238,12 +204,3 @@ def _shares(pairs: pl.DataFrame, asked: pl.DataFrame, words: pl.DataFrame) -> pl
         .sort("query_id")
         .select(share=shared / pl.col("asked").list.len())["share"]
     )
-
-
-def _tenths(shares: pl.Series) -> tuple[int, ...]:
-    counts, _ = np.histogram((shares + 1e-10).clip(0, 1).to_numpy(), np.arange(11) / 10)
-    return tuple(map(int, counts))
-
-
-def _mean(shares: pl.Series) -> float:
-    return float(round(sum(shares.to_list()) / len(shares), 6))

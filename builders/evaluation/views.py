@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import polars as pl
 
 from builders.evaluation.pipelines import MTEB
@@ -25,7 +27,7 @@ from builders.evaluation.results import (
     RetrievalResult,
     by_level,
 )
-from builders.evaluation.statistics import STEP, ConfigStatistics
+from builders.evaluation.statistics import STEP, ConfigStatistics, bands, tenths
 from builders.plots import charts
 from builders.printable import NOTHING, percent, share, shortened, span
 from builders.tables import SPLITS
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 _METRICS = SCORES | {"v_measure": "V-measure"}
 _WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")
 _VERDICTS = ("differs", "agrees", "not comparable")
-"""The one that tells most comes first."""
 _IN_WORDS = 12
 """Scores of a plot that its description gives."""
 _NO_CHARACTER = 0.5
@@ -47,11 +48,9 @@ _One = TypeVar("_One", RetrievalResult, ClusteringResult)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a section of a report.
+    """A part of a section of a report; without a heading it is the only one.
 
     Attributes:
-        heading: Heading; empty where the section has one block only.
-        text: Plain sentences.
         draw: Function that makes the plot; None where there is nothing to draw.
         alt: Description of the plot for a reader who sees no picture.
         more: Longer tables by their summaries, which are folded away.
@@ -277,15 +276,15 @@ def query_lengths(results: Sequence[Result]) -> Iterator[Block]:
     """Return nDCG@10 against the length of the query."""
     for where, group in _by_table(filter(_has_model, results), RetrievalResult):
         named = _named(group)
-        bands = {named[result.encoder]: result.lengths for result in group if result.lengths}
+        by_name = {named[result.encoder]: result.lengths for result in group if result.lengths}
         points = {
             name: [(sqrt(max(1, one.low) * max(1, one.high)), one.ndcg_at_10) for one in of]
-            for name, of in bands.items()
+            for name, of in by_name.items()
         }
         rows = [
             (f"{low:,} to {high:,}", queries, *scores)
             for (low, high, queries), *scores in _crossed(
-                {(one.low, one.high, one.queries): one.ndcg_at_10 for one in of} for of in bands.values()
+                {(one.low, one.high, one.queries): one.ndcg_at_10 for one in of} for of in by_name.values()
             )
         ]
         panel = charts.Panel("characters of the query", points, log=True)
@@ -315,32 +314,30 @@ def mining_yield(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
 def text_lengths(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return histograms of text lengths."""
     for config, found in ((one.config, one.lengths) for one in statistics if one.lengths):
+        counted = {what: bands(lengths) for what, lengths in found.items()}
         panels = {
-            f"{of.what} ({of.texts:,})": (
-                [*(max(low, _NO_CHARACTER) for low, _, _ in of.bands), of.bands[-1][1] + 1],
-                [count / of.texts for _, _, count in of.bands],
+            f"{what} ({len(found[what]):,})": (
+                [*(max(low, _NO_CHARACTER) for low, _ in of), max(of)[1] + 1],
+                [count / len(found[what]) for count in of.values()],
             )
-            for of in found
+            for what, of in counted.items()
         }
-        bands = [
-            (f"{low:,} to {high:,}", *(count or 0 for count in counts))
-            for (low, high), *counts in _crossed(
-                {(low, high): count for low, high, count in of.bands} for of in found
-            )
+        rows = [
+            (what, len(of), min(of), int(np.quantile(of, 0.5, method="lower")), max(of))
+            for what, of in found.items()
         ]
-        said = "; ".join(
-            f"{of.what}: {of.shortest:,} to {of.longest:,}, median {of.median:,}" for of in found
-        )
+        every = [
+            (f"{low:,} to {high:,}", *(count or 0 for count in counts))
+            for (low, high), *counts in _crossed(counted.values())
+        ]
+        said = "; ".join(f"{what}: {low:,} to {high:,}, median {mid:,}" for what, _, low, mid, high in rows)
         yield Block(
-            _frame(
-                ("Texts", "Number", "Shortest", "Median", "Longest"),
-                [(of.what, of.texts, of.shortest, of.median, of.longest) for of in found],
-            ),
+            _frame(("Texts", "Number", "Shortest", "Median", "Longest"), rows),
             config,
             "",
             partial(charts.histograms, panels, step=STEP, across="characters", up="share"),
             f"Lengths of texts in {config}. {said}.",
-            {"Every band": _frame(("Characters", *(of.what for of in found)), bands)},
+            {"Every band": _frame(("Characters", *found), every)},
         )
 
 
@@ -385,17 +382,17 @@ def balance(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
 def word_overlap(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return how many of a query's words stand in its positive, and in a random passage."""
     for config, found in ((one.config, one.overlap) for one in statistics if one.overlap):
-        sides = {"in a positive": found.positive_tenths, "in a random passage": found.random_tenths}
-        shares = {name: [count / max(1, sum(tenths)) for count in tenths] for name, tenths in sides.items()}
-        other = f"{percent(found.random)} in a random passage"
-        if found.random is None:
-            other = "and every passage that was drawn at random is one"
-        said = f"on average {percent(found.positive)} stand in a positive, {other}"
-        of = "" if found.queries == found.of else f"of {found.of:,} "
+        sides = {"in a positive": tenths(found.positive), "in a random passage": tenths(found.random)}
+        shares = {name: [count / max(1, sum(of)) for count in of] for name, of in sides.items()}
+        other = "and every passage that was drawn at random is one"
+        if len(found.random):
+            other = f"{percent(fmean(found.random))} in a random passage"
+        said = f"on average {percent(fmean(found.positive))} stand in a positive, {other}"
+        of = "" if len(found.positive) == found.of else f"of {found.of:,} "
         yield Block(
             _frame(("Words, %", *sides), zip(_TENTHS, *sides.values(), strict=True)),
             config,
-            f"Of the words of {found.queries:,} {of}queries, {said}.",
+            f"Of the words of {len(found.positive):,} {of}queries, {said}.",
             partial(charts.bars, shares, _TENTHS, across="words of the query, %", up="queries"),
             f"Of a query's words in {config}, {said}.",
         )

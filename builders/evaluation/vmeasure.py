@@ -17,7 +17,6 @@ from builders.errors import EncoderError, StorageError
 from builders.evaluation import pipelines as ways
 from builders.evaluation.pipelines import Vectors
 from builders.evaluation.results import ClusteringResult, EncoderFacts, LevelScore, SetScore
-from builders.prepare.sets import WITHIN
 from builders.progress import Progress
 from builders.spec import SEED
 from builders.tables import read_frame
@@ -87,17 +86,10 @@ def score_pipelines(
     1.0 without being clustered, as in mteb. Source of "minibatch-kmeans": AbsTaskClusteringLegacy and
     ClusteringEvaluator of mteb 2.26.24; V-measure is scikit-learn's, which mteb uses.
 
-    Args:
-        sets: Table that `read_sets` returns.
-        texts: Distinct texts, among them all sentences.
-        vectors: Vectors of `texts` as float32 of shape (texts, dimensions), used as they are.
-        encoder: The facts of what made the vectors.
-        config: Name of the table: "blurbs-clustering-s2s".
-        pipelines: Names in `pipelines.PIPELINES`; a result is yielded for each, by reduction.
-        seed: Seed of all that draws; 42 is mteb's.
-        scored: Scores of the first sets by pipeline, which are not computed again.
-        keep: Function that is called with a pipeline and all its scores so far, set by set.
-        progress: Listener that is called after every set.
+    `sets` is a table that `read_sets` returns, `texts` are distinct and hold all its sentences, `vectors` are
+    theirs as float32 of shape (texts, dimensions), used as they are. `scored` holds scores of the first sets
+    by pipeline, which are not computed again; `keep` is called with a pipeline and all its scores so far, set
+    by set. A result is yielded for each of `pipelines`, by reduction.
     """
     chosen = ways.choose(pipelines)
     _require_finite(vectors, config)
@@ -128,8 +120,7 @@ def summed_up(
     """Return scores of sets with their means and population standard deviations, over all and by level."""
     levels: dict[str, list[float]] = {}
     for score in scores:
-        level = WITHIN.rstrip(":") if score.level.startswith(WITHIN) else score.level
-        levels.setdefault(level, []).append(score.v_measure)
+        levels.setdefault(score.level.partition(":")[0], []).append(score.v_measure)
     values = [score.v_measure for score in scores]
     return ClusteringResult(
         config=config,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -129,19 +130,19 @@ def bars(series: Mapping[str, Sequence[float]], categories: Sequence[str], *, ac
 def histograms(
     panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, step: float, across: str, up: str
 ) -> Figure:
-    """Draw shares by band over a logarithmic axis, one panel below the other.
+    """Draw shares by band over a logarithmic axis, one panel below the other: equal areas are equal shares.
 
-    A band's height is the share that a step would have if the band's were spread evenly over it: equal areas
-    are equal shares, however uneven the bands. Panels are edges of bands, all above zero, and their shares by
-    title; `step` is the ratio of the ends of a step, above 1.
+    Panels are edges of bands, all above zero, and their shares by title. A band's height is its share of one
+    step; `step` is the ratio of the ends of a step, above 1.
     """
     figure, grid = _figure(_PANEL, len(panels))
     for axes, (title, (edges, shares)) in zip(grid, panels.items(), strict=True):
-        ends = list(zip(edges, edges[1:], shares, strict=False))
-        height = [share * log(step) / log(end / begin) for begin, end, share in ends]
-        width = [end - begin for begin, end, _ in ends]
+        ends = list(pairwise(edges))
+        height = [share * log(step) / log(b / a) for share, (a, b) in zip(shares, ends, strict=True)]
         _count_axis(axes, edges, log=True)
-        axes.bar(edges[:-1], height, width, align="edge", color=SERIES[0], edgecolor=GROUND)
+        axes.bar(
+            edges[:-1], height, [b - a for a, b in ends], align="edge", color=SERIES[0], edgecolor=GROUND
+        )
         axes.grid(visible=False, axis="x")
         axes.yaxis.set_major_formatter(_percent)
         axes.set_title(label(title))

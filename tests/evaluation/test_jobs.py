@@ -269,7 +269,7 @@ def test_a_config_that_was_not_built_is_told_with_the_command(tmp_path: Path) ->
 
 
 def test_what_there_is_not_is_refused(out: Path) -> None:
-    with pytest.raises(UsageError, match="validation"):
+    with pytest.raises(StorageError, match="validation"):
         run(out, "hashing", split="validation")
     with pytest.raises(UsageError, match="k-modes"):
         run(out, "hashing", pipelines=("k-modes",))

@@ -9,8 +9,8 @@ import pytest
 from builders import files
 from builders.built import read_built
 from builders.checks.subject import Pairs
-from builders.errors import StorageError, UsageError
-from builders.evaluation.rankings import Judged, read_judged, require_split
+from builders.errors import StorageError
+from builders.evaluation.rankings import Judged, read_judged
 from builders.lock.lock import work_folder
 from builders.tables import frame_bytes
 from tests.checks.kit import SPEC, append, healthy, put, remove, with_table, write_tree
@@ -88,9 +88,7 @@ def test_classes_are_read_where_the_build_kept_them(tmp_path: Path) -> None:
     assert read is not None and read.equals(classes)
 
 
-def test_an_unknown_split_and_a_missing_table_are_refused(tmp_path: Path, judged_of: Read) -> None:
-    with pytest.raises(UsageError, match="no split 'corpus'"):
-        require_split("corpus")
+def test_a_missing_split_and_a_missing_table_are_refused(tmp_path: Path, judged_of: Read) -> None:
     with pytest.raises(StorageError, match="garten-qrels: there is no dev split"):
         judged_of(with_table(healthy(), "qrels/dev", None), "all")
     with pytest.raises(StorageError):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.errors import UsageError
 from builders.evaluation.metrics import CHANCES, chance, per_query
 from builders.evaluation.rankings import Judged, rank_by_rule
 from tests.checks.kit import unhurried
@@ -148,8 +147,3 @@ def test_chance_is_a_share_and_its_errors_are_not_negative(queries: int, passage
         assert expected["recall_at_10"] == pytest.approx(1) and expected["recall_at_10_error"] < 1e-6
     if queries == 1:
         assert expected["ndcg_at_10_error"] == pytest.approx(expected["ndcg_at_10_shared_error"])
-
-
-def test_what_cannot_be_ranked_is_refused() -> None:
-    with pytest.raises(UsageError, match="no query with qrels"):
-        chance(judged({}, "ab"))

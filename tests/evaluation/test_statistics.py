@@ -13,9 +13,10 @@ from builders.evaluation.statistics import (
     STEP,
     ConfigStatistics,
     _clustering,
-    lengths,
+    bands,
     overlap,
     read_statistics,
+    tenths,
 )
 from builders.tables import Kind, Table, encode, inside, published_path
 from tests.evaluation.built import build_sample
@@ -26,25 +27,26 @@ def read(out: Path, config: str) -> ConfigStatistics:
     return read_statistics(read_built(out, registry.load(config)))
 
 
+def extent(found: ConfigStatistics) -> dict[str, tuple[int, int, int]]:
+    return {what: (len(of), min(of), max(of)) for what, of in found.lengths.items()}
+
+
 def test_queries_passages_positives_and_yield_are_counted() -> None:
     found = garden()
     assert (found.splits, found.passages) == ({"train": 2, "test": 1}, 4)
     assert found.positives == {"0": 1, "1": 1, "2": 1}
     assert found.mined == {"0": 2, "5": 1}
-    assert [(one.what, one.texts, one.shortest, one.longest) for one in found.lengths] == [
-        ("queries", 3, 13, 22),
-        ("passages", 4, 13, 29),
-    ]
+    assert extent(found) == {"queries": (3, 13, 22), "passages": (4, 13, 29)}
 
 
 def test_overlap_is_the_share_of_a_querys_words() -> None:
     found = garden().overlap
     assert found is not None
     # a: wo wächst die rose → 3 of 4 in passage 1; b: wann blüht der flieder → 2 of 4 in 2, or 1 of 4 in 3
-    assert found.queries == found.of == 2
-    assert found.positive in {0.625, 0.5}
-    assert sum(found.positive_tenths) == 2 and found.positive_tenths[7] == 1
-    assert found.random is not None and found.random <= 0.25
+    assert len(found.positive) == found.of == 2
+    assert found.positive.mean() in {0.625, 0.5}
+    assert sum(tenths(found.positive)) == 2 and tenths(found.positive)[7] == 1
+    assert max(found.random) <= 0.5
 
 
 def test_sets_are_weighed_and_their_texts_counted_once() -> None:
@@ -54,13 +56,13 @@ def test_sets_are_weighed_and_their_texts_counted_once() -> None:
         "level": "coarse", "rows": 4, "labels": 2, "largest": 0.75, "rarest": 1, "evenness": 0.811278,
     }  # fmt: skip
     assert (second["largest"], second["evenness"]) == (0.5, 1.0)
-    assert [(one.what, one.texts) for one in found.lengths] == [("sentences of s2s", 4)]
+    assert {what: len(of) for what, of in found.lengths.items()} == {"sentences of s2s": 4}
 
 
 def test_one_label_is_even_and_no_texts_have_no_lengths() -> None:
     one = pl.DataFrame({"sentences": [["a", "b"]], "labels": [["x", "x"]], "level": ["topic"]})
     assert _clustering("a", {"s2s": one}).sets["evenness"].to_list() == [1.0]
-    assert _clustering("a", {"s2s": one.clear()}).lengths == ()
+    assert _clustering("a", {"s2s": one.clear()}).lengths == {}
 
 
 def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
@@ -73,12 +75,13 @@ def test_figures_are_read_from_what_was_built(tmp_path: Path) -> None:
     assert blurbs.sets.select("level", "rows", "labels").rows() == [
         (one.level, one.rows, one.labels) for one in lock.clustering.sets
     ]
-    assert {one.what: one.texts for one in blurbs.lengths} == {
+    assert {what: len(of) for what, of in blurbs.lengths.items()} == {
         f"sentences of {variant}": texts.unique for variant, texts in lock.clustering.texts.items()
     }
     assert germandpr.splits == built["germandpr"].splits
     assert sum(germandpr.positives.values()) == sum(germandpr.splits.values())
-    assert germandpr.overlap is not None and germandpr.overlap.positive > (germandpr.overlap.random or 0)
+    assert germandpr.overlap is not None
+    assert sum(germandpr.overlap.positive) > sum(germandpr.overlap.random)
     with pytest.raises(StorageError, match="no lock"):
         read(tmp_path / "dist", "tenkgnad")
 
@@ -91,7 +94,7 @@ def test_ids_have_labels_and_no_lengths(tmp_path: Path) -> None:
     assert found.sets.select("rows", "labels").rows() == [
         (one.rows, one.labels) for one in lock.clustering.sets
     ]
-    assert (found.lengths, found.overlap) == ((), None)
+    assert (found.lengths, found.overlap) == ({}, None)
 
 
 @pytest.mark.parametrize(("config", "kind"), [("blurbs", Kind.CLUSTERING_P2P), ("germandpr", Kind.QRELS)])
@@ -122,10 +125,7 @@ def test_hydrated_texts_have_lengths_without_a_build(tmp_path: Path) -> None:
     found = read_statistics(read_hydrated(tmp_path / "texte", registry.load("subreddit")))
 
     assert found.sets.rows() == [("topic", 2, 1, 1.0, 2, 1.0), ("topic", 0, 0, 0.0, 0, 1.0)]
-    assert [(one.what, one.texts, one.longest) for one in found.lengths] == [
-        ("sentences of s2s", 2, 20),
-        ("sentences of p2p", 2, 20),
-    ]
+    assert extent(found) == {"sentences of s2s": (2, 15, 20), "sentences of p2p": (2, 15, 20)}
 
 
 def test_texts_of_a_stand_in_are_called_so(tmp_path: Path) -> None:
@@ -135,41 +135,33 @@ def test_texts_of_a_stand_in_are_called_so(tmp_path: Path) -> None:
         assert read_statistics(texts).stand_in is made_up
 
 
-def bands(longest: int) -> list[tuple[int, int, int]]:
-    found = lengths("texte", pl.Series(["x", "x" * longest]))
-    assert found is not None
-    return list(found.bands)
+def banded(texts: list[str]) -> list[tuple[int, int, int]]:
+    lengths = pl.Series([len(text) for text in texts])
+    return [(low, high, count) for (low, high), count in bands(lengths).items()]
 
 
 @given(st.lists(st.text(max_size=150), min_size=1, max_size=60))
 def test_bands_follow_each_other_and_hold_every_text(texts: list[str]) -> None:
-    found = lengths("texte", pl.Series(texts, dtype=pl.String))
-    assert found is not None
-    assert sum(count for _, _, count in found.bands) == len(texts) == found.texts
-    assert found.bands[0][0] <= found.shortest <= found.median <= found.longest <= found.bands[-1][1]
-    assert all(low <= high for low, high, _ in found.bands)
-    assert [high + 1 for _, high, _ in found.bands[:-1]] == [low for low, _, _ in found.bands[1:]]
-    assert found.bands[0][2] > 0 and found.bands[-1][2] > 0
+    found, lengths = banded(texts), [len(text) for text in texts]
+    assert sum(count for _, _, count in found) == len(texts)
+    assert found[0][0] <= min(lengths) <= max(lengths) <= found[-1][1]
+    assert all(low <= high for low, high, _ in found)
+    assert [high + 1 for _, high, _ in found[:-1]] == [low for low, _, _ in found[1:]]
+    assert found[0][2] > 0 and found[-1][2] > 0
 
 
 def test_every_band_from_ten_characters_on_is_as_wide_on_an_axis_of_ratios() -> None:
-    for low, high, _ in bands(3_000_000):
+    for low, high, _ in banded(["x", "x" * 3_000_000]):
         if low >= 10:
             assert (high + 1) / low == pytest.approx(STEP, rel=0.04), (low, high)
-    assert sum(10 <= low < 100 for low, _, _ in bands(200)) == 10
-    assert sum(1_000 <= low < 10_000 for low, _, _ in bands(20_000)) == 10
-
-
-def test_no_texts_have_no_lengths() -> None:
-    assert lengths("nichts", pl.Series([], dtype=pl.String)) is None
-    assert lengths("nichts", pl.Series([None], dtype=pl.String)) is None
+    assert sum(10 <= low < 100 for low, _, _ in banded(["x", "x" * 200])) == 10
+    assert sum(1_000 <= low < 10_000 for low, _, _ in banded(["x", "x" * 20_000])) == 10
 
 
 def test_the_ends_hold_the_shortest_and_the_longest() -> None:
-    found = lengths("texte", pl.Series(["", "x" * 9_000_000]))
-    assert found is not None
-    assert found.bands[0] == (0, 0, 1)
-    assert found.bands[-1] == (7_943_282, 9_999_999, 1)
+    found = banded(["", "x" * 9_000_000])
+    assert found[0] == (0, 0, 1)
+    assert found[-1] == (7_943_282, 9_999_999, 1)
 
 
 def test_words_meet_whatever_their_case_and_punctuation() -> None:
@@ -180,10 +172,9 @@ def test_words_meet_whatever_their_case_and_punctuation() -> None:
         seed=1,
     )
     assert found is not None
-    assert found.positive == 1.0
-    assert found.positive_tenths == (0,) * 9 + (1,)
-    assert sum(found.random_tenths) == 0, "the only passage is the positive"
-    assert found.random is None
+    assert found.positive.to_list() == [1.0]
+    assert tenths(found.positive) == [0] * 9 + [1]
+    assert found.random.is_empty(), "the only passage is the positive"
 
 
 def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,9 +193,9 @@ def test_many_queries_are_sampled_and_the_seed_decides(monkeypatch: pytest.Monke
         queries.sample(fraction=1, shuffle=True, seed=9), passages.reverse(), qrels.reverse(), seed=3
     )
 
-    assert found is not None
-    assert (found.queries, found.of, found.positive, found.random) == (20, 90, 0.5, 0.0)
-    assert found == shuffled
+    assert found is not None and shuffled is not None
+    assert (found.positive.to_list(), found.random.to_list(), found.of) == ([0.5] * 20, [0.0] * 20, 90)
+    assert found.positive.equals(shuffled.positive) and found.random.equals(shuffled.random)
 
 
 def test_without_pairs_there_is_no_overlap() -> None:

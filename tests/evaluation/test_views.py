@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import polars as pl
+
 from builders.evaluation.published import Compared
 from builders.evaluation.results import (
     ClusteringResult,
@@ -79,9 +81,7 @@ def test_a_plot_of_many_scores_says_in_words_how_many_it_leaves_out() -> None:
 
 
 def test_queries_that_met_their_positives_alone_are_told_so() -> None:
-    overlap = _Overlap(
-        queries=2, of=2, positive=0.5, random=None, positive_tenths=(0,) * 10, random_tenths=(0,) * 10
-    )
+    overlap = _Overlap(pl.Series([0.25, 0.75]), pl.Series([], dtype=pl.Float64), of=2)
     (block,) = word_overlap([ConfigStatistics(config="garten", overlap=overlap)])
     assert block.text == (
         "Of the words of 2 queries, on average 50.0 % stand in a positive, "
