@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
@@ -46,9 +47,14 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     assignment = assign(prepared.queries.select("query_id", "group", "leak"), seed=SEED, committed=committed)
     sizes = {split: assignment.filter(pl.col("split") == split).height for split in SPLITS}
     progress.step("split", "  ".join(f"{split} {size:,}" for split, size in sizes.items()))
+    qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
     draft = Draft(
         spec=spec,
-        tables=tuple(_retrieval_tables(spec, prepared, assignment)),
+        tables=(
+            Table(spec.name, Kind.CORPUS, "corpus", prepared.corpus.select(rowless(Kind.CORPUS).columns)),
+            *_by_split(spec, Kind.QUERIES, prepared.queries, assignment),
+            *_by_split(spec, Kind.QRELS, qrels, assignment),
+        ),
         funnels=prepared.funnels,
         facts=retrieval_facts(prepared, assignment) | people_facts(),
         work={
@@ -90,14 +96,6 @@ def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
     return None
 
 
-def _retrieval_tables(spec: Retrieval, prepared: Prepared, assignment: pl.DataFrame) -> Iterator[Table]:
-    corpus = prepared.corpus.select(rowless(Kind.CORPUS).columns)
-    qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
-    yield Table(spec.name, Kind.CORPUS, "corpus", corpus)
-    yield from _by_split(spec, Kind.QUERIES, prepared.queries, assignment)
-    yield from _by_split(spec, Kind.QRELS, qrels, assignment)
-
-
 def _by_split(spec: Retrieval, kind: Kind, rows: pl.DataFrame, assignment: pl.DataFrame) -> Iterator[Table]:
     """Part rows by the split of their query."""
     for split in SPLITS:
@@ -123,9 +121,7 @@ def _mine(
     truncated: dict[str, int] = {}
 
     def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
-        def tick(done: int, total: int) -> None:
-            progress.tick(f"encode {role}", done, total)
-
+        tick = partial(progress.tick, f"encode {role}")
         result = encode_cached(encoder, texts, role, root=vectors, progress=tick)
         truncated[role] = result.truncated
         counts = f"{result.encoded:,} encoded, {result.cached:,} from the cache"
@@ -143,7 +139,7 @@ def _mine(
         encode("passage", encoded_text(prepared.corpus)).vectors,
         recipe,
         classes=prepared.relations.classes,
-        progress=lambda done, total: progress.tick(f"mine {recipe.name}", done, total),
+        progress=partial(progress.tick, f"mine {recipe.name}"),
     )
     progress.step("mine", *summary_lines(mined.report))
     return mined, LockedMining(

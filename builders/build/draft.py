@@ -27,8 +27,6 @@ class Options:
         recipe: Name of the recipe that mines; None for the config's.
         sources: Folders or base URLs that stand in for the upstreams.
         limit: Build from this many queries, documents or ids only.
-        workers: Encoding processes; None for one per core.
-        committed: Folder of the committed locks and splits.
         against_lock: Whether sources must be those of the committed lock; false only to replace it.
     """
 
@@ -92,11 +90,7 @@ class Draft:
 
 
 def stop_on_errors(spec: ConfigSpec, findings: Sequence[Finding]) -> None:
-    """Stop a build whose findings hold an error.
-
-    Raises:
-        FindingsError: There is one.
-    """
+    """Refuse to go on with a build whose findings hold an error."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR and not finding.waived]
     if errors:
         lines = (f"{error.code}: {error.message} ({', '.join(error.examples)})" for error in errors)

@@ -96,7 +96,11 @@ def _lock(
         licence=spec.licence,
         sources=sources,
         parameters=parameters,
-        tools=_tool_versions(),
+        tools={name: importlib.metadata.version(name) for name in _TOOLS}
+        | {
+            "python": ".".join(platform.python_version_tuple()[:2]),
+            "unicode": unicodedata.unidata_version,
+        },
         funnels=draft.funnels,
         splits={table.split: table.frame.height for table in draft.tables if table.kind is Kind.QUERIES},
         facts=draft.facts,
@@ -117,15 +121,6 @@ def _lock(
         ),
         files=published,
     )
-
-
-def _tool_versions() -> dict[str, str]:
-    """Return the versions of what decides bytes: libraries, Python, Unicode."""
-    versions = {name: importlib.metadata.version(name) for name in _TOOLS}
-    return versions | {
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "unicode": unicodedata.unidata_version,
-    }
 
 
 def _remove_stale(folder: Path, expected: set[Path]) -> None:

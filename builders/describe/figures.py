@@ -215,9 +215,9 @@ def _spread(report: MiningReport) -> Markdown:
     """Return the table of scores: how close they lie together, and how hard the negatives are."""
     measures = {
         "Score of rank 1 less rank 10": report.top_spread,
-        "Score of the guarding positive": report.scores.guard,
-        "Score of a hard negative": report.scores.negative,
-        "Hard negative below its guard by": report.scores.gap,
+        "Score of the guarding positive": report.scores["guard"],
+        "Score of a hard negative": report.scores["negative"],
+        "Hard negative below its guard by": report.scores["gap"],
         "Hard negative above its query's mean by": report.distance_from_mean.cosine,
     }
     rows = [

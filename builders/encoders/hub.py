@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-from contextlib import AbstractContextManager
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from builders import files, hub
 from builders.errors import EncoderError, SourceMissing, StorageError
 
 _SHORT = re.compile(r"[0-9a-f]{7,40}", re.ASCII)
-_SHA256_DIGITS = 64
 _WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]  # no pickles: loading one runs its code
 _NEEDED = ("modules.json", "*.safetensors")
 _ADVICE = hub.Advice(
@@ -75,7 +73,7 @@ def fetch_model(model: str, revision: str, *, offline: bool = False) -> Path:
             f"offline, and not cached: {cached} of {model}@{revision}",
             hint="Run once with network, or use --encoder offline.",
         )
-    with _errors(model, revision):
+    with hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, _models_cache()):
         return _snapshot(model, revision, local=False)
 
 
@@ -93,7 +91,7 @@ def model_files(folder: Path) -> dict[str, str]:
             continue
         hashes[name] = files.sha256(path)
         stored = path.resolve().name
-        found = hashes[name] if len(stored) == _SHA256_DIGITS else files.ids_of(path).oid
+        found = hashes[name] if len(stored) == 64 else files.ids_of(path).oid
         if path.is_symlink() and stored != found:
             raise StorageError(
                 f"{path}: damaged: the Hub named it {stored}, and its bytes give {found}",
@@ -106,7 +104,7 @@ def _cached(model: str, revision: str) -> Path | str:
     """Return the folder of a model that is there as a whole, else what it lacks."""
     from huggingface_hub.errors import IncompleteSnapshotError, LocalEntryNotFoundError
 
-    with _errors(model, revision):
+    with hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, _models_cache()):
         try:
             folder = _snapshot(model, revision, local=True)
         except IncompleteSnapshotError as error:
@@ -134,7 +132,3 @@ def _snapshot(model: str, revision: str, *, local: bool) -> Path:
 def _lacking(folder: Path) -> str:
     """Return what a model's folder lacks; the client may take single files for a whole model."""
     return next((pattern for pattern in _NEEDED if not any(folder.glob(pattern))), "")
-
-
-def _errors(model: str, revision: str) -> AbstractContextManager[None]:
-    return hub.hub_errors(f"fetching {model}@{revision}", _ADVICE, _models_cache())

@@ -57,14 +57,10 @@ def load_encoder(
     offline: bool = False,
     root: Path | None = None,
 ) -> Encoder:
-    """Return the encoder of a config. Nothing is loaded or fetched before it is used.
+    """Return the encoder that a config pins, or the small one that stands in for it without network.
 
-    Args:
-        spec: The pinned encoder.
-        backend: "e5" is that model; "offline" stands in for it with a small one that needs no network.
-        workers: Threads (e5) or processes (offline); by default one per usable CPU.
-        offline: Whether the network is never touched.
-        root: Folder of the cached vectors, as for `encode_cached`.
+    Nothing is loaded or fetched before it is used. `workers` are threads (e5) or processes (offline), by
+    default one per usable CPU; with `offline` the network is never touched; `root` is as for `encode_cached`.
     """
     if backend == "offline":
         from builders.encoders.offline import offline_for
@@ -75,27 +71,22 @@ def load_encoder(
     return E5(spec, threads=workers, offline=offline, root=root)
 
 
-class TokenEncoder(ABC):
-    """An `Encoder` that counts the tokens of a text with its prompt, to cut or to refuse what is too long."""
-
-    @property
-    @abstractmethod
-    def identity(self) -> EncoderIdentity:
-        """Everything that determines a vector."""
+class TokenEncoder(Encoder, ABC):
+    """An encoder that counts the tokens of a text with its prompt, to cut or to refuse what is too long."""
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         """Cut texts to the maximum length; see `Encoder.truncate`."""
         require_usable(texts)
         limit = self._limit()
         return (
-            list(texts) if limit is None else cut_to_fit(texts, lambda some: self._count(some, role), limit)
+            list(texts) if limit is None else _cut_to_fit(texts, lambda some: self._count(some, role), limit)
         )
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Encode texts that fit; see `Encoder.encode`."""
         require_usable(texts)
         if (limit := self._limit()) is not None:
-            require_fitting(self._count(texts, role), limit)
+            _require_fitting(self._count(texts, role), limit)
         return self._encode(texts, role)
 
     def _limit(self) -> int | None:
@@ -119,7 +110,7 @@ def require_usable(texts: Sequence[str | None]) -> None:
             )
 
 
-def require_fitting(counts: Sequence[int], limit: int) -> None:
+def _require_fitting(counts: Sequence[int], limit: int) -> None:
     """Refuse texts that the model would cut or split by itself: those with more tokens than the limit."""
     for index, count in enumerate(counts):
         if count > limit:
@@ -129,7 +120,7 @@ def require_fitting(counts: Sequence[int], limit: int) -> None:
             )
 
 
-def cut_to_fit(
+def _cut_to_fit(
     texts: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]], limit: int
 ) -> list[str]:
     """Cut each text that has too many tokens to a beginning that fits; the others stay.

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -40,6 +41,7 @@ _READ = (".json", ".safetensors", ".txt", ".model")
 _BY_COSINE = ("cosine", "cos_sim")
 
 
+@dataclass(eq=False)
 class E5(TokenEncoder):
     """The model that a config pins, with prefixes, mean pooling and normalised vectors.
 
@@ -47,32 +49,25 @@ class E5(TokenEncoder):
     texts that are encoded at a time; the other options are those of `load_encoder`.
     """
 
-    def __init__(
-        self,
-        spec: EncoderSpec,
-        *,
-        threads: int | None = None,
-        offline: bool = False,
-        root: Path | None = None,
-    ) -> None:
-        self._spec = spec
-        self._threads = threads
-        self._offline = offline
-        self._root = root
+    spec: EncoderSpec
+    _: KW_ONLY
+    threads: int | None = None
+    offline: bool = False
+    root: Path | None = None
 
     @cached_property
     def identity(self) -> EncoderIdentity:
         """Everything that determines a vector, of the cached model, else of cached vectors, else fetched."""
-        spec = self._spec
+        spec = self.spec
         try:
-            revision = resolve(spec.model, spec.revision, offline=self._offline)
+            revision = resolve(spec.model, spec.revision, offline=self.offline)
         except (RemoteError, SourceMissing):
             if known := self._known(spec.revision):
                 return known
             raise
         if not is_cached(spec.model, revision) and (known := self._known(revision)):
             return known
-        folder = fetch_model(spec.model, revision, offline=self._offline)
+        folder = fetch_model(spec.model, revision, offline=self.offline)
         try:
             dimensions = int(json.loads((folder / "config.json").read_bytes())["hidden_size"])
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -86,14 +81,14 @@ class E5(TokenEncoder):
         """Return the one encoder of that commit whose vectors are cached."""
         found = [
             one
-            for one in described(self._root or home() / "vectors")
+            for one in described(self.root or home() / "vectors")
             if one.revision.startswith(revision)
             and one == self._declared(one.revision, one.dimensions, one.files)
         ]
         return found[0] if len(found) == 1 else None
 
     def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderIdentity:
-        spec = self._spec
+        spec = self.spec
         return EncoderIdentity(
             backend="sentence-transformers",
             model=spec.model,
@@ -112,16 +107,16 @@ class E5(TokenEncoder):
         return _token_counts(self._model, texts, self._prefix(role))
 
     def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        return _vectors(self._model, texts, self._prefix(role), self.identity.dimensions, self._threads)
+        return _vectors(self._model, texts, self._prefix(role), self.identity.dimensions, self.threads)
 
     def _prefix(self, role: Role) -> str:
-        return self._spec.query_prefix if role == "query" else self._spec.passage_prefix
+        return self.spec.query_prefix if role == "query" else self.spec.passage_prefix
 
     @cached_property
     def _model(self) -> SentenceTransformer:
         identity = self.identity
         name = f"{identity.model}@{identity.revision}"
-        folder = fetch_model(identity.model, identity.revision, offline=self._offline)
+        folder = fetch_model(identity.model, identity.revision, offline=self.offline)
         if model_files(folder) != identity.files:
             raise SourceChanged(
                 f"{name}: its files are not those that made the cached vectors",
@@ -137,6 +132,7 @@ class E5(TokenEncoder):
         return model
 
 
+@dataclass(eq=False)
 class SentenceModel:
     """A model of sentence-transformers; its weights are loaded when the first text is cut or encoded.
 
@@ -144,10 +140,10 @@ class SentenceModel:
     digits: a branch or a tag moves, and is refused. The options are those of `E5`.
     """
 
-    def __init__(self, source: str, *, threads: int | None = None, offline: bool = False) -> None:
-        self._source = source
-        self._threads = threads
-        self._offline = offline
+    source: str
+    _: KW_ONLY
+    threads: int | None = None
+    offline: bool = False
 
     def encoder(self, use: Use) -> _SentenceEncoder:
         """Return the encoder with the prompts of a use; all of them share the weights."""
@@ -156,13 +152,13 @@ class SentenceModel:
     @cached_property
     def place(self) -> tuple[Path, str, str]:
         """Folder, name and revision: a commit's 40 digits, or of a folder a hash of what it holds."""
-        folder = Path(self._source)
+        folder = Path(self.source)
         if folder.is_dir():
-            _require_model(folder, self._source)
+            _require_model(folder, self.source)
             return folder, folder.resolve().name, _hash_of(folder)
-        model, _, asked = self._source.rpartition("@")
-        revision = resolve(model, asked, offline=self._offline)
-        folder = fetch_model(model, revision, offline=self._offline)
+        model, _, asked = self.source.rpartition("@")
+        revision = resolve(model, asked, offline=self.offline)
+        folder = fetch_model(model, revision, offline=self.offline)
         _require_model(folder, f"{model}@{revision}")
         return folder, model, revision
 
@@ -182,7 +178,7 @@ class SentenceModel:
     def loaded(self) -> SentenceTransformer:
         """The model with its weights."""
         hint = "It must be a sentence-transformers model with weights in safetensors and no code."
-        return _loaded_model(self.place[0], self._source, hint)
+        return _loaded_model(self.place[0], self.source, hint)
 
     def require_cosine(self) -> None:
         """Refuse to search by another similarity than the model's own, as mteb would not."""
@@ -190,19 +186,19 @@ class SentenceModel:
         named = settings.get("similarity_fn_name") or _BY_COSINE[0]
         if named not in _BY_COSINE and not self.normalised:
             raise EncoderError(
-                f"{self._source}: its settings compare vectors by {named!r}, and search here is by cosine",
+                f"{self.source}: its settings compare vectors by {named!r}, and search here is by cosine",
                 hint="Add a normalising module if cosine is what you want, or evaluate it by mteb.",
             )
 
     def vectors(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
         """Return raw vectors, float32 (n, dimensions)."""
-        return _vectors(self.loaded, texts, prompt, self._dimensions, self._threads, self._source)
+        return _vectors(self.loaded, texts, prompt, self._dimensions, self.threads, self.source)
 
     def identity(self, query: str, passage: str) -> EncoderIdentity:
         """Everything that determines a vector, with these prompts."""
         folder, name, revision = self.place
         # a folder's hash is its revision already
-        hashes = {} if Path(self._source).is_dir() else model_files(folder)
+        hashes = {} if Path(self.source).is_dir() else model_files(folder)
         stated = self._settings("sentence_bert_config.json").get("max_seq_length")
         return EncoderIdentity(
             backend="sentence-transformers",
@@ -259,37 +255,37 @@ class SentenceModel:
         return value
 
 
+@dataclass(eq=False)
 class _SentenceEncoder(TokenEncoder):
     """An `Encoder` of a model for one use. Its vectors have norm 1 only where the model normalises them."""
 
-    def __init__(self, model: SentenceModel, use: Use) -> None:
-        self._model = model
-        self._use = use
+    model: SentenceModel
+    use: Use
 
     @property
     def normalised(self) -> bool:
         """Whether vectors have norm 1; if not, searching must divide by it."""
-        return self._model.normalised
+        return self.model.normalised
 
     @cached_property
     def identity(self) -> EncoderIdentity:
         """Everything that determines a vector; `max_length` is 0 where the model's files do not say it."""
-        if self._use == "search":
-            self._model.require_cosine()
-        return self._model.identity(self._prompt("query"), self._prompt("passage"))
+        if self.use == "search":
+            self.model.require_cosine()
+        return self.model.identity(self._prompt("query"), self._prompt("passage"))
 
     def _limit(self) -> int | None:
-        limit = self._model.loaded.max_seq_length
+        limit = self.model.loaded.max_seq_length
         return None if limit is None or limit == float("inf") else int(limit)
 
     def _count(self, texts: Sequence[str], role: Role) -> list[int]:
-        return _token_counts(self._model.loaded, texts, self._prompt(role))
+        return _token_counts(self.model.loaded, texts, self._prompt(role))
 
     def _encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
-        return self._model.vectors(texts, self._prompt(role))
+        return self.model.vectors(texts, self._prompt(role))
 
     def _prompt(self, role: Role) -> str:
-        return self._model.prompt(self._use, role)
+        return self.model.prompt(self.use, role)
 
 
 def _tools() -> dict[str, str]:
@@ -380,14 +376,10 @@ def _missing_weights(model: SentenceTransformer, folder: Path) -> str:
     for path in folder.glob("*.safetensors"):
         with safe_open(path, "pt") as weights:
             stored.update(weights.keys())
-    missing = [
-        name
-        for name in (name.removeprefix("model.") for name, _ in model[0].named_parameters())
-        if not name.startswith("pooler.")  # unused: the vectors are means
-        and not any(
-            f".{key}".endswith(f".{name}") for key in stored
-        )  # some files begin with the model's name
-    ]
+    names = (name.removeprefix("model.") for name, _ in model[0].named_parameters())
+    used = (name for name in names if not name.startswith("pooler."))  # the vectors are means
+    # some files begin with the model's name
+    missing = [name for name in used if not any(f".{key}".endswith(f".{name}") for key in stored)]
     return f"{len(missing)} weights are not stored, {missing[0]!r} first" if missing else ""
 
 

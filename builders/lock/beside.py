@@ -33,7 +33,6 @@ class CitedAudit(Frozen):
     Attributes:
         build: `Lock.rows_id` of the build that was audited.
         date: Day of the last verdict, "2026-01-05".
-        auditors: Number of auditors.
         false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
         precision: Share of the labelled positives that are relevant.
         controls: Share of the verdicts on pairs confirmed by hand that are right.
@@ -52,13 +51,12 @@ class CitedAudit(Frozen):
 
 
 class CitedScore(Frozen):
-    """A reference score of published tables.
+    """A reference score of published tables, with its 95 % interval.
 
     Attributes:
         build: `Lock.rows_id` of the build that was evaluated.
         config: The builder's name with the split searched, "jobs/test", or a clustering config.
         metric: "ndcg_at_10" or "v_measure".
-        low: Low end of the 95 % interval of `value`.
     """
 
     build: str

@@ -108,37 +108,6 @@ def require_equal(built: Lock, committed: Lock) -> tuple[str, ...]:
     Raises:
         Drift: Rows, sources or parameters differ.
     """
-    drifted, notes = _differences(built, committed)
-    if drifted:
-        hint = "Find out why; if the change is meant, build with --update-lock and commit both files."
-        raise drift(f"{built.config} differs from its committed lock", drifted, hint=hint)
-    return notes
-
-
-def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None:
-    """Hold the model that is about to mine against the one that mined the committed lock.
-
-    Raises:
-        SourceChanged: It is of the same commit, and its files differ.
-    """
-    if committed is None or committed.mining is None:
-        return
-    locked = committed.mining.encoder
-    if (encoder.model, encoder.revision) != (locked.model, locked.revision) or encoder.stand_in:
-        return
-    if lines := [f"  {line}" for _, line in _changes("files", locked.files, encoder.files)]:
-        what = f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}"
-        hint = "A commit never changes: remove the model from the Hub client's cache, and run again."
-        raise SourceChanged("\n".join([f"{what}:", *lines]), hint=hint)
-
-
-def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
-    """Return the error that shows the first of what differs."""
-    return Drift(f"{what}:\n{listed(lines, _SHOWN)}", hint=hint)
-
-
-def _differences(built: Lock, committed: Lock) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Compare two locks, files first: what differs of rows, sources and parameters, and what of all else."""
     old, new = committed.model_dump(mode="json"), built.model_dump(mode="json")
     keys = {"files": "path", "funnels": "table", "sources": "name", "findings": "code"}
     for lock in (old, new):
@@ -154,7 +123,28 @@ def _differences(built: Lock, committed: Lock) -> tuple[tuple[str, ...], tuple[s
     for field in sorted(old, key=lambda name: (name != "files", name)):
         for where, line in _changes(field, old[field], new[field]):
             (drifted if _decides(where) else notes).append(line)
-    return tuple(drifted), tuple(notes)
+    if drifted:
+        hint = "Find out why; if the change is meant, build with --update-lock and commit both files."
+        raise drift(f"{built.config} differs from its committed lock", drifted, hint=hint)
+    return tuple(notes)
+
+
+def require_same_model(encoder: EncoderIdentity, committed: Lock | None) -> None:
+    """Refuse to mine by other files than mined the committed lock, under the same commit."""
+    if committed is None or committed.mining is None:
+        return
+    locked = committed.mining.encoder
+    if (encoder.model, encoder.revision) != (locked.model, locked.revision) or encoder.stand_in:
+        return
+    if lines := [f"  {line}" for _, line in _changes("files", locked.files, encoder.files)]:
+        what = f"{encoder.model}@{encoder.revision} differs from the lock of {committed.config}"
+        hint = "A commit never changes: remove the model from the Hub client's cache, and run again."
+        raise SourceChanged("\n".join([f"{what}:", *lines]), hint=hint)
+
+
+def drift(what: str, lines: Sequence[str], *, hint: str) -> Drift:
+    """Return the error that shows the first of what differs."""
+    return Drift(f"{what}:\n{listed(lines, _SHOWN)}", hint=hint)
 
 
 def _equal_rows(old: dict[str, Any], new: dict[str, Any]) -> str | None:

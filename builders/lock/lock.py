@@ -172,7 +172,7 @@ class Yield(Frozen):
     full_share: float
 
 
-class YieldByPositives(Frozen):
+class _YieldByPositives(Frozen):
     """Queries with a number of positives, "3-5", by their number of hard negatives."""
 
     positives: str
@@ -180,42 +180,12 @@ class YieldByPositives(Frozen):
     by_count: dict[str, int]
 
 
-class Suspicious(Frozen):
-    """Queries whose best positive lies near the mean of their scores, and the positives of these."""
-
-    queries: int
-    positives: int
-
-
-class MinedScores(Frozen):
-    """Scores of guards and of hard negatives, and the gaps between them."""
-
-    guard: Quantiles
-    negative: Quantiles
-    gap: Quantiles
-
-
-class FromMean(Frozen):
+class _FromMean(Frozen):
     """Distances from the query's mean over all passages; `below_mean` counts negatives that are not hard."""
 
     below_mean: int
     cosine: Quantiles
     deviations: Quantiles
-
-
-class Reuse(Frozen):
-    """Passages that serve as hard negatives: how many, and how often the busiest and the mean one."""
-
-    passages: int
-    most: int
-    mean: float
-
-
-class OthersPositives(Frozen):
-    """Hard negatives that are positives of other queries."""
-
-    negatives: int
-    share: float
 
 
 class Variant(Frozen):
@@ -233,11 +203,15 @@ class MiningReport(Frozen):
     """What a recipe kept, what it dropped, and what others would have kept; shares and scores in six digits.
 
     Attributes:
+        suspicious: "queries" whose best positive lies near the mean of their scores, and their "positives".
         by_count: Queries by number of hard negatives.
         looked_at: Passages within the depth, or at the floor and above it where the depth is unbounded.
         dropped: Those of them that are no hard negatives, by reason.
         top_spread: Score of rank 1 less that of rank 10.
+        scores: Scores of "guard" and hard "negative", and the "gap" between them.
         best_positive: Distance of the best positive from its query's mean, in standard deviations.
+        reuse: "passages" that serve as hard negatives, and how often the busiest ("most") and the "mean" one.
+        others_positives: Hard "negatives" that are positives of other queries, and their "share" of all.
         ties: Queries where the id decided at the end of "depth" or of "keep".
         what_if: Other depths and margins, and the other guard; "v0" and its variants for an unbounded recipe.
     """
@@ -246,19 +220,19 @@ class MiningReport(Frozen):
 
     queries: int
     queries_without_positives: int
-    suspicious: Suspicious
+    suspicious: dict[str, int]
     negatives: int
     yield_: Yield = Field(alias="yield")
     by_count: dict[str, int]
-    by_positives: tuple[YieldByPositives, ...]
+    by_positives: tuple[_YieldByPositives, ...]
     looked_at: int
     dropped: dict[str, int]
     top_spread: Quantiles
-    scores: MinedScores
-    distance_from_mean: FromMean
+    scores: dict[str, Quantiles]
+    distance_from_mean: _FromMean
     best_positive: Quantiles
-    reuse: Reuse
-    others_positives: OthersPositives
+    reuse: dict[str, int | float]
+    others_positives: dict[str, int | float]
     ties: dict[str, int]
     what_if: tuple[Variant, ...]
 

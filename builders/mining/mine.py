@@ -14,11 +14,9 @@ from builders.lock.lock import MiningReport
 from builders.mining import recipe as rules
 from builders.mining.hits import Hits, joined
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
-from builders.mining.scores import Float32s, Float64s, Int64s, lengths, score_moments, score_pairs
+from builders.mining.scores import Float32s, Float64s, Int64s, score_moments, score_pairs
 from builders.mining.yields import LOOK, build_report
 from builders.spec import PAIR, RECIPES, Recipe
-
-_LENGTH_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +103,12 @@ def mine(
 def _by_id(
     what: str, key: str, texts: list[str], frame: pl.DataFrame, vectors: Float32s
 ) -> tuple[pl.DataFrame, Float32s]:
-    """Check that each row has a vector of length 1, and sort both by id."""
+    """Sort rows and their vectors by id."""
     if len(vectors) != frame.height:
         raise EncoderError(
             f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
         )
     ids = frame[key]
-    off = np.flatnonzero(np.abs(lengths(vectors, what) - 1) > _LENGTH_TOLERANCE)
-    if off.size:
-        raise EncoderError(
-            f"{what}: {off.size} vectors are not of length 1, the first of id {ids[int(off[0])]!r}",
-            hint="Normalise the vectors, or encode these texts again.",
-        )
     texts_of = frame.select(key, pl.col(texts).fill_null(""))
     if ids.is_sorted():
         return texts_of.with_row_index("row"), vectors
@@ -208,14 +200,8 @@ def choose_within(
     Every passage at the floor or above it is looked at: it is excluded for a reason, above the ceiling
     (`margin`), beyond what is kept, or a negative. Ranks count all passages. Method: `exact_window`.
 
-    Args:
-        guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation``: the queries to serve.
-        corpus: ``passage_id``, sorted.
-        excluded: From `builders.mining.recipe.exclusions`; pairs of other queries are left aside.
-        query_vectors: float32 (queries, d), in the row order of `guarded`.
-        passage_vectors: float32 (passages, d), in the row order of `corpus`.
-        recipe: One of unbounded depth.
-        progress: As for `mine`.
+    The queries to serve are in `guarded`, from `builders.mining.recipe.guards`, with ``mean`` and
+    ``deviation``; `corpus` is sorted by id; vectors are in the row order of these two.
     """
     masked, reasons = _masked(guarded, corpus, excluded)
     guards = guarded[recipe.guard]

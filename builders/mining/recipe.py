@@ -39,11 +39,7 @@ class Chosen:
 
 
 def require_valid(recipe: Recipe) -> None:
-    """Refuse a recipe that cannot be meant.
-
-    Raises:
-        UsageError: A number is out of its range, or a choice is unknown.
-    """
+    """Refuse a recipe with a number out of its range, or an unknown choice."""
     depth = inf if recipe.depth is None else recipe.depth
     faults = {
         f"depth {recipe.depth} is below 1": depth < 1,
@@ -80,7 +76,7 @@ def exclusions(
     """
     encoded = pl.concat_str("title", "text", separator=" ")
     forms = [
-        frame.select(name, form=_folded(text))
+        frame.select(name, form=text.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars())
         for frame, name, text in (
             (queries, "query_id", pl.col("text")),
             (corpus, "passage_id", pl.col("text")),
@@ -134,12 +130,9 @@ def floor(recipe: Recipe) -> pl.Expr:
 
 
 def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) -> pl.DataFrame:
-    """Join what the rules need to a ranking.
+    """Join what the rules need to ``query_id``, ``passage_id``, ``rank``, ``score`` of a ranking.
 
-    Args:
-        ranking: ``query_id``, ``passage_id``, ``rank`` (1-based, among all passages), ``score`` float64.
-        excluded: From `exclusions`; its ``reason`` becomes null for candidates.
-        guarded: From `guards`, with ``mean`` and ``deviation`` where a recipe needs them.
+    `excluded` is from `exclusions`, `guarded` from `guards`, with ``mean`` and ``deviation``.
     """
     return (
         ranking
@@ -205,7 +198,3 @@ def _within_depth(recipe: Recipe) -> pl.Expr:
     counts = pl.col("reason").ne_missing("positive").cast(pl.Int64)
     before = counts.cum_sum().over("query_id") - counts
     return before < recipe.depth
-
-
-def _folded(text: pl.Expr) -> pl.Expr:
-    return text.str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()

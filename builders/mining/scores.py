@@ -64,17 +64,10 @@ def _sum_by_halving(terms: Float64s) -> Float64s:
 
 
 def lengths(vectors: NDArray[Any], what: str) -> Float64s:
-    """Check vectors and return their Euclidean lengths.
-
-    Args:
-        vectors: float32 (n, d), d at least 1.
-        what: "queries" or "passages", for the message.
-
-    Returns:
-        float64 (n,).
+    """Return the length of each vector, float64 (n,); `what` names the vectors in messages.
 
     Raises:
-        EncoderError: Another shape or dtype, or a number that is NaN or infinite.
+        EncoderError: Another shape or dtype than float32 (n, d), or a number that is NaN or infinite.
     """
     if vectors.ndim != 2 or vectors.dtype != np.float32 or vectors.shape[1] == 0:
         raise EncoderError(

@@ -33,14 +33,8 @@ def build_report(
 ) -> MiningReport:
     """Report what a recipe kept, what it dropped, and what others would have kept.
 
-    Args:
-        queries: ``query_id`` of every query, with or without positives.
-        qrels: ``query_id``, ``passage_id`` of every positive.
-        guarded: From `builders.mining.recipe.guards`, with ``mean`` and ``deviation``.
-        chosen: What the recipe took and dropped.
-        labelled: From `builders.mining.recipe.label`, at least `LOOK` deep, as far as there are passages.
-        recipe: The recipe.
-        bounded: The recipe whose variants are reported: itself, or "v0" where it is unbounded.
+    `labelled` is at least `LOOK` deep, as far as there are passages, and judged by variants of `bounded`: of
+    the recipe itself, or of "v0" where that is unbounded. The other frames are those of `mine`.
     """
     kept = chosen.kept
     counted = _negatives_per_query(queries, guarded, kept)
@@ -84,8 +78,8 @@ def build_report(
 
 
 def summary_lines(report: MiningReport) -> list[str]:
-    """Return the report in at most twelve lines for a terminal, the yield first."""
-    got, distance = report.yield_, report.distance_from_mean.cosine["median"]
+    """Return what a terminal shows of the report, the yield first."""
+    got = report.yield_
     dropped = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items() if count)
     lines = [
         f"{got.any:,} of {report.queries:,} queries got a hard negative ({got.any_share:.1%}), "
@@ -96,19 +90,8 @@ def summary_lines(report: MiningReport) -> list[str]:
     ]
     if without := report.queries_without_positives:
         lines.append(f"{without:,} queries have no positive and got nothing")
-    if doubtful := report.suspicious.queries:
+    if doubtful := report.suspicious["queries"]:
         lines.append(f"{doubtful:,} queries have no positive far above their mean: suspicious")
-    if (spread := report.top_spread["median"]) is not None:
-        lines.append(f"score of rank 1 less rank {_SPREAD_RANK}: median {spread:.4f}")
-    if distance is not None:
-        lines.append(
-            f"negatives lie {distance:+.4f} from their query's mean (median); "
-            f"{report.distance_from_mean.below_mean:,} are below it, and not hard"
-        )
-        lines.append(
-            f"{report.others_positives.share:.1%} of the negatives are other queries' positives; "
-            f"{report.reuse.passages:,} passages serve, one of them {report.reuse.most:,} times"
-        )
     best = max(report.what_if, key=lambda case: case.any, default=None)
     if best and best.any > got.any:
         lines.append(

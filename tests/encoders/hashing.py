@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from builders.encoders import Role
-from builders.encoders.protocol import cut_to_fit, require_fitting
+from builders.encoders.protocol import _cut_to_fit, _require_fitting
 from builders.lock.lock import EncoderIdentity
 
 
@@ -31,11 +31,11 @@ class HashEncoder:
 
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         self.asked += len(texts)
-        return cut_to_fit(texts, self._count, self.identity.max_length)
+        return _cut_to_fit(texts, self._count, self.identity.max_length)
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         self.asked += len(texts)
-        require_fitting(self._count(texts), self.identity.max_length)
+        _require_fitting(self._count(texts), self.identity.max_length)
         return np.array([self.vector(text, role) for text in texts], np.float32).reshape(
             -1, self.identity.dimensions
         )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.encoders.protocol import cut_to_fit, excerpt, require_fitting, require_usable, text_key
+from builders.encoders.protocol import _cut_to_fit, _require_fitting, excerpt, require_usable, text_key
 from builders.errors import EncoderError
 
 WORDS = "Der Zug nach Köln fährt heute von Gleis sieben".split()
@@ -19,7 +19,7 @@ def by_words(texts: Sequence[str]) -> list[int]:
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), max_size=8), st.integers(5, 40))
 def test_a_cut_text_is_a_beginning_that_fits_and_the_rest_is_untouched(texts: list[str], limit: int) -> None:
-    cut = cut_to_fit(texts, by_words, limit)
+    cut = _cut_to_fit(texts, by_words, limit)
     for before, after in zip(texts, cut, strict=True):
         assert before.startswith(after)
         assert by_words([after])[0] <= limit
@@ -27,12 +27,12 @@ def test_a_cut_text_is_a_beginning_that_fits_and_the_rest_is_untouched(texts: li
             assert after == before
         else:
             assert len(after.split()) >= limit - 4  # to within one word of the longest
-    assert cut_to_fit(cut, by_words, limit) == cut
+    assert _cut_to_fit(cut, by_words, limit) == cut
 
 
 def test_a_text_of_exactly_the_limit_is_unchanged_and_one_more_is_cut() -> None:
     exact, longer = "ab " * 7, "ab " * 8
-    assert cut_to_fit([exact, longer], by_words, 10) == [exact, exact]
+    assert _cut_to_fit([exact, longer], by_words, 10) == [exact, exact]
 
 
 def test_counting_is_done_for_all_long_texts_at_once() -> None:
@@ -42,13 +42,13 @@ def test_counting_is_done_for_all_long_texts_at_once() -> None:
         calls.append(len(texts))
         return [len(text) for text in texts]
 
-    assert cut_to_fit(["x" * 1000] * 50 + ["kurz"], count, 300) == ["x" * 300] * 50 + ["kurz"]
+    assert _cut_to_fit(["x" * 1000] * 50 + ["kurz"], count, 300) == ["x" * 300] * 50 + ["kurz"]
     assert len(calls) <= 12
 
 
 def test_a_limit_that_leaves_no_room_is_told() -> None:
     with pytest.raises(EncoderError, match="text 1: not one character fits into 3 tokens"):
-        cut_to_fit(["", "Haus"], by_words, 3)
+        _cut_to_fit(["", "Haus"], by_words, 3)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_other_texts_are_usable(texts: list[str]) -> None:
 
 
 def test_texts_that_do_not_fit_are_refused() -> None:
-    require_fitting([5, 10], 10)
+    _require_fitting([5, 10], 10)
     with pytest.raises(EncoderError, match="text 1 has 11 tokens, the limit is 10"):
-        require_fitting([5, 11], 10)
+        _require_fitting([5, 11], 10)
 
 
 @given(st.text(), st.text())

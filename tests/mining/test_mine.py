@@ -187,17 +187,16 @@ def test_progress_is_told() -> None:
     assert seen == [(1, 1)]
 
 
-def spoiled(value: float) -> Float32s:
+def spoiled() -> Float32s:
     spoilt = PASSAGE_VECTORS.copy()
-    spoilt[2] *= np.float32(value)
+    spoilt[2] = np.nan
     return spoilt
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"passage_vectors": spoiled(np.nan)}, "passages: 1 hold NaN .* row 2"),
-        ({"passage_vectors": spoiled(1.01)}, "not of length 1, the first of id 'd-c'"),
+        ({"passage_vectors": spoiled()}, "passages: 1 hold NaN .* row 2"),
         ({"query_vectors": QUERY_VECTORS[:1]}, "queries: 2 rows and 1 vectors"),
         ({"query_vectors": QUERY_VECTORS.astype(np.float64)}, "float64"),
     ],

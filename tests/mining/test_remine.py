@@ -199,7 +199,7 @@ def test_an_unbounded_funnel_counts_what_loops_count(seed: int, keep: int) -> No
             if first:
                 counted[first] += 1
     report = mined(data, recipe).report
-    assert silent == report.suspicious.queries > 0
+    assert silent == report.suspicious["queries"] > 0
     assert report.looked_at == looked_at
     assert report.dropped == {reason: counted[reason] for reason in REASONS if reason != "floor"}
     assert looked_at == report.negatives + sum(report.dropped.values())
@@ -222,7 +222,7 @@ def test_suspicious_positives_are_listed_whatever_the_recipe_does() -> None:
     assert len(wanted) > 10
     assert listed.select("query_id", "passage_id").rows() == [(q, d) for _, q, d, _ in sorted(wanted)]
     np.testing.assert_allclose(listed["deviations"], [z for _, _, _, z in sorted(wanted)], atol=1e-5)
-    assert results[0].report.suspicious.positives == listed.height
+    assert results[0].report.suspicious["positives"] == listed.height
     silent = listed.select("query_id").unique()
     assert results[0].negatives.join(silent, on="query_id", how="semi").height
     assert not results[1].negatives.join(silent, on="query_id", how="semi").height
