@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, escape
@@ -19,12 +20,21 @@ _METRICS = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "v_measure": "V-meas
 _MOST_IN_WORDS = 8
 
 
-class _CardPlot(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _CardPlot:
     """A plot of a card: the name of its file, its description in words, its figure."""
 
     name: str
     alt: str
-    draw: Callable[[], Figure]
+    draw: partial[Figure]
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both show the same."""
+        return repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Return the hash of all that is shown."""
+        return hash(repr(self))
 
     @property
     def image(self) -> Markdown:
@@ -34,7 +44,13 @@ class _CardPlot(NamedTuple):
 
 def plots(datasets: Sequence[Dataset]) -> dict[str, bytes]:
     """Return the plots of a release as SVG, by path."""
-    return {plot_path(plot.name): svg(plot.draw, title=plot.alt) for plot in card_plots(datasets)}
+    return {plot_path(plot.name): _svg(plot) for plot in card_plots(datasets)}
+
+
+@lru_cache(maxsize=32)
+def _svg(plot: _CardPlot) -> bytes:
+    """Draw a plot once: drawing takes longer than all else of a plan, which describes a release twice."""
+    return svg(plot.draw, title=plot.alt)
 
 
 def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
