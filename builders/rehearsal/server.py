@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import socket
 import threading
@@ -85,16 +84,18 @@ def serve(store: Store | None = None, *, port: int = 0, kind: type[Hub] = Hub) -
 
         from builders.rehearsal.app import Application
     except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a Hub on loopback needs {error.name}",
-            hint="From a checkout: pip install -c constraints.txt -e '.[rehearsal]'",
-        ) from error
+        hint = "From a checkout: pip install -c constraints.txt -e '.[rehearsal]'"
+        raise UsageError(f"a Hub on loopback needs {error.name}", hint=hint) from error
     store = store or Store()
     listener = _listen(port)
-    hub = kind(f"http://127.0.0.1:{listener.getsockname()[1]}", store)
+    hub, app = kind(f"http://127.0.0.1:{listener.getsockname()[1]}", store), Application(store)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        # routes match the path as it was sent
+        await hub.answer(app, {**scope, "path": scope["raw_path"].decode("ascii", "replace")}, receive, send)
+
     config = uvicorn.Config(
-        functools.partial(_answer, hub, Application(store)),
-        interface="asgi3",
+        answer,
         log_config=None,
         log_level="critical",
         access_log=False,
@@ -133,8 +134,3 @@ def _listen(port: int) -> socket.socket:
         message = f"port {port} of 127.0.0.1 cannot be used ({error})"
         raise RemoteError(message, hint="Choose another port, or 0.") from error
     return listener
-
-
-async def _answer(hub: Hub, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "http":  # routes match the path as it was sent
-        await hub.answer(app, {**scope, "path": scope["raw_path"].decode("ascii", "replace")}, receive, send)

@@ -21,7 +21,7 @@ from builders.rehearsal.refusals import HubError, card_errors
 
 RepoType = Literal["dataset", "model"]
 TYPES: dict[str, RepoType] = {"datasets": "dataset", "models": "model"}
-"""The types of repos by the folder or part of a path that holds them."""
+"""The types of repos by the part of a path that holds them."""
 WRITE_TOKEN = "hf_loopbackwrite"
 READ_TOKEN = "hf_loopbackread"
 MAIN = "main"

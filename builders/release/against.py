@@ -104,17 +104,16 @@ def _differences(split: Split, mine: pl.DataFrame, theirs: pl.DataFrame) -> Iter
         yield True, rows.summary()
         yield from ((True, f"{what}: {row}") for what, keys in rows.examples.items() for row in keys)
         return
-    if mine.is_empty():
-        return
     keys = [name for name in mine.columns if name not in scores]
     pairs = mine.sort(keys).hstack(theirs.sort(keys).select(pl.col(scores).name.suffix(" there")))
     for name in scores:
         apart = pairs.with_columns(apart=_apart(pl.col(name), pl.col(f"{name} there")))
-        largest = apart.sort("apart", descending=True).row(0, named=True)
-        if largest["apart"] == 0:
+        differing = apart.filter(pl.col("apart") > 0).sort("apart", descending=True)
+        if differing.is_empty():
             continue
+        largest = differing.row(0, named=True)
         where = " ".join(str(largest[key]) for key in keys)
-        beyond = apart.filter(pl.col("apart") > _TOLERANCE).height
+        beyond = differing.filter(pl.col("apart") > _TOLERANCE).height
         limit = f"{beyond:,} of {mine.height:,} rows by more than" if beyond else "within"
         values = f"{largest[f'{name} there']} there, {largest[name]} here"
         how_far = f"by {largest['apart']:.1e} at most ({where}: {values})"

@@ -83,10 +83,9 @@ class _RowChanges(Frozen):
 
 
 class TableChange(Frozen):
-    """A split that is other than before.
+    """A split that is other than before; "unknown" where its rows would have to be read, and were not.
 
     Attributes:
-        change: "unknown" where its rows would have to be read, and were not.
         rows_before: Number of rows; None where it was not there, or nobody has counted.
         rows_after: Number of rows; None where it is gone.
         rows: Rows that differ; None where they were not compared, or there is nothing to compare with.
@@ -202,7 +201,7 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
     rows = {}
     for split in sorted(before.splits.keys() & after.splits.keys()):
         old, new = before.splits[split], after.splits[split]
-        if not _same_content(old, new) and (differing if old.content and new.content else unknown):
+        if not old.equals(new) and (differing if old.content and new.content else unknown):
             rows[split] = row_changes(before.read(split), after.read(split))
     tables = tuple(_tables(before.splits, after.splits, rows))
     files = tuple(_files(before, after, {Split(table.config, table.split) for table in tables}))
@@ -236,19 +235,13 @@ def check_version(target: Target, comparison: Comparison) -> None:
     version, least = parse_version(target.version), parse_version(comparison.least)
     if version >= least:
         return
-    message, hint = f"version {version} is below {least}, ", f"Choose --version {least} or higher"
+    below, hint = f"version {version} is below {least}", f"Choose --version {least} or higher"
     if not comparison.latest or least == FIRST:
-        raise Refused(f"{message}the first one", hint=f"{hint}.")
+        raise Refused(f"{below}, the first one", hint=f"{hint}.")
     found = comparison.difference
-    raise Refused(
-        f"{message}the least after {comparison.latest} of {target.repo} ({found.bump}):\n"
-        + listed(found.reasons or ["nothing has changed"], REASONS),
-        hint=f"{hint}; mteb-de release diff shows the rows.",
-    )
-
-
-def _same_content(old: SplitFiles, new: SplitFiles) -> bool:
-    return bool(old.content) and old.content == new.content
+    why = f"the least after {comparison.latest} of {target.repo} ({found.bump})"
+    reasons = listed(found.reasons or ["nothing has changed"], REASONS)
+    raise Refused(f"{below}, {why}:\n{reasons}", hint=f"{hint}; mteb-de release diff shows the rows.")
 
 
 def _tables(
@@ -262,7 +255,7 @@ def _tables(
             change = "added" if old is None else "removed"
         elif old.paths != new.paths:
             moved = f"{', '.join(old.paths)} → {', '.join(new.paths)}"
-        elif _same_content(old, new) or (found is not None and not found.summary()):
+        elif old.equals(new) or (found is not None and not found.summary()):
             continue
         if old and new and found is None and not (old.content and new.content):
             change = "unknown"
@@ -317,15 +310,15 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     their values. Numbers of different types are compared as numbers; a column whose types cannot be compared
     counts as a change of columns, not of rows.
     """
-    old_types, new_types = before.schema, after.schema
-    shared = [name for name in new_types if name in old_types]
-    key = next((key for key in _KEYS if {*key} <= {*shared}), ())
+    types = {
+        name: (before.schema[name], dtype) for name, dtype in after.schema.items() if name in before.schema
+    }
+    key = next((key for key in _KEYS if {*key} <= types.keys()), ())
     values = []
-    for name in (name for name in shared if name not in key):
-        types = old_types[name], new_types[name]
-        if types[0] == types[1]:
+    for name in (name for name in types if name not in key):
+        if types[name][0] == types[name][1]:
             values.append(pl.col(name))
-        elif all(dtype.is_numeric() for dtype in types):
+        elif all(dtype.is_numeric() for dtype in types[name]):
             values.append(pl.col(name).cast(pl.Float64))
     old, new = (_matchable(frame, key, values) for frame in (before, after))
     on = [name for name in new.columns if not name.startswith("value ")]
@@ -341,7 +334,7 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
         added=added.height,
         removed=removed.height,
         changed=changed.height,
-        columns=tuple(_columns(old_types, new_types)),
+        columns=tuple(_columns(before.schema, after.schema)),
         examples_added=_examples(added, on),
         examples_removed=_examples(removed, on),
         examples_changed=_examples(changed, on),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import errno
 import functools
 import hashlib
-import json
 import os
 import shlex
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -31,6 +30,7 @@ from builders.printable import listed, printable, shortened
 from builders.release.diff import Bump, Comparison, check_version, compare
 from builders.release.tree import Remote, paths_in, same_bytes
 from builders.spec import RELEASES
+from builders.text_files import parse_json
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -44,13 +44,7 @@ _ONCE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class _PlannedFile(Frozen):
-    """A file that the tag will hold.
-
-    Attributes:
-        oid: The id under which git stores the bytes.
-        lfs: Whether the Hub is expected to keep it as an LFS object.
-        change: The difference from what the repository held when the plan was made.
-    """
+    """A file that the tag will hold: its `oid` in git, and whether an LFS object is expected."""
 
     path: str
     size: int
@@ -83,7 +77,6 @@ class Plan(_Sealed):
         parent: The commit that must still be the head; None where there is no repository yet.
         base: The published tag that the version was weighed against; "" where there is none.
         bump: The least that the version had to rise, with its `reasons`.
-        files: All files of the tag, sorted by path.
         delete: Files of the repository that are no longer published.
         gates: Findings that stop `apply`, since no waiver covers them.
         stand_ins: Why this build may be rehearsed, but not applied to the real Hub.
@@ -122,7 +115,6 @@ class Receipt(_Sealed):
         plan: Seal of the plan.
         files: sha256 of every file as it was read back over the wire, by path.
         rows: Number of rows that `load_dataset` gave and that equal the built ones, by config and split.
-        requests: Number of requests that the rehearsal took.
         tools: Versions of the clients.
     """
 
@@ -169,9 +161,10 @@ def _read(path: Path, kind: type[_Document], verb: str) -> _Document:
     """Read a sealed document; `verb` is the command that writes it."""
     name, again = kind.__name__.lower(), f"Run this again: {verb}"
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}") from error
+        with files.readable(path):
+            if not path.exists():
+                raise StorageError(f"{path}: no {name} there", hint=f"Run this first: {verb}")
+            document = parse_json(path.read_bytes())
     except ValueError as error:
         raise StorageError(f"{path}: not a {name} (not JSON: {error})", hint=again) from error
     fields = document if isinstance(document, dict) else {}
@@ -220,7 +213,7 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
         message = f"{release}: nothing has changed since {comparison.latest} of {target.repo}"
         raise Refused(message, hint=hint)
     version = comparison.least if least else target.version
-    target = replace(target, version=version, private=target.private or remote.private)
+    target = dataclasses.replace(target, version=version, private=target.private or remote.private)
     _check_target(release, target, remote, comparison)
     locks, folder = [lock for _, lock in sorted(locks_of(out, release).items())], out / release
     citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
@@ -283,16 +276,11 @@ def _check_target(release: str, target: Target, remote: Remote, comparison: Comp
 
 
 def _planned(path: str, file: FileIds, remote: Remote) -> _PlannedFile:
-    there = remote.files.get(path)
-    is_changed = there is not None and not same_bytes(there, file)
-    return _PlannedFile(
-        path=path,
-        size=file.size,
-        sha256=file.sha256,
-        oid=file.oid,
-        lfs=path.endswith(".parquet"),
-        change="added" if there is None else "changed" if is_changed else "unchanged",
-    )
+    there, is_lfs = remote.files.get(path), path.endswith(".parquet")
+    change: Literal["added", "changed", "unchanged"] = "added"
+    if there is not None:
+        change = "unchanged" if same_bytes(there, file) else "changed"
+    return _PlannedFile(path=path, lfs=is_lfs, change=change, **dataclasses.asdict(file))
 
 
 def _gates(locks: list[Lock]) -> Iterator[str]:
@@ -338,27 +326,24 @@ def changes(plan: Plan, folder: Path, copy: Path | None = None, *, tables_only: 
 
 def _fault(path: Path, sha256: str, target: Path | None) -> str:
     """Return why a file is not the planned one, "" if it is; writes what was read to `target`."""
-    try:
-        descriptor = os.open(path, _ONCE)
-    except FileNotFoundError:
-        return "missing"
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return "a link, not a file"
-        raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        return "not a regular file"
     digest = hashlib.sha256()
-    try:
-        if target:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(descriptor, "rb") as file, Path(target or os.devnull).open("wb") as copy:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-                copy.write(chunk)
-    except OSError as error:
-        hint = f"Copies go to {tempfile.gettempdir()}; TMPDIR names another folder." if target else ""
-        message = f"{path}: cannot be read{' or copied' if target else ''} ({error.strerror or error})"
-        raise StorageError(message, hint=hint) from error
+    hint = f"Copies go to {tempfile.gettempdir()}; TMPDIR names another folder." if target else ""
+    with files.readable(path, hint=hint):
+        try:
+            descriptor = os.open(path, _ONCE)
+        except FileNotFoundError:
+            return "missing"
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return "a link, not a file"
+            raise
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return "not a regular file"
+            if target:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            with Path(target or os.devnull).open("wb") as copy:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+                    copy.write(chunk)
     return "" if digest.hexdigest() == sha256 else "other bytes than planned"

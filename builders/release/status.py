@@ -88,8 +88,13 @@ def _plan_state(
         if state in {"current", "unfinished"}:
             check_visibility(repo, plan.private, remote)
             check_bytes(plan, folder)
-        if state == "current":
-            state, why = _rehearsed(out, release, plan)
+            try:
+                check_receipt(out, release, plan)
+            except Refused as error:
+                state, why = "current", f"not rehearsed yet ({error.message})"
+            else:
+                if state == "current":
+                    state, why = "rehearsed", "rehearsed, not published yet"
         # a build leaves card and plots of an earlier plan alone
         elif state in _PUBLISHED and folder.exists() and (found := changes(plan, folder, tables_only=True)):
             state, why = "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
@@ -115,13 +120,12 @@ def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str
         return "unfinished", "committed, but not tagged"
     if remote.head != plan.parent and (plan.parent is not None or remote.files):
         return "stale", f"planned on {plan.parent or 'no repository'}, the head is now {remote.head}"
-    return "current", "not rehearsed yet"
+    return "current", ""
 
 
 def _main(repo: str, remote: Remote, api: HfApi) -> str:
     """Return what `main` holds: a version, and after a rollback the earlier one whose files these are."""
-    here = _version_of_head(remote)
-    main = f"main is now {here or f'{remote.head}, which no version names'}"
+    main = f"main is now {_version_of_head(remote) or f'{remote.head}, which no version names'}"
     for version in remote.versions:
         commit = remote.tags[version.tag]
         if commit != remote.head and not differences(read_files(api, repo, commit), remote.files):
@@ -130,12 +134,4 @@ def _main(repo: str, remote: Remote, api: HfApi) -> str:
 
 
 def _version_of_head(remote: Remote) -> str:
-    return next((one.tag for one in remote.versions if remote.tags[one.tag] == remote.head), "")
-
-
-def _rehearsed(out: Path, release: str, plan: Plan) -> tuple[_State, str]:
-    try:
-        check_receipt(out, release, plan)
-    except Refused as error:
-        return "current", f"not rehearsed yet ({error.message})"
-    return "rehearsed", "rehearsed, not published yet"
+    return next((one.tag for one in remote.versions if one.tag in remote.head_is), "")

@@ -51,6 +51,10 @@ class SplitFiles:
     rows: int | None = None
     content: str = ""
 
+    def equals(self, other: SplitFiles) -> bool:
+        """Return whether both are known to hold the same rows."""
+        return bool(self.content) and self.content == other.content
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -79,12 +83,10 @@ NOTHING = Tree({}, {}, lambda split: pl.DataFrame(), "nothing")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a repository holds now.
+    """What a repository holds now: its commits by tag, and its files by path as of `read_files`.
 
     Attributes:
         head: The commit of `main`; None where there is no repository, or the token may not see it.
-        tags: Commits by tag.
-        files: Files by path, without the Hub's own `.gitattributes`.
         gated: Whether its files are handed out only to those who were let in.
     """
 

@@ -21,7 +21,7 @@ from builders.describe import Target
 from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
 from builders.rehearsal import WRITE_TOKEN, Hub, Store
 from builders.rehearsal.store import Repo
-from builders.release.plan import make_plan
+from builders.release.plan import make_plan, read_plan, read_receipt, receipt_path
 from builders.release.publish import Applied, push
 from builders.tables import Kind, Table, encode, inside
 from tests.describe.kit import build
@@ -93,6 +93,14 @@ def edit(path: Path, **changes: object) -> None:
     files.write_json(path, fields | seal)
 
 
+def forge_receipt(out: Path) -> None:
+    """Let a receipt name the plan that is there, as if that one had been rehearsed."""
+    plan, receipt = read_plan(out, RELEASE), read_receipt(out, RELEASE)
+    files_read = {file.path: file.sha256 for file in plan.files}
+    forged = receipt.model_copy(update={"plan": plan.seal, "tag": plan.tag, "files": files_read})
+    forged.write(receipt_path(out, RELEASE))
+
+
 def repo_of(hub: Hub) -> Repo:
     return hub.store.repo("dataset", REPO)
 
@@ -105,14 +113,19 @@ def writes(hub: Hub) -> list[str]:
 @contextmanager
 def loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyHub]:
     """Run a Hub whose maintainer belongs to the owner of `REPO`, for clients in this process."""
-    constants = huggingface_hub.constants
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     with serve(Store(orgs=[TARGET.owner])) as hub:
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, hub.endpoint)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "ENDPOINT", hub.endpoint)
-        monkeypatch.setenv("HF_TOKEN", WRITE_TOKEN)
+        turn_to(hub.endpoint, monkeypatch)
         yield hub
+
+
+def turn_to(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the Hub's client in this process, which has read its settings, talk to another endpoint."""
+    constants = huggingface_hub.constants
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, endpoint)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setenv("HF_TOKEN", WRITE_TOKEN)
 
 
 def api_of(hub: Hub, token: str | bool = WRITE_TOKEN) -> HfApi:

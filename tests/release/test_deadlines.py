@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
+from huggingface_hub.utils import close_session
 
 from builders import hub as the_hub
+from builders.encoders.hub import fetch_model, resolve
 from builders.errors import RemoteError, UsageError
-from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.release.tree import read_remote
+from builders.sources.plain import download
+from tests.cli.kit import Said, call
 from tests.rehearsal.kit import FaultyHub
-from tests.release.kit import RELEASE, REPO, api_of, publish, repo_of, rewrite, writes
+from tests.release.kit import RELEASE, REPO, api_of, publish, repo_of, rewrite, turn_to, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 LIMIT = "0.5"
-FETCH_MODEL = """
-import sys
-from builders.cli.output import complain
-from builders.encoders.hub import fetch_model, resolve
-from builders.errors import RemoteError
-try:
-    fetch_model("owner/modell", resolve("owner/modell", "0123456"))
-except RemoteError as error:
-    complain(error.message, error.hint)
-    sys.exit(2)
-"""
 IN_TIME = "did not answer in time (0.5 s for a connection, 0.5 s for an answer)"
-SILENCE: dict[str, tuple[list[str], str]] = {
-    "status": (["release", "status", RELEASE, "--repo", REPO, "--out", "OUT"], IN_TIME),
-    "diff": (["release", "diff", RELEASE, "--repo", REPO, "--out", "OUT"], IN_TIME),
-    "plan": (["release", "plan", RELEASE, "--repo", REPO, "--out", "OUT"], IN_TIME),
-    "apply": (["release", "apply", RELEASE, "--yes", "--out", "OUT"], IN_TIME),
-    "verify": (["release", "verify", f"{REPO}@v1.0.0"], IN_TIME),
-    "rollback": (["release", "rollback", "--repo", REPO, "--to", "v1.0.0", "--yes"], IN_TIME),
-    "build from the Hub": (["build", "germandpr", "--out", "OUT"], "did not answer in time"),
-    "build from a plain file": (["build", "blurbs", "--out", "OUT"], "gave up after 6 attempts"),
-    "fetch a model": ([], IN_TIME),
+SILENCE: dict[str, list[str]] = {
+    "status": ["release", "status", RELEASE, "--repo", REPO, "--out", "OUT"],
+    "diff": ["release", "diff", RELEASE, "--repo", REPO, "--out", "OUT"],
+    "plan": ["release", "plan", RELEASE, "--repo", REPO, "--out", "OUT"],
+    "apply": ["release", "apply", RELEASE, "--yes", "--out", "OUT"],
+    "verify": ["release", "verify", f"{REPO}@v1.0.0"],
+    "rollback": ["release", "rollback", "--repo", REPO, "--to", "v1.0.0", "--yes"],
+    "build": ["build", "germandpr", "--out", "OUT"],
 }
 
 
@@ -71,60 +62,51 @@ def silent_hub() -> Iterator[str]:
             connection.close()
 
 
-def environment(endpoint: str, home: Path) -> dict[str, str]:
-    return Hub(endpoint, None).environment(home) | {  # type: ignore[arg-type]  # it is never served
-        "HF_TOKEN": WRITE_TOKEN,
-        "MTEB_DE_HOME": str(home / "mteb-de"),
-        "MTEB_DE_SOURCES": "",
-        the_hub._SETTING: LIMIT,
-    }
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Short limits, and a client that no other test has seen waiting."""
+    monkeypatch.setenv(the_hub._SETTING, LIMIT)
+    monkeypatch.setenv("MTEB_DE_HOME", str(tmp_path / "home"))
+    close_session()
+    yield
+    close_session()
 
 
-def start(words: list[str], settings: Mapping[str, str]) -> subprocess.Popen[str]:
-    command = [sys.executable, *(["-m", "builders", *words] if words else ["-c", FETCH_MODEL])]
-    return subprocess.Popen(
-        command,
-        env=settings,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-@pytest.fixture(scope="module")
-def ended(
-    silent_hub: str, _rehearsed: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[int, str]]:
-    """Exit code and stderr of every verb; they wait beside each other."""
-    running = {}
-    for name, (words, _) in SILENCE.items():
-        home = tmp_path_factory.mktemp("home")
-        out = home / "dist"
-        if "release" in words:
-            shutil.copytree(_rehearsed, out)
-        settings = environment(silent_hub, home)
-        if name == "build from a plain file":
-            settings["MTEB_DE_SOURCES"] = silent_hub
-        running[name] = start([str(out) if word == "OUT" else word for word in words], settings)
-    ended = {}
-    for name, process in running.items():
-        try:
-            _, err = process.communicate(timeout=240)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            _, err = process.communicate()
-        ended[name] = (process.returncode, err)
-    return ended
+@pytest.fixture
+def nobody(silent_hub: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The server that never answers, as the endpoint of this process and of its children."""
+    turn_to(silent_hub, monkeypatch)
+    monkeypatch.setenv("HF_ENDPOINT", silent_hub)
+    return silent_hub
 
 
 @pytest.mark.parametrize("name", SILENCE)
-def test_every_verb_ends_on_a_hub_that_never_answers(ended: dict[str, tuple[int, str]], name: str) -> None:
-    code, err = ended[name]
-    assert code == 2, err
-    assert SILENCE[name][1] in err
-    assert "Traceback" not in err and "should not have happened" not in err
-    assert "\n       " in err, "what to do next"
+def test_every_verb_ends_on_a_hub_that_never_answers(
+    rehearsed: Path, nobody: str, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    said = call(capsys, *(str(rehearsed) if word == "OUT" else word for word in SILENCE[name]))
+    assert said.code == 2 and IN_TIME in said.err
+    assert "Traceback" not in said.err and "should not have happened" not in said.err
+    assert "\n       " in said.err, "what to do next"
+
+
+def test_models_and_plain_files_do_not_wait_for_ever(
+    nobody: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(RemoteError, match=re.escape(IN_TIME)):
+        fetch_model("owner/modell", resolve("owner/modell", "0123456"))
+    with pytest.raises(RemoteError, match="gave up after 6 attempts"):
+        download(f"{nobody}/x", tmp_path / "x", size=None, pause=lambda seconds: None)
+
+
+@pytest.mark.long
+def test_a_build_ends_on_an_upstream_that_never_answers(nobody: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "builders", "build", "blurbs", "--out", str(tmp_path / "dist")]
+    settings = os.environ | {"MTEB_DE_SOURCES": nobody}
+    run = subprocess.run(command, env=settings, capture_output=True, text=True, check=False, timeout=240)
+    assert run.returncode == 2 and "gave up after 6 attempts" in run.stderr
+    assert "Traceback" not in run.stderr and "\n       " in run.stderr
 
 
 @pytest.fixture
@@ -135,78 +117,90 @@ def hush(hub: FaultyHub) -> Iterator[threading.Event]:
     over.set()
 
 
-def run_apply(hub: FaultyHub, out: Path, home: Path) -> tuple[int, str, str]:
-    process = start(
-        ["release", "apply", RELEASE, "--yes", "--out", str(out)], environment(hub.endpoint, home)
-    )
-    said, err = process.communicate(timeout=240)
-    assert "Traceback" not in err and "should not have happened" not in err
-    return process.returncode, said, err
+@pytest.fixture
+def apply(rehearsed: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], Said]:
+    def run() -> Said:
+        said = call(capsys, "release", "apply", RELEASE, "--yes", "--out", str(rehearsed))
+        assert "Traceback" not in said.err and "should not have happened" not in said.err
+        return said
+
+    return run
 
 
 @pytest.mark.parametrize("pattern", ["/commit/main$", "/tag/"])
 def test_what_arrived_without_an_answer_is_found(
-    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path, pattern: str
+    hub: FaultyHub, apply: Callable[[], Said], hush: threading.Event, pattern: str
 ) -> None:
     hub.fault("POST", pattern, 504, after=True, drop=True, meanwhile=hush.wait)
-    code, said, err = run_apply(hub, rehearsed, tmp_path)
-    assert code == 0, err
-    assert said.startswith(f"published {REPO}@v1.0.0 (")
+    said = apply()
+    assert said.code == 0, said.err
+    assert said.out.startswith(f"published {REPO}@v1.0.0 (")
     repo = repo_of(hub)
     assert repo.tags == {"v1.0.0": repo.branches["main"]} and len(repo.commits) == 2
 
 
 def test_what_did_not_arrive_is_told_and_the_next_run_publishes(
-    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
+    hub: FaultyHub, apply: Callable[[], Said], hush: threading.Event
 ) -> None:
     hub.fault("POST", "/commit/main$", 504, drop=True, meanwhile=hush.wait)
-    code, _, err = run_apply(hub, rehearsed, tmp_path)
-    assert code == 2 and "main is still at" in err and IN_TIME in err
+    said = apply()
+    assert said.code == 2 and "main is still at" in said.err and IN_TIME in said.err
     assert repo_of(hub).tags == {} and len(repo_of(hub).commits) == 1
     hub.fault("POST", "/preupload/", 504, times=9, drop=True, meanwhile=hush.wait)
-    code, _, err = run_apply(hub, rehearsed, tmp_path)
-    assert code == 2 and "requests to 127.0.0.1, several times" in err
+    said = apply()
+    assert said.code == 2 and "requests to 127.0.0.1, several times" in said.err
     waited = [request for request in writes(hub) if "/preupload/" in request]
     hush.set()
     hub.faults.clear()
     assert len(waited) <= 1 + the_hub._SILENCES
-    code, _, err = run_apply(hub, rehearsed, tmp_path)
-    assert code == 0, err
+    said = apply()
+    assert said.code == 0, said.err
 
 
 def test_a_tag_that_never_comes_says_that_main_has_moved(
-    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
+    hub: FaultyHub, apply: Callable[[], Said], hush: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("builders.cli.release._wait", lambda seconds: None)
     hub.fault("POST", "/tag/", 504, times=9, drop=True, meanwhile=hush.wait)
-    code, _, err = run_apply(hub, rehearsed, tmp_path)
-    assert code == 2 and f"main has moved to {repo_of(hub).branches['main']}" in err and IN_TIME in err
-    assert "Run the same command again" in err
+    said = apply()
+    assert said.code == 2 and f"main has moved to {repo_of(hub).branches['main']}" in said.err
+    assert IN_TIME in said.err and "Run the same command again" in said.err
 
 
 def test_a_release_is_not_condemned_since_the_hub_fell_silent(
-    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path,
+    hub: FaultyHub,
+    hush: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.delenv(the_hub._SETTING)
     publish(hub, rehearsed)
+    monkeypatch.setenv(the_hub._SETTING, LIMIT)
     for method in ("GET", "HEAD"):
         hub.fault(method, "/resolve/.*parquet$", 504, times=99, drop=True, meanwhile=hush.wait)
-    process = start(["release", "verify", f"{REPO}@v1.0.0"], environment(hub.endpoint, tmp_path))
-    _, err = process.communicate(timeout=240)
-    assert process.returncode == 2 and "did not answer in time" in err
-    assert "Do not use this tag" not in err and "Traceback" not in err
+    monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+    said = call(capsys, "release", "verify", f"{REPO}@v1.0.0")
+    assert said.code == 2 and "did not answer in time" in said.err
+    assert "Do not use this tag" not in said.err and "Traceback" not in said.err
 
 
 def test_a_rollback_whose_commit_has_no_answer_is_found(
-    rehearsed: Path, hub: FaultyHub, hush: threading.Event, tmp_path: Path
+    rehearsed: Path,
+    hub: FaultyHub,
+    hush: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.delenv(the_hub._SETTING)
     publish(hub, rehearsed)
     rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
     publish(hub, rehearsed, "2.0.0")
+    monkeypatch.setenv(the_hub._SETTING, LIMIT)
     hub.fault("POST", "/commit/main$", 504, after=True, drop=True, meanwhile=hush.wait)
-    words = ["release", "rollback", "--repo", REPO, "--to", "v1.0.0", "--yes"]
-    process = start(words, environment(hub.endpoint, tmp_path))
-    said, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
-    assert said.startswith(f"published {REPO}@v3.0.0 (")
+    said = call(capsys, "release", "rollback", "--repo", REPO, "--to", "v1.0.0", "--yes")
+    assert said.code == 0, said.err
+    assert said.out.startswith(f"published {REPO}@v3.0.0 (")
 
 
 def test_a_rate_limit_beyond_our_patience_is_not_slept_through(

@@ -18,7 +18,7 @@ from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release.plan import Plan, make_plan, plan_path, read_plan, receipt_path
 from builders.release.publish import apply, push
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
-from tests.release.kit import RELEASE, REPO, TARGET, api_of, repo_of, writes
+from tests.release.kit import RELEASE, REPO, TARGET, api_of, forge_receipt, repo_of, writes
 
 # the Hub's client sends files in a way that its HTTP library has deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
@@ -50,6 +50,12 @@ def replan(out: Path, **changes: Any) -> Plan:
     plan = read_plan(out, RELEASE).model_copy(update=changes)
     plan.write(plan_path(out, RELEASE))
     return plan
+
+
+def replan_with_receipt(out: Path, **changes: Any) -> None:
+    """Change plan and receipt alike, as if that plan had been rehearsed."""
+    replan(out, **changes)
+    forge_receipt(out)
 
 
 def test_one_commit_one_tag_and_exactly_the_planned_bytes(rehearsed: Path, hub: FaultyHub) -> None:
@@ -343,24 +349,15 @@ def test_a_write_token_of_somebody_else(rehearsed: Path, hub: FaultyHub) -> None
     assert writes(hub) == []
 
 
-def with_receipt(out: Path, **changes: Any) -> None:
-    """Change plan and receipt alike, as if that plan had been rehearsed."""
-    from builders.release.plan import read_receipt
-
-    receipt = read_receipt(out, RELEASE)
-    seal = replan(out, **changes).seal
-    receipt.model_copy(update={"plan": seal}).write(receipt_path(out, RELEASE))
-
-
 def test_shut_gates_are_refused_everywhere(rehearsed: Path, hub: FaultyHub) -> None:
-    with_receipt(rehearsed, gates=("jobs: mining-yield: 10 %",))
+    replan_with_receipt(rehearsed, gates=("jobs: mining-yield: 10 %",))
     with pytest.raises(Refused, match="mining-yield"):
         apply(rehearsed, RELEASE, api=api_of(hub))
     assert hub.log == []
 
 
 def test_stand_ins_are_refused_on_the_real_hub_only(rehearsed: Path, hub: FaultyHub) -> None:
-    with_receipt(rehearsed, stand_ins=("jobs: mined with the offline encoder",))
+    replan_with_receipt(rehearsed, stand_ins=("jobs: mined with the offline encoder",))
     for endpoint in ("https://huggingface.co", "http://hub.example", "http://127.0.0.1.example"):
         with pytest.raises(Refused, match="offline encoder"):
             apply(rehearsed, RELEASE, api=HfApi(endpoint=endpoint, token="hf_x"))

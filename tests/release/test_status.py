@@ -136,6 +136,11 @@ def test_tables_that_were_built_before_the_tag_make_the_plan_stale(rehearsed: Pa
     with pytest.raises(RemoteError):
         apply(rehearsed, RELEASE, api=api_of(hub))
     assert now(rehearsed, hub).state == "unfinished"
+    receipt = receipt_path(rehearsed, RELEASE).read_bytes()
+    receipt_path(rehearsed, RELEASE).unlink()
+    found = now(rehearsed, hub)
+    assert (found.state, found.next) == ("current", f"mteb-de release rehearse mteb-de --out {rehearsed}")
+    receipt_path(rehearsed, RELEASE).write_bytes(receipt)
     rewrite(rehearsed, "jobs/qrels/dev.parquet", lambda rows: rows[1:])
     found = now(rehearsed, hub)
     assert (found.state, found.next) == ("stale", planning(rehearsed)), "apply would refuse it"

@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import constants
 
 from builders.errors import Drift, RemoteError, UsageError
 from builders.rehearsal import WRITE_TOKEN, Hub
 from builders.rehearsal.store import Operation
 from builders.release.publish import apply
-from builders.release.verify import verify
+from builders.release.verify import read_back, verify
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import CONFIGS, RELEASE, REPO, api_of
 
@@ -46,9 +47,16 @@ def test_a_release_reads_back_with_this_process_settings_and_fresh_caches(
     assert verified.commit == hub.store.repo("dataset", REPO).tags["v1.0.0"]
     assert "README.md" in verified.files
     assert not stale.exists(), "a cache from before would hide what the Hub sends now"
+
+
+def test_a_folder_that_differs_is_no_fault_of_the_release(
+    published: Path, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (published / "README.md").write_bytes(b"# Anders")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("builders.release.verify._tables", lambda *of: ())
     with pytest.raises(Drift, match=r"is whole, and differs from .*\nREADME\.md: other bytes") as caught:
-        verify(REPO, "v1.0.0", dist=published)
+        read_back(REPO, "v1.0.0", published)
     assert "Do not use" not in caught.value.hint
 
 
@@ -100,16 +108,16 @@ def test_a_refusal_while_a_table_is_loaded_is_no_fault_of_the_release(
         verify(REPO, "v1.0.0", environment=hub.environment(tmp_path / "home"))
 
 
-def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path) -> None:
-    environment = hub.environment(tmp_path / "home")
+def test_what_is_no_release_of_ours(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RemoteError, match="404"):
-        verify("verein/fehlt", "v1.0.0", environment=environment)
+        verify("verein/fehlt", "v1.0.0", environment=hub.environment(tmp_path / "home"))
     head = hub.store.add_files("dataset", REPO, {"README.md": b"# Alt", "manifest.json": b"{}"})
     hub.store.repo("dataset", REPO).tags.update({"v1.0.0": head})
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(RemoteError, match="404"):
-        verify(REPO, "v9.0.0", environment=environment)
+        read_back(REPO, "v9.0.0", None)
     with pytest.raises(RemoteError, match="not a manifest"):
-        verify(REPO, "v1.0.0", environment=environment)
+        read_back(REPO, "v1.0.0", None)
     retag(hub, "v1.0.1", Operation("manifest.json"))
     with pytest.raises(RemoteError, match=r"no manifest\.json"):
-        verify(REPO, "v1.0.1", environment=environment)
+        read_back(REPO, "v1.0.1", None)
