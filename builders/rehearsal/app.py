@@ -11,8 +11,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 
@@ -151,21 +150,18 @@ class Application(Starlette):
         """POST /api/T/ID/paths-info/REV, form-encoded."""
         _, commit = self._commit_of(request)
         paths = [path.strip("/") for path in parse_qs((await request.body()).decode()).get("paths", [])]
-        found = [_file(path, commit.tree[path]) for path in paths if path in commit.tree]
-        folders = [path for path in paths if any(name.startswith(f"{path}/") for name in commit.tree)]
-        return JSONResponse(found + [_folder(commit, path) for path in folders])
+        there = commit.tree.keys() | _folders(commit)
+        return JSONResponse([_entry(commit, path) for path in paths if path in there])
 
     async def _refs(self, request: Request) -> Response:
         """GET /api/T/ID/refs."""
-        repo = self._readable(request)
-
-        def listed(prefix: str, names: Mapping[str, str]) -> list[dict[str, str]]:
-            return [
-                {"name": name, "ref": f"{prefix}/{name}", "targetCommit": oid} for name, oid in names.items()
+        repo, refs = self._readable(request), {}
+        for kind, folder, names in (("branches", "heads", repo.branches), ("tags", "tags", repo.tags)):
+            refs[kind] = [
+                {"name": name, "ref": f"refs/{folder}/{name}", "targetCommit": oid}
+                for name, oid in names.items()
             ]
-
-        branches, tags = listed("refs/heads", repo.branches), listed("refs/tags", repo.tags)
-        return JSONResponse({"branches": branches, "tags": tags, "converts": []})
+        return JSONResponse(refs | {"converts": []})
 
     async def _resolve(self, request: Request) -> Response:
         """GET or HEAD /T/ID/resolve/REV/PATH: the file, or for an LFS object a redirect to the storage."""
@@ -191,17 +187,19 @@ class Application(Starlette):
 
     async def _create_repo(self, request: Request) -> Response:
         """POST /api/repos/create."""
-        account, body = self._logged_in(request), await _body(request, "name")
-        owner, kind = str(body.get("organization") or account.name), f"{body.get('type') or 'model'}s"
-        if kind not in TYPES:
-            raise HubError(400, f"This Hub has no {kind}")
+        account, body = self._logged_in(request), await _body(request, "name", "type")
+        owner = str(body.get("organization") or account.name)
+        if body["type"] != "dataset":
+            raise HubError(400, "This Hub makes dataset repos only")
         if not account.may_write(owner):
-            raise HubError(403, f'You don\'t have the rights to create {kind} under the namespace "{owner}"')
+            raise HubError(
+                403, f'You don\'t have the rights to create a dataset under the namespace "{owner}"'
+            )
         repo_id = f"{owner}/{body['name']}"
-        url = f"{request.base_url}{'' if kind == 'models' else f'{kind}/'}{repo_id}"
+        url = f"{request.base_url}datasets/{repo_id}"
         try:
             private = body.get("visibility") == "private" or body.get("private") is True
-            self._store.create_repo(TYPES[kind], repo_id, private=private)
+            self._store.create_repo("dataset", repo_id, private=private)
         except HubError as error:
             # create_repo(exist_ok=True) reads the address from the body of the refusal
             return JSONResponse({"error": error.message, "url": url}, error.status)
@@ -209,8 +207,7 @@ class Application(Starlette):
 
     async def _validate_yaml(self, request: Request) -> Response:
         """POST /api/validate-yaml: the faults of a README.md's metadata."""
-        body = await _body(request, "content", "repoType")
-        errors = card_errors(str(body["content"]).encode(), str(body["repoType"]))
+        errors = card_errors(str((await _body(request, "content"))["content"]).encode())
         document = {"errors": [{"message": error} for error in errors], "warnings": []}
         return JSONResponse(document, 400 if errors else 200)
 
@@ -278,18 +275,15 @@ class Application(Starlette):
         answers = []
         for wanted in body["objects"]:
             oid, size = str(wanted["oid"]), int(wanted["size"])
-            answer: dict[str, Any] = {"oid": oid, "size": size, "authenticated": True}
+            instructions: dict[str, Any] = {"oid": oid, "size": size, "authenticated": True}
             if oid not in repo.objects:
                 upload = _storage_url(request, f"/storage/{repo.path}/{oid}/{size}")
                 verify = f"{request.base_url}{repo.path}/lfs-verify"
-                answer["actions"] = {
-                    "upload": {"href": upload, "header": {}},
-                    "verify": {"href": verify, "header": {}},
-                }
-            answers.append(answer)
-        return JSONResponse(
-            {"transfer": "basic", "objects": answers}, media_type="application/vnd.git-lfs+json"
-        )
+                links = {"upload": upload, "verify": verify}
+                instructions["actions"] = {name: {"href": href, "header": {}} for name, href in links.items()}
+            answers.append(instructions)
+        answer = {"transfer": "basic", "objects": answers}
+        return JSONResponse(answer, media_type="application/vnd.git-lfs+json")
 
     async def _upload(self, request: Request) -> Response:
         """PUT to the storage."""
@@ -343,12 +337,11 @@ def _revision(request: Request) -> str:
 async def _body(request: Request, *required: str) -> dict[str, Any]:
     """Return the JSON object of the body."""
     try:
-        body = await request.json() if await request.body() else {}
+        body = json.loads(await request.body() or b"{}")
     except ValueError as error:
         raise HubError(400, "The body is not JSON") from error
-    missing = [key for key in required if key not in body] if isinstance(body, dict) else list(required)
-    if missing or not isinstance(body, dict):
-        raise HubError(400, f"The body lacks {', '.join(missing) or 'an object'}")
+    if not isinstance(body, dict) or not body.keys() >= set(required):
+        raise HubError(400, f"The body must be an object with {', '.join(required)}")
     return body
 
 
@@ -372,34 +365,29 @@ def _refuse(_: Request, error: Exception) -> Response:
 
 
 def _entries(commit: Commit, base: str, *, recursive: bool) -> list[dict[str, Any]]:
+    """Return the file of a path, or files and folders of a folder."""
     if base in commit.tree:
-        return [_file(base, commit.tree[base])]
+        return [_entry(commit, base)]
     prefix = f"{base}/" if base else ""
-    inside = {path: blob for path, blob in commit.tree.items() if path.startswith(prefix)}
+    inside = [path for path in sorted({*commit.tree, *_folders(commit)}) if path.startswith(prefix)]
     if base and not inside:
         raise HubError(404, f'{base} does not exist on "{commit.oid}"', "EntryNotFound")
-    entries: dict[str, dict[str, Any]] = {}
-    for path, blob in inside.items():
-        parts = path.removeprefix(prefix).split("/")
-        depths = range(1, len(parts)) if recursive else range(1, min(2, len(parts)))
-        folders = (prefix + "/".join(parts[:depth]) for depth in depths)
-        entries |= {folder: _folder(commit, folder) for folder in folders if folder not in entries}
-        if recursive or len(parts) == 1:
-            entries[path] = _file(path, blob)
-    return [entries[path] for path in sorted(entries)]
+    return [_entry(commit, path) for path in inside if recursive or "/" not in path.removeprefix(prefix)]
 
 
-def _file(path: str, blob: Blob) -> dict[str, Any]:
-    item: dict[str, Any] = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path}
-    if blob.lfs:
-        item["lfs"] = {"oid": blob.lfs, "size": blob.size, "pointerSize": blob.pointer_size}
-    return item
+def _folders(commit: Commit) -> set[str]:
+    return {str(parent) for path in commit.tree for parent in PurePosixPath(path).parents} - {"."}
 
 
-def _folder(commit: Commit, folder: str) -> dict[str, Any]:
-    inside = sorted(path + blob.oid for path, blob in commit.tree.items() if path.startswith(f"{folder}/"))
-    oid = hashlib.sha1("".join(inside).encode(), usedforsecurity=False).hexdigest()
-    return {"type": "directory", "oid": oid, "size": 0, "path": folder}
+def _entry(commit: Commit, path: str) -> dict[str, Any]:
+    blob = commit.tree.get(path)
+    if blob is None:
+        inside = sorted(name + blob.oid for name, blob in commit.tree.items() if name.startswith(f"{path}/"))
+        oid = hashlib.sha1("".join(inside).encode(), usedforsecurity=False).hexdigest()
+        return {"type": "directory", "oid": oid, "size": 0, "path": path}
+    lfs = {"oid": blob.lfs, "size": blob.size, "pointerSize": blob.pointer_size}
+    file = {"type": "file", "oid": blob.oid, "size": blob.size, "path": path}
+    return file | ({"lfs": lfs} if blob.lfs else {})
 
 
 def _content(request: Request, blob: Blob, headers: dict[str, str]) -> Response:

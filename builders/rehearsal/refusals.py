@@ -32,7 +32,6 @@ _ENUMS: dict[str, frozenset[str]] = {
     "multilinguality": frozenset("monolingual multilingual translation other".split()),
 }
 """The Hub's values by field, as far as a benchmark of texts can need them."""
-_TEXTS = ("pretty_name", "license_name", "license_link", "license_details")
 _LISTS = ("tags", "task_ids", "source_datasets", "task_categories")
 
 
@@ -44,22 +43,17 @@ class HubError(Exception):
         self.status, self.message, self.code, self.commit = status, message, code, commit
 
 
-def card_errors(content: bytes, repo_type: str) -> list[str]:
-    """Return the faults in the metadata of a README.md: of a model in licence and language only."""
+def card_errors(content: bytes) -> list[str]:
+    """Return the faults in the metadata of a README.md."""
     try:
         data = yaml.load(_front_matter(content.decode()), Loader=_Loader)
     except UnicodeDecodeError as error:
         return [f"README.md is not UTF-8 ({error.reason} at byte {error.start})"]
     except yaml.YAMLError as error:
         return [f"bad YAML: {' '.join(str(error).split())}"]
-    if data is None:
-        return []
-    if not isinstance(data, dict):
-        return ["the metadata must be a mapping"]
-    errors = [*_not_in(data, "license", _ENUMS["license"]), *_not_in(data, "language", _language_codes())]
-    if data.get("license") == "other" and not data.get("license_name"):
-        errors.append('"license_name" is required where "license" is other')
-    return errors if repo_type == "model" else [*errors, *_dataset(data)]
+    if data is None or isinstance(data, dict):
+        return list(_faults(data or {}))
+    return ["the metadata must be a mapping"]
 
 
 class _Loader(yaml.SafeLoader):
@@ -100,19 +94,18 @@ def _many(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _dataset(data: dict[Any, Any]) -> Iterator[str]:
-    for key in _ENUMS.keys() - {"license"}:
-        yield from _not_in(data, key, _ENUMS[key])
+def _faults(data: dict[Any, Any]) -> Iterator[str]:
+    for key, allowed in (_ENUMS | {"language": _language_codes()}).items():
+        yield from _not_in(data, key, allowed)
+    if data.get("license") == "other" and not data.get("license_name"):
+        yield '"license_name" is required where "license" is other'
     for key in _LISTS:
         if not _are_all(data.get(key, []), str):
             yield f'"{key}" must be a list of strings'
-    yield from (f'"{key}" must be a string' for key in _TEXTS if not isinstance(data.get(key, ""), str))
-    if not isinstance(data.get("viewer", True), (bool, str)):
-        yield '"viewer" must be true, false or a string'
+    if not isinstance(data.get("pretty_name", ""), str):
+        yield '"pretty_name" must be a string'
     for key in ("configs", "dataset_info"):
         entries = data.get(key, [])
-        if key == "dataset_info" and isinstance(entries, dict):
-            continue
         if not _are_all(entries, dict):
             yield f'"{key}" must be a list of mappings'
             continue
@@ -121,8 +114,6 @@ def _dataset(data: dict[Any, Any]) -> Iterator[str]:
             yield f'"{key}" must name its config_name as a string'
         elif len(set(names)) != len(names):
             yield f'"{key}" has a config_name twice'
-        if sum(entry.get("default") is True for entry in entries) > 1:
-            yield f'"{key}" has more than one default'
         found = [entry["data_files"] for entry in entries if entry.get("data_files") is not None]
         if not all(_is_data_file(file) for files in found for file in _many(files)):
             yield f'"{key}": data_files must be paths, or pairs of split and path'

@@ -19,8 +19,8 @@ from builders.errors import UsageError
 from builders.files import ids_of, sha256
 from builders.rehearsal.refusals import HubError, card_errors
 
-RepoType = Literal["dataset", "model"]
-TYPES: dict[str, RepoType] = {"datasets": "dataset", "models": "model"}
+_RepoType = Literal["dataset", "model"]
+TYPES: dict[str, _RepoType] = {"datasets": "dataset", "models": "model"}
 """The types of repos by the part of a path that holds them."""
 WRITE_TOKEN = "hf_loopbackwrite"
 READ_TOKEN = "hf_loopbackread"
@@ -95,7 +95,7 @@ class Operation:
 class Repo:
     """A repository, with the LFS objects that were uploaded to it by their sha256."""
 
-    type: RepoType
+    type: _RepoType
     id: str
     private: bool
     gated: bool = False
@@ -136,21 +136,21 @@ class Store:
     """All repos of a Hub; the user "maintainer" of both tokens belongs to `orgs`, too."""
 
     def __init__(self, orgs: Sequence[str] = ()) -> None:
-        self.repos: dict[tuple[RepoType, str], Repo] = {}
+        self.repos: dict[tuple[_RepoType, str], Repo] = {}
         self.accounts = {
             WRITE_TOKEN: Account("maintainer", "write", tuple(orgs)),
             READ_TOKEN: Account("maintainer", "read", tuple(orgs)),
         }
         self._commits = itertools.count()
 
-    def repo(self, repo_type: RepoType, repo_id: str) -> Repo:
+    def repo(self, repo_type: _RepoType, repo_id: str) -> Repo:
         """Return a repo."""
         found = self.repos.get((repo_type, repo_id))
         if found is None:
             raise HubError(404, "Repository not found", "RepoNotFound")
         return found
 
-    def create_repo(self, repo_type: RepoType, repo_id: str, *, private: bool = False) -> Repo:
+    def create_repo(self, repo_type: _RepoType, repo_id: str, *, private: bool = False) -> Repo:
         """Make a repo whose first commit holds `.gitattributes`."""
         if (repo_type, repo_id) in self.repos:
             raise HubError(409, f"You already created this {repo_type} repo: {repo_id}")
@@ -159,7 +159,9 @@ class Store:
         self.repos[repo_type, repo_id] = repo
         return repo
 
-    def add_folder(self, repo_type: RepoType, repo_id: str, folder: Path, revision: str | None = None) -> str:
+    def add_folder(
+        self, repo_type: _RepoType, repo_id: str, folder: Path, revision: str | None = None
+    ) -> str:
         """Import a folder as one commit of `main`, and return its id; the repo is made if it is not there.
 
         LFS objects are read from the folder at every request: it must stay as it is. The id begins with
@@ -170,14 +172,14 @@ class Store:
         return self._import(repo_type, repo_id, dict(_read_tree(folder)), revision)
 
     def add_files(
-        self, repo_type: RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
+        self, repo_type: _RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
     ) -> str:
         """Import small files by path, as `add_folder` does a folder."""
         tree = {path: _regular(content) for path, content in contents.items()}
         return self._import(repo_type, repo_id, tree, revision)
 
     def _import(
-        self, repo_type: RepoType, repo_id: str, files: Mapping[str, Blob], revision: str | None
+        self, repo_type: _RepoType, repo_id: str, files: Mapping[str, Blob], revision: str | None
     ) -> str:
         if revision is not None and not re.fullmatch(r"[0-9a-f]{7,40}", revision):
             raise UsageError(f"{repo_id}@{revision}: not a commit id", hint="Use 7 to 40 hex digits.")
@@ -293,7 +295,7 @@ def _apply(repo: Repo, tree: dict[str, Blob], operation: Operation) -> None:
     if content is not None:
         if len(content) > _REGULAR_LIMIT:
             raise HubError(400, f"Files larger than 10 MiB must be LFS objects: {path}")
-        if path == "README.md" and (errors := card_errors(content, repo.type)):
+        if path == "README.md" and (errors := card_errors(content)):
             raise HubError(400, f"Invalid metadata in README.md: {'; '.join(errors)}")
         tree[path] = _regular(content)
     elif operation.lfs is not None:

@@ -212,20 +212,18 @@ class _Publication:
         from huggingface_hub.errors import HfHubHTTPError
 
         repo, private = self.change.repo, self.change.private
-        refused: HfHubHTTPError | None = None
         with hub_errors(f"creating {repo}"):
             try:
                 self.api.create_repo(repo, repo_type="dataset", private=private)
             except HfHubHTTPError as error:
                 if error.response.status_code != 409:
                     raise
-                refused = error
         created = read_remote(self.api, repo)
         if created.head is None:
-            message = f"{repo} {'is there' if refused else 'was made'}, but the token may not see it"
-            raise RemoteError(message, hint="Use a token that may read and write it.") from refused
-        if created.files or (refused and created.private != private):
-            raise self._stale(created) from refused
+            message = f"{repo} is there, but the token may not see it"
+            raise RemoteError(message, hint="Use a token that may read and write it.")
+        if created.files or created.private != private:
+            raise self._stale(created)
         return created.head
 
     def _stale(self, remote: Remote) -> Refused:

@@ -61,7 +61,7 @@ def test_the_hub_client_reads_the_metadata_back(built: kit.Built) -> None:
     assert loaded.to_dict() == expected
     assert loaded.pretty_name == kit.RELEASE.title
     assert loaded.source_datasets == ["verein/germandpr", "verein/jobs"]
-    assert not card_errors(card(built).encode(), "dataset")
+    assert not card_errors(card(built).encode())
 
 
 def test_configs_stand_in_a_fixed_order_with_explicit_files(built: kit.Built) -> None:

@@ -62,7 +62,7 @@ def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> N
 
 def test_the_metadata_is_what_the_hub_takes(built: kit.Built) -> None:
     loaded = DatasetCard.load(built.root / "README.md").data.to_dict()
-    assert not card_errors(card(built).encode(), "dataset")
+    assert not card_errors(card(built).encode())
     assert "subreddit-clustering-ids" in [config["config_name"] for config in loaded["configs"]]
     (info,) = [one for one in loaded["dataset_info"] if one["config_name"] == "subreddit-clustering-ids"]
     assert info["features"] == [
@@ -144,7 +144,7 @@ def test_a_release_of_ids_alone_has_a_card_too(built: kit.Built) -> None:
     text = render(RELEASE, [ids_lock(built)], TARGET)["README.md"].decode()
     assert "mteb-de hydrate subreddit --from" in text
     assert "A row is a clustering set. `sentences`" not in text and "Undefined" not in text
-    assert not card_errors(text.encode(), "dataset")
+    assert not card_errors(text.encode())
 
 
 def test_croissant_validates_and_gives_the_ids(built: kit.Built, caplog: pytest.LogCaptureFixture) -> None:

@@ -73,7 +73,7 @@ def test_every_paragraph_is_separated_from_the_one_before(built: kit.Built) -> N
 def test_the_metadata_is_what_the_hub_takes(built: kit.Built) -> None:
     loaded: Any = DatasetCard.load(built.root / "README.md").data
     assert loaded.to_dict() == front_matter(RELEASE, datasets_of(RELEASE, built.locks))
-    assert not card_errors(card(built).encode(), "dataset")
+    assert not card_errors(card(built).encode())
     assert loaded.license == "cc-by-nc-sa-4.0"
     assert loaded.task_categories == ["text-classification"]
     assert "hard-negatives" not in loaded.tags and "clustering" in loaded.tags

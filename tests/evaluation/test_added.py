@@ -154,7 +154,7 @@ def test_it_is_described(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = render(RELEASE, locks, target, specs={"studnie": POLISH})
     text = files["README.md"].decode()
     assert "Studnie: pytania i odpowiedzi" in text and '"studnie": ["pol-Latn"]' in text
-    assert not card_errors(files["README.md"], "dataset")
+    assert not card_errors(files["README.md"])
     assert b"studnie-corpus" in files["croissant.jsonld"]
 
 

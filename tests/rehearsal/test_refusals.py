@@ -10,8 +10,8 @@ from builders.rehearsal.refusals import card_errors
 from tests.rehearsal.kit import CARD
 
 
-def errors(card: str, repo_type: str = "dataset") -> list[str]:
-    return card_errors(card.encode(), repo_type)
+def errors(card: str) -> list[str]:
+    return card_errors(card.encode())
 
 
 def test_a_good_card_and_a_readme_without_metadata_pass() -> None:
@@ -56,14 +56,8 @@ def test_each_fault_is_named(old: str, new: str, expected: str | None) -> None:
     assert found == [] if expected is None else any(expected in error for error in found), found
 
 
-def test_models_are_judged_by_licence_and_language_only() -> None:
-    card = CARD.replace("n<1K", "1K")
-    assert errors(card) and not errors(card, "model")
-    assert errors(CARD.replace("- de", "- Deutsch"), "model")
-
-
 def test_bytes_that_are_not_text() -> None:
-    assert card_errors(b"---\nlicense: \xff\n---\n", "dataset") == [
+    assert card_errors(b"---\nlicense: \xff\n---\n") == [
         "README.md is not UTF-8 (invalid start byte at byte 13)"
     ]
 

@@ -8,9 +8,7 @@ from builders.errors import Refused
 from builders.plots.svg import is_plot
 from builders.rehearsal import Hub
 from builders.release.plan import make_plan
-from builders.release.publish import apply
-from builders.release.verify import verify
-from tests.release.kit import RELEASE, REPO, TARGET, api_of
+from tests.release.kit import RELEASE, TARGET, api_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
@@ -34,11 +32,3 @@ def test_another_file_among_the_plots_is_refused(out: Path, hub: Hub) -> None:
     with pytest.raises(Refused, match=r"notes\.txt"):
         make_plan(out, RELEASE, TARGET, api=api_of(hub))
     assert other.exists()
-
-
-def test_a_consumer_finds_the_plots_at_the_tag(rehearsed: Path, hub: Hub, tmp_path: Path) -> None:
-    apply(rehearsed, RELEASE, api=api_of(hub))
-    verified = verify(
-        REPO, "v1.0.0", dist=rehearsed / RELEASE, environment=hub.environment(tmp_path / "home")
-    )
-    assert {"plots/hard-negatives.svg", "plots/rows.svg"} <= verified.files.keys()
