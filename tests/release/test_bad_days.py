@@ -48,6 +48,8 @@ def nothing_published(hub: FaultyHub) -> bool:
 
 
 def test_a_good_day(release: Release, rehearsed: Path, hub: FaultyHub) -> None:
+    unasked = release("apply")
+    assert unasked.code == 2 and "--yes" in unasked.err and writes(hub) == []
     said = release("apply", "--yes", "--json")
     assert said.code == 0
     assert json.loads(said.out)["commit"] == repo_of(hub).tags["v1.0.0"]
