@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import CommitOperationAdd, HfApi
 
 from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Hub, Store
 from tests.rehearsal.kit import (
@@ -200,12 +201,13 @@ def test_a_gated_repo_is_seen_by_all_and_read_by_its_owner(hub: Hub) -> None:
 def test_the_client_sees_private_repos_and_read_tokens_as_on_the_hub(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "repo")
     with serve(Store(orgs=["verein"])) as hub:
-        client(hub, 'api.create_repo("verein/liste", private=True, **kind)\nanswer(1)')
+        api = HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN)
+        for repo, private in (("verein/liste", True), (REPO, False)):
+            api.create_repo(repo, private=private, repo_type="dataset")
         code = """
 answer([name_of_error(api.repo_info, "verein/liste", **kind), status(commit, files()),
         api.whoami()["auth"]["accessToken"] if os.environ.get("HF_TOKEN") else None])
 """
-        client(hub, "api.create_repo(repo, **kind)\nanswer(1)")
         anonymous = client(hub, code, folder=folder, token=None)
         reader = client(hub, code, folder=folder, token=READ_TOKEN)
     assert anonymous == ["RepositoryNotFoundError", 401, None]
@@ -214,7 +216,11 @@ answer([name_of_error(api.repo_info, "verein/liste", **kind), status(commit, fil
 
 def test_the_client_cannot_push_a_card_with_bad_metadata(hub: Hub) -> None:
     bad = CARD.replace("cc-by-4.0", "cc-by-5.0")
-    seen = client(hub, f"answer([name_of_error(commit, [Add('README.md', {bad.encode()!r})])])")
-    assert seen == ["ValueError"]
+    api, readme = (
+        HfApi(endpoint=hub.endpoint, token=WRITE_TOKEN),
+        CommitOperationAdd("README.md", bad.encode()),
+    )
+    with pytest.raises(ValueError, match="metadata in README"):
+        api.create_commit(REPO, [readme], commit_message="Karte", repo_type="dataset")
     assert ask(hub, "POST", f"{API}/commit/main", commit_body(added("README.md", bad.encode())))[0] == 400
     assert ask(hub, "POST", f"{API}/commit/main", commit_body(added("README.md", CARD.encode())))[0] == 200
