@@ -222,16 +222,15 @@ def sample_folder(out: Path, config: str) -> Path:
     return work_folder(out, config) / "audit"
 
 
-def history_folder(notes: Path, config: str) -> Path:
+def kept_folder(notes: Path, config: str) -> Path:
     """Return where the samples and verdicts of a config are kept for good."""
     return notes / "audits" / config
 
 
-def write_sample(folder: Path, sample: Sample) -> Path:
+def write_sample(folder: Path, sample: Sample) -> None:
     """Write a sample, head first and then one item a line; it holds no text."""
-    path = folder / f"{sample.head.sample}{_SAMPLE}"
-    files.write_bytes(path, "".join(map(json_line, (sample.head, *sample.items))).encode())
-    return path
+    text = "".join(map(json_line, (sample.head, *sample.items)))
+    files.write_bytes(folder / f"{sample.head.sample}{_SAMPLE}", text.encode())
 
 
 def _read_sample(path: Path) -> Sample:
@@ -263,12 +262,11 @@ def find_sample(sample: str, folders: Sequence[Path]) -> Sample:
     )
 
 
-def read_history(folder: Path) -> list[Audit]:
+def audits_of(notes: Path, config: str) -> list[Audit]:
     """Read the samples of a config with their verdicts, by the time of the first verdict."""
     audits = []
-    for path in sorted(
-        folder.glob(f"*{_VERDICTS}")
-    ):  # written last: an import that was cut left no such file
+    # verdicts are written last: an import that was cut left a sample alone
+    for path in sorted(kept_folder(notes, config).glob(f"*{_VERDICTS}")):
         sample = _read_sample(path.with_name(path.name.replace(_VERDICTS, _SAMPLE)))
         audits.append((sample, [one for _, one in read_judgements(path)]))
     never = datetime.min.replace(tzinfo=UTC)
@@ -277,7 +275,7 @@ def read_history(folder: Path) -> list[Audit]:
 
 def verdicts_path(notes: Path, sample: Sample) -> Path:
     """Return where the verdicts on a sample are kept for good."""
-    return history_folder(notes, sample.head.config) / f"{sample.head.sample}{_VERDICTS}"
+    return kept_folder(notes, sample.head.config) / f"{sample.head.sample}{_VERDICTS}"
 
 
 def read_judgements(path: Path) -> list[tuple[int, Judgement]]:

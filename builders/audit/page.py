@@ -1,7 +1,4 @@
-"""Draw a sample and write it for auditors: as one HTML page that loads and sends nothing, and as CSV.
-
-Every text reaches the page as data and is shown as text.
-"""
+"""Draw a sample and write it for auditors: as an HTML page, in which every text is data, and as CSV."""
 
 from __future__ import annotations
 
@@ -12,26 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 
 from builders import files
-from builders.audit.history import (
-    NAME_LENGTH,
-    NOTE_LENGTH,
-    Item,
-    Sample,
-    Verdict,
-    history_folder,
-    read_history,
-    sample_folder,
-    write_sample,
-)
-from builders.audit.sample import (
-    Controls,
-    Pairs,
-    agreed,
-    random_sample,
-    read_controls,
-    read_pairs,
-    suspect_sample,
-)
+from builders.audit import history
+from builders.audit.history import Item, Sample, Verdict
+from builders.audit.sample import Pairs, known_controls, random_sample, read_pairs, suspect_sample
 from builders.audit.sheet import to_csv
 from builders.describe.templates import render_page
 from builders.errors import UsageError
@@ -89,30 +69,22 @@ def draw(
     elif second is not None:
         raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
     else:
-        known, mixed = _controls(spec.name, controls, notes), max(negatives, positives) // 10
+        known, mixed = known_controls(spec.name, controls, notes), max(negatives, positives) // 10
         sample, remarks = random_sample(pairs, negatives, positives, seed, known, mixed=mixed)
     if not sample.items:
         raise UsageError(
             f"{spec.name}: there is no pair to judge", hint="Ask for more with --n or --positives."
         )
-    folder = sample_folder(dist, spec.name)
+    folder = history.sample_folder(dist, spec.name)
     html = page or folder / f"{sample.head.sample}.html"
     table = html.with_suffix(".csv")
     if html == table:
         raise UsageError(f"{html}: the page cannot be a .csv", hint="Give --out a name that ends in .html.")
     rendered = _render_page(sample, pairs, spec)
-    write_sample(folder, sample)
+    history.write_sample(folder, sample)
     files.write_bytes(table, to_csv(sample, pairs))
     files.write_bytes(html, rendered)
     return _Drawn(sample, tuple(remarks), html, table)
-
-
-def _controls(config: str, path: Path | None, notes: Path) -> Controls:
-    """Return the controls of a file, and pairs on which earlier auditors agreed; the file overrules."""
-    default = notes / "audits" / f"{config}.controls.jsonl"
-    chosen = path or (default if default.exists() else None)
-    judged = [one for _, judgements in read_history(history_folder(notes, config)) for one in judgements]
-    return {**agreed(judged), **(read_controls(chosen) if chosen else {})}
 
 
 def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
@@ -139,8 +111,8 @@ def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
         spec=spec,
         count=len(items),
         verdicts=tuple(Verdict),
-        note_length=NOTE_LENGTH,
-        name_length=NAME_LENGTH,
+        note_length=history.NOTE_LENGTH,
+        name_length=history.NAME_LENGTH,
         data=Markup(data.translate(_ESCAPES)),
     ).encode(errors="replace")
     if len(page) > _LARGEST_PAGE:

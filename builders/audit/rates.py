@@ -5,20 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from operator import attrgetter
+from typing import NamedTuple
 
-from builders.audit.history import (
-    DECIDED,
-    Item,
-    Judgement,
-    Sample,
-    Stratum,
-    Verdict,
-    counting,
-    standing,
-)
+from builders.audit.history import DECIDED, Item, Judgement, Sample, Stratum, Verdict, counting, standing
 from builders.audit.sample import RANKS, rank_band
 from builders.tables import SPLITS
 
@@ -27,8 +18,7 @@ _PRIOR = 3
 _Z = 1.959963984540054  # 97.5 % of the standard normal distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """A share of pairs and its 95 % interval.
 
     Attributes:
@@ -44,8 +34,7 @@ class Rate:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(NamedTuple):
     """How far two auditors agree on the pairs that both judged; `kappa` is None where it is not defined."""
 
     auditors: tuple[str, str]
@@ -54,8 +43,7 @@ class Agreement:
     kappa: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(NamedTuple):
     """The results of a random sample.
 
     Attributes:
@@ -100,10 +88,8 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     certain. No correction is made for a finite population: the interval is about how the negatives are
     mined, and stays one when every pair was judged.
 
-    Args:
-        values: Value of each pair in [0, 1], 1 where it was found relevant.
-        weights: Number above 0 of the pairs of the population that each pair stands for.
-        strata: Stratum of each pair; None where there is one.
+    Values lie in [0, 1], 1 where a pair was found relevant; a weight, above 0, is the number of pairs of the
+    population that a pair stands for. Without strata there is one.
 
     Sources: Hájek (1971); Wilson (1927); Franco, Little, Louis and Slud (2019) for their combination.
     """
@@ -169,20 +155,16 @@ def _agreements(judgements: Sequence[Judgement]) -> tuple[Agreement, ...]:
     votes = counting(judgements).values()
     found = []
     for first, second in combinations(sorted(names), 2):
-        pairs = [(by[first], by[second]) for by in votes if first in by and second in by]
+        pairs = [(str(by[first]), str(by[second])) for by in votes if first in by and second in by]
         if pairs:
-            same = sum(one is other for one, other in pairs)
-            found.append(Agreement((names[first], names[second]), len(pairs), same, _kappa(pairs)))
+            from sklearn.metrics import cohen_kappa_score
+
+            same = sum(one == other for one, other in pairs)
+            # where both gave one and the same verdict on everything, chance alone would agree as well
+            several = len({verdict for pair in pairs for verdict in pair}) > 1
+            kappa = float(cohen_kappa_score(*zip(*pairs, strict=True))) if several else None
+            found.append(Agreement((names[first], names[second]), len(pairs), same, kappa))
     return tuple(found)
-
-
-def _kappa(pairs: Sequence[tuple[Verdict, Verdict]]) -> float | None:
-    from sklearn.metrics import cohen_kappa_score
-
-    if len({verdict for pair in pairs for verdict in pair}) < 2:
-        return None  # both said one and the same of everything: chance alone would agree as well
-    first, second = zip(*pairs, strict=True)
-    return float(cohen_kappa_score(list(map(str, first)), list(map(str, second))))
 
 
 def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) -> dict[int, float]:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from builders import files
-from builders.audit.history import (
-    Audit,
-    PairKind,
-    Sample,
-    Verdict,
-    Votes,
-    counting,
-    history_folder,
-    read_history,
-    standing,
-)
+from builders.audit.history import Audit, PairKind, Sample, Verdict, Votes, audits_of, counting, standing
 from builders.audit.rates import Agreement, Rate, Scores, score
 from builders.audit.verdicts import decide, merged, of_real_builds
 from builders.describe.markdown import Markdown, code, table
@@ -44,8 +34,7 @@ _REASONS: Mapping[Reason, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Audit:
+class _Audit(NamedTuple):
     """A sample with verdicts that hold, by item and auditor; its rates mean nothing if it is of suspects."""
 
     sample: Sample
@@ -72,7 +61,7 @@ def write_report(
     configs, cited, remarks = [], {}, []
     for spec in specs:
         name, folder = spec.name, locks or FOLDER
-        history = read_history(history_folder(notes, name))
+        history = audits_of(notes, name)
         if not history:
             continue
         audits = list(_audits(history))
@@ -185,30 +174,19 @@ def _cells(rate: Rate) -> tuple[object, ...]:
 
 
 def _agreement(found: Sequence[Agreement]) -> Markdown:
-    rows = [
-        (
-            " and ".join(one.auditors),
-            one.both,
-            percent(one.same / one.both),
-            "not defined" if one.kappa is None else f"{one.kappa:.2f}",
-        )
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        kappa = "not defined" if one.kappa is None else f"{one.kappa:.2f}"
+        rows.append((" and ".join(one.auditors), one.both, percent(one.same / one.both), kappa))
     return table(("Auditors", "Pairs both judged", "Same verdict", "Cohen's kappa"), rows)
 
 
 def _earlier(audits: Sequence[_Audit]) -> Markdown:
-    rows = [
-        (
-            audit.date,
-            *map(code, (head.sample, head.build)),
-            code(head.recipe) or NOTHING,
-            *_cells(audit.scores.false_negatives),
-            percent(audit.scores.precision.value),
-        )
-        for audit in audits
-        for head in (audit.sample.head,)
-    ]
+    rows = []
+    for audit in audits:
+        head, scores = audit.sample.head, audit.scores
+        origin = audit.date, code(head.sample), code(head.build), code(head.recipe) or NOTHING
+        rows.append((*origin, *_cells(scores.false_negatives), percent(scores.precision.value)))
     header = ("Date", "Sample", "Build", "Recipe", "False negatives", "95 % interval", "Pairs", "Precision")
     return table(header, rows)
 
@@ -216,22 +194,13 @@ def _earlier(audits: Sequence[_Audit]) -> Markdown:
 def _suspects(audits: Sequence[_Audit]) -> Markdown:
     rows = []
     for audit in audits:
-        head = audit.sample.head
+        first = audit.date, code(audit.sample.head.sample), audit.sample.head.opinion
         for kind, wrong in _WRONG.items():
             items = [item.item for item in audit.sample.of_kind(kind)]
-            judged = [audit.votes[item] for item in items if item in audit.votes]
-            if judged:
-                found = sum(wrong in said.values() for said in judged)
-                share = percent(found / len(judged))
-                rows.append((
-                    audit.date,
-                    code(head.sample),
-                    head.opinion,
-                    f"{kind}s",
-                    len(judged),
-                    found,
-                    share,
-                ))
+            found = [wrong in audit.votes[item].values() for item in items if item in audit.votes]
+            if found:
+                share = percent(sum(found) / len(found))
+                rows.append((*first, f"{kind}s", len(found), sum(found), share))
     header = ("Date", "Sample", "Second opinion", "Pairs", "Judged", "Found wrong by anyone", "Share")
     return table(header, rows)
 

@@ -19,16 +19,7 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from builders.audit.history import (
-    DECIDED,
-    Head,
-    Item,
-    Judgement,
-    Sample,
-    Stratum,
-    Verdict,
-    standing,
-)
+from builders.audit.history import DECIDED, Audit, Head, Item, Sample, Stratum, Verdict, audits_of, standing
 from builders.built import read_built
 from builders.errors import StorageError, UsageError
 from builders.lock.beside import read_lines
@@ -126,28 +117,33 @@ class _Control(Frozen):
     note: str = ""  # who confirmed it, and why
 
 
-def read_controls(path: Path) -> Controls:
-    """Read controls, one JSON object a line: ``query-id``, ``corpus-id``, ``verdict`` and maybe ``note``.
+def known_controls(config: str, path: Path | None, notes: Path) -> Controls:
+    """Return the pairs on which earlier auditors agree, and those that a file confirms, which overrules.
+
+    The file, by default ``audits/CONFIG.controls.jsonl`` among the notes, holds one JSON object a line:
+    ``query-id``, ``corpus-id``, ``verdict`` and maybe ``note``.
 
     Raises:
         UsageError: A verdict is neither relevant nor not relevant, or a pair stands there twice.
     """
+    default = notes / "audits" / f"{config}.controls.jsonl"
+    chosen = path or (default if default.exists() else None)
     controls: dict[tuple[str, str], Verdict] = {}
-    for number, control in read_lines(path, _Control, hint="Correct the line."):
+    for number, control in read_lines(chosen, _Control, hint="Correct the line.") if chosen else ():
         pair = control.query_id, control.passage_id
         if control.verdict not in DECIDED:
-            raise UsageError(f"{path}, line {number}: a control is either not_relevant or also_relevant")
+            raise UsageError(f"{chosen}, line {number}: a control is either not_relevant or also_relevant")
         if pair in controls:
-            raise UsageError(f"{path}, line {number}: {' and '.join(pair)} stand in an earlier line")
+            raise UsageError(f"{chosen}, line {number}: {' and '.join(pair)} stand in an earlier line")
         controls[pair] = control.verdict
-    return controls
+    return {**_agreed(audits_of(notes, config)), **controls}
 
 
-def agreed(judgements: Iterable[Judgement]) -> Controls:
-    """Return the pairs on which two or more auditors of all earlier samples agree, and none differs."""
+def _agreed(audits: Iterable[Audit]) -> Controls:
+    """Return the pairs on which two or more auditors of all samples agree, and none differs."""
     votes: defaultdict[tuple[str, str], dict[str, Verdict]] = defaultdict(dict)
-    for judgement, verdict in standing(judgements):
-        votes[judgement.query_id, judgement.passage_id][judgement.who] = verdict
+    for one, verdict in standing(one for _, judgements in audits for one in judgements):
+        votes[one.query_id, one.passage_id][one.who] = verdict
     found = {pair: list(by.values()) for pair, by in sorted(votes.items()) if len(by) >= _AGREE}
     return {pair: of[0] for pair, of in found.items() if of.count(of[0]) == len(of) and of[0] in DECIDED}
 
@@ -161,23 +157,19 @@ def random_sample(
     *,
     mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
-    """Draw hard negatives and positives by stratum, mix in `mixed` of the controls, and shuffle them all.
-
-    Returns:
-        The sample, and remarks on what was asked for and is missing.
-    """
+    """Draw pairs by stratum, mix in `mixed` of the controls, shuffle them all; remark what is missing."""
     mined, mined_strata = _stratified(banded(pairs.negatives), negatives, seed, "negative", 0)
     labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
     drawn = pl.concat([mined, labelled], how="diagonal")
     drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls or {})
     shuffled = drawn.with_columns(order=_hashes(drawn, f"{seed}:order")).sort("order", *PAIR)
     strata = (*mined_strata, *labelled_strata)
-    short = [
-        *_shortfall(pairs.negatives, negatives, "hard negatives"),
-        *_shortfall(pairs.positives, positives, "labelled positives"),
-    ]
+    asked = {
+        "hard negatives": (pairs.negatives, negatives),
+        "labelled positives": (pairs.positives, positives),
+    }
     sample = _sample(pairs, shuffled, mode="random", seed=seed, asked=negatives, strata=strata)
-    return sample, [*short, *remarks]
+    return sample, [*_shortfall(asked), *remarks]
 
 
 def suspect_sample(
@@ -192,12 +184,9 @@ def suspect_sample(
     doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
     kinds = {"negative": mined, "positive": doubted.head(positives)}.items()
     drawn = pl.concat([frame.with_columns(kind=pl.lit(kind)) for kind, frame in kinds], how="diagonal")
-    short = [
-        *_shortfall(pairs.negatives, negatives, "hard negatives"),
-        *_shortfall(doubted, positives, "suspicious positives"),
-    ]
+    asked = {"hard negatives": (pairs.negatives, negatives), "suspicious positives": (doubted, positives)}
     sample = _sample(pairs, drawn, mode="suspects", seed=0, asked=negatives, strata=(), opinion=opinion)
-    return sample, short
+    return sample, _shortfall(asked)
 
 
 def rank_band(rank: int | None) -> str:
@@ -320,12 +309,17 @@ def _with_controls(
     return pl.concat([drawn, chosen], how="diagonal"), remarks
 
 
-def _shortfall(population: pl.DataFrame, wanted: int, name: str) -> Iterator[str]:
+def _shortfall(asked: Mapping[str, tuple[pl.DataFrame, int]]) -> list[str]:
     """Remark where there are fewer pairs than were asked for."""
-    if wanted and population.is_empty():
-        yield f"there are no {name}"
-    elif (there := population.height) < wanted:
-        yield f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
+    remarks = []
+    for name, (population, wanted) in asked.items():
+        if wanted and population.is_empty():
+            remarks.append(f"there are no {name}")
+        elif (there := population.height) < wanted:
+            remarks.append(
+                f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
+            )
+    return remarks
 
 
 def _hashes(pairs: pl.DataFrame, use: str) -> pl.Series:

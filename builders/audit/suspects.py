@@ -7,7 +7,6 @@ query's own positives; the pairs on which it differs most from the miner lead.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -61,8 +60,8 @@ def rank_suspects(built: Pairs, opinion: _Opinion) -> pl.DataFrame:
     )
 
 
-def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None = None) -> _Opinion:
-    """Return the second judge of a config; `root` is the folder of the vector cache, None for the default.
+def opinion_for(name: Judge, built: Pairs, spec: Retrieval) -> _Opinion:
+    """Return the second judge of a config.
 
     Raises:
         UsageError: The judge is the miner itself, or the config has no such model.
@@ -82,8 +81,8 @@ def opinion_for(name: Judge, built: Pairs, spec: Retrieval, *, root: Path | None
     def cosines(role: Literal["query", "passage"], texts: pl.Series, passages: pl.Series) -> Float64s:
         if texts.is_empty():
             return np.empty(0)
-        left = encode_cached(encoder, texts, role, root=root).vectors
-        right = encode_cached(encoder, passages, "passage", root=root).vectors
+        left = encode_cached(encoder, texts, role).vectors
+        right = encode_cached(encoder, passages, "passage").vectors
         rows = np.arange(len(left))
         return score_pairs(left, right, rows, rows)
 

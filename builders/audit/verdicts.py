@@ -12,24 +12,8 @@ import polars as pl
 from pydantic import Field
 
 from builders import registry
-from builders.audit.history import (
-    NOTE_LENGTH,
-    Audit,
-    Item,
-    Judgement,
-    NoVerdict,
-    PairKind,
-    Verdict,
-    find_sample,
-    history_folder,
-    read_history,
-    read_judgements,
-    sample_folder,
-    standing,
-    verdicts_path,
-    write_judgements,
-    write_sample,
-)
+from builders.audit import history
+from builders.audit.history import Audit, Item, Judgement, NoVerdict, PairKind, Verdict
 from builders.audit.sheet import read_csv
 from builders.built import Built, read_all
 from builders.errors import Refused, UsageError
@@ -89,19 +73,20 @@ def import_verdicts(
     built = {one.spec.name: one for one in read_all(dist, registry.load) if isinstance(one.spec, Retrieval)}
     lines = _lines(paths, built, dist, notes, auditor)
     histories = {
-        config: {audit[0].head.sample: audit for audit in read_history(history_folder(notes, config))}
+        config: {audit[0].head.sample: audit for audit in history.audits_of(notes, config)}
         for config, _ in lines
     }
     kept = {config: read_decisions(decisions_path(locks or FOLDER, config)) for config in histories}
     added = {}
     for (config, name), read in lines.items():
-        audit = histories[config].get(name) or (find_sample(name, [sample_folder(dist, config)]), [])
+        folder = history.sample_folder(dist, config)
+        audit = histories[config].get(name) or (history.find_sample(name, [folder]), [])
         added[config, name] = _new(audit, read, replace=replace)
         histories[config][name] = audit[0], [*audit[1], *added[config, name]]
     for config, name in added:  # from here on it is written: all of it is sound
         sample, judgements = histories[config][name]
-        write_sample(history_folder(notes, config), sample)
-        write_judgements(verdicts_path(notes, sample), judgements)
+        history.write_sample(history.kept_folder(notes, config), sample)
+        history.write_judgements(history.verdicts_path(notes, sample), judgements)
     decided = {
         config: _decide(built[config], list(audits.values()), kept[config], locks)
         for config, audits in histories.items()
@@ -109,7 +94,7 @@ def import_verdicts(
     imported = []
     for config, name in sorted(added, key=lambda key: key[::-1]):
         sample, judgements = histories[config][name]
-        new, holding = added[config, name], [one for one, _ in standing(judgements)]
+        new, holding = added[config, name], [one for one, _ in history.standing(judgements)]
         decisions, path, remarks = decided[config]
         imported.append(
             _Imported(
@@ -121,7 +106,7 @@ def import_verdicts(
                 withdrawn=sum(one.verdict is NoVerdict.WITHDRAWN for one in new),
                 judged=len({one.item for one in holding}),
                 auditors=tuple(sorted({one.who: one.auditor for one in holding}.values())),
-                history=verdicts_path(notes, sample),
+                history=history.verdicts_path(notes, sample),
                 decisions=decisions,
                 decisions_path=path,
                 remarks=remarks,
@@ -135,7 +120,8 @@ def _lines(
 ) -> dict[tuple[str, str], list[_Line]]:
     """Read the lines of files by config and sample; all are verdicts of what is built now."""
     builds = {name: one.rows_id for name, one in built.items()}  # reads all tables: once
-    folders = [place for name in built for place in (sample_folder(dist, name), history_folder(notes, name))]
+    folders = [history.sample_folder(dist, name) for name in built]
+    folders += [history.kept_folder(notes, name) for name in built]
     lines: defaultdict[tuple[str, str], list[_Line]] = defaultdict(list)
     for path in paths:
         for line in _read(path, folders, auditor):
@@ -157,7 +143,7 @@ def _lines(
 def _read(path: Path, folders: Sequence[Path], auditor: str) -> list[_Line]:
     dated = path.suffix.lower() != ".csv"
     if dated:
-        judged = read_judgements(path)
+        judged = history.read_judgements(path)
     elif not auditor:
         raise UsageError(f"{path}: a CSV does not say who judged", hint="Pass --auditor NAME.")
     else:
@@ -168,22 +154,20 @@ def _read(path: Path, folders: Sequence[Path], auditor: str) -> list[_Line]:
 
 
 def _require_item(line: _Line, items: Mapping[str, Item]) -> None:
-    one = line.judgement
+    one, hint = line.judgement, "The file was edited: download it again from the page."
     item = items.get(one.item)
     if item is None:
-        fault = f"item {one.item} is not in the sample {one.sample}"
-    elif (item.query_id, item.passage_id) == (one.query_id, one.passage_id):
-        return
-    else:
+        raise UsageError(f"{line.where}: item {one.item} is not in the sample {one.sample}", hint=hint)
+    if (item.query_id, item.passage_id) != (one.query_id, one.passage_id):
         ids = printable(f"{one.query_id[:60]}, {one.passage_id[:60]}")
-        fault = f"item {one.item} is the pair {item.query_id}, {item.passage_id}, and the line says {ids}"
-    raise UsageError(f"{line.where}: {fault}", hint="The file was edited: download it again from the page.")
+        pair = f"the pair {item.query_id}, {item.passage_id}"
+        raise UsageError(f"{line.where}: item {one.item} is {pair}, and the line says {ids}", hint=hint)
 
 
 def _scrubbed(lines: Sequence[_Line]) -> list[_Line]:
     """Replace contact data in notes, which are going to be committed; a placeholder may be longer than it."""
     given = pl.Series([line.judgement.note for line in lines], dtype=pl.String)
-    notes = (" ".join(note.split())[:NOTE_LENGTH] for note in scrub(given, CONTACT).texts)
+    notes = (" ".join(note.split())[: history.NOTE_LENGTH] for note in scrub(given, CONTACT).texts)
     return [
         line._replace(judgement=line.judgement.model_copy(update={"note": note}))
         for line, note in zip(lines, notes, strict=True)
@@ -308,7 +292,7 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     nothing, so that a confirmation never takes a decision away.
     """
     kinds = {(sample.head.sample, item.item): item.kind for sample, _ in audits for item in sample.items}
-    holding = [entry for _, judgements in audits for entry in standing(judgements)]
+    holding = [entry for _, judgements in audits for entry in history.standing(judgements)]
     votes: defaultdict[tuple[str, str], defaultdict[PairKind, _Votes]]
     votes = defaultdict(lambda: defaultdict(dict))
     for one, verdict in sorted(holding, key=lambda entry: (entry[0].at, entry[1])):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import yaml
 
 from builders.describe.dataset import Config, Dataset, type_of
@@ -34,6 +33,7 @@ def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, An
     """Return the card's metadata in the Hub's terms: configs with their files, and their exact features."""
     facts = [dataset.about for dataset in datasets]
     configs = [config for dataset in datasets for config in dataset.configs]
+    sources = {source.name for dataset in datasets for source in dataset.lock.sources}
     clusters = all(dataset.clusters for dataset in datasets)
     return {
         "license": release.licence,
@@ -44,7 +44,7 @@ def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, An
         "language_creators": sorted({name for about in facts for name in about.language_creators}),
         "multilinguality": ["monolingual" if len(release.languages) == 1 else "multilingual"],
         "size_categories": [_size_category(sum(file.rows for config in configs for file in config.files))],
-        "source_datasets": _source_datasets(datasets),
+        "source_datasets": sorted(filter(_HUB_DATASET.fullmatch, sources)) or ["original"],
         "task_categories": ["text-classification" if clusters else "text-retrieval"],
         "task_ids": sorted({name for about in facts for name in about.task_ids}),
         "configs": [
@@ -84,9 +84,13 @@ def _size_category(rows: int) -> str:
 
 
 def _info(config: Config) -> dict[str, Any]:
+    features = []
+    for column in SCHEMAS[config.kind]:
+        dtype, listed = type_of(column)
+        features.append({"name": column.name, "list" if listed else "dtype": dtype})
     return {
         "config_name": config.name,
-        "features": [_feature(column) for column in SCHEMAS[config.kind]],
+        "features": features,
         "splits": [
             {"name": file.split, "num_bytes": file.arrow_bytes, "num_examples": file.rows}
             for file in config.files
@@ -94,16 +98,6 @@ def _info(config: Config) -> dict[str, Any]:
         "download_size": sum(file.size for file in config.files),
         "dataset_size": sum(file.arrow_bytes for file in config.files),
     }
-
-
-def _feature(column: pa.Field[Any]) -> dict[str, Any]:
-    dtype, listed = type_of(column)
-    return {"name": column.name, "list" if listed else "dtype": dtype}
-
-
-def _source_datasets(datasets: Sequence[Dataset]) -> list[str]:
-    names = {source.name for dataset in datasets for source in dataset.lock.sources}
-    return sorted(name for name in names if _HUB_DATASET.fullmatch(name)) or ["original"]
 
 
 def _body(release: Release, datasets: Sequence[Dataset], target: Target) -> str:

@@ -57,9 +57,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
     context = resources.files("builders.describe") / "croissant_context.json"
     date = f"{target.date:%Y-%m-%d}"
     clusters = all(dataset.clusters for dataset in datasets)
-    topics = (
-        ["clustering", "text embeddings"] if clusters else ["retrieval", "text embeddings", "hard negatives"]
-    )
+    topics = "clustering, text embeddings" if clusters else "retrieval, text embeddings, hard negatives"
     organisation = {"@type": "sc:Organization", "name": target.owner, "url": f"{HUB}/{target.owner}"}
     return {
         "@context": json.loads(context.read_bytes()),
@@ -76,7 +74,7 @@ def croissant(release: Release, datasets: Sequence[Dataset], target: Target) -> 
         "publisher": organisation,
         "citeAs": citation(release, target),
         "inLanguage": list(release.languages),
-        "keywords": ["German", *topics, "mteb", "benchmark"],
+        "keywords": ["German", *topics.split(", "), "mteb", "benchmark"],
         "isLiveDataset": False,
         "sdVersion": target.version,
         "sdLicense": licence(release.licence).url,
@@ -93,8 +91,9 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
         sentences.append(f"{dataset.spec.title.rstrip('.')} ({dataset.name}).")
         if (mining := dataset.lock.mining) and starved(dataset):
             some, total = mining.report.yield_.any, mining.report.queries
-            few = f"{some} of {total} queries ({share(some, total)})"
-            sentences.append(f"Hard negatives are scarce: {few} have one.")
+            sentences.append(
+                f"Hard negatives are scarce: {some} of {total} queries ({share(some, total)}) have one."
+            )
     return one_line(" ".join(sentences))
 
 
@@ -158,7 +157,6 @@ def _recipe(name: str, mining: LockedMining) -> str:
 
 
 def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
-    """Return an object for each published file, by which its path is its id."""
     return [
         {
             "@type": "cr:FileObject",

@@ -33,10 +33,7 @@ class Config:
 class Dataset:
     """A dataset of a release: "jobs" with its corpus, queries, qrels and hard negatives, or clustering sets.
 
-    Attributes:
-        about: The facts at the top of its card body.
-        configs: Its configs that have rows.
-        cited: Audit and scores of its very rows.
+    `about` holds the facts at the top of its card body, `cited` the audit and scores of its very rows.
     """
 
     lock: Lock

@@ -1,7 +1,4 @@
-"""The card's figures: tables and sentences made from locks and citations; none is typed by hand.
-
-Card templates call them as attributes of `FIGURES`.
-"""
+"""The card's figures: tables and sentences made from locks and citations; none is typed by hand."""
 
 from __future__ import annotations
 
@@ -14,13 +11,7 @@ from builders.describe.markdown import Markdown, code, link, table
 from builders.hub import HUB
 from builders.lock import committed
 from builders.lock.beside import CitedAudit
-from builders.lock.lock import (
-    ClusteringFigures,
-    Funnel,
-    LockedSource,
-    MiningReport,
-    TextLengths,
-)
+from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, MiningReport, TextLengths
 from builders.prepare.funnels import ROWS
 from builders.printable import NOTHING, interval, percent, share, span
 from builders.spec import Clustering, TextFigures
@@ -198,14 +189,12 @@ def _personal(dataset: Dataset) -> Markdown:
 
 
 def _negatives_by_query(report: MiningReport) -> Markdown:
-    """Return the table of how many queries got 0, 1, … hard negatives."""
     counts = sorted((int(number), queries) for number, queries in report.by_count.items())
     rows = [(number, queries, share(queries, report.queries)) for number, queries in counts]
     return table(("Hard negatives", "Queries", "Share"), rows)
 
 
 def _drops(report: MiningReport) -> Markdown:
-    """Return the table of why passages that were looked at are no hard negatives."""
     total = sum(report.dropped.values())
     rows = [(_named("", rule, _DROPS), n, share(n, total)) for rule, n in report.dropped.items()]
     return table(("Dropped because", "Passages", "Share"), rows)
@@ -238,7 +227,6 @@ def _what_if(report: MiningReport) -> Markdown:
 
 
 def _findings(dataset: Dataset) -> Markdown:
-    """Return the table of gates and notes, with the reasons of those that were waived."""
     rows = [
         (code(found.code), found.severity, found.count, found.message, found.waived or NOTHING)
         for found in dataset.lock.findings
@@ -261,7 +249,6 @@ def _sets(found: ClusteringFigures) -> Markdown:
 
 
 def _set_texts(found: ClusteringFigures) -> Markdown:
-    """Return the table of distinct texts and their lengths."""
     rows = [(code(name), meaning, *_lengths(found.texts[name])) for name, meaning in _VARIANTS.items()]
     return table(("Variant", "Sentences are", "Distinct texts", "Shortest", "Mean", "Longest"), rows)
 
@@ -291,7 +278,6 @@ def _lengths(figures: TextFigures | TextLengths) -> tuple[object, ...]:
 
 
 def _audit(found: CitedAudit) -> Markdown:
-    """Return the table of what an audit found."""
     shares = {
         "Hard negatives that are relevant": found.false_negatives,
         "Labelled positives that are relevant": found.precision,
@@ -306,7 +292,6 @@ def _audit(found: CitedAudit) -> Markdown:
 
 
 def _decisions(dataset: Dataset) -> Markdown:
-    """Return the table of what decisions of auditors changed."""
     rows = [(label, dataset.lock.decisions.get(key, 0)) for key, label in _DECISIONS.items()]
     return table(("Decisions of auditors", "Count"), rows)
 

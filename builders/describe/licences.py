@@ -44,8 +44,8 @@ def licence(hub_id: str) -> Licence:
 def licence_files(hub_ids: Iterable[str], configs: Iterable[str]) -> dict[str, bytes]:
     """Return the licence files of a release by path.
 
-    A file holds the legal code where the project carries it, else the licence's name and the address of the
-    legal code. The licence of a config's upstream lies there where it has to go along with the data.
+    A file holds the legal code, or the address of one that the project does not carry. The licence of a
+    config's upstream lies there where it has to go along with the data.
     """
     notices = {
         spdx: f"{name}\n\nSPDX-License-Identifier: {spdx}\nLegal code: {url}legalcode\n"

@@ -82,13 +82,8 @@ def render_template(name: str, **values: object) -> str:
 def render_page(name: str, *, script: str = "", images: bool = False, **values: object) -> str:
     """Render an HTML page that loads and sends nothing: it extends the template ``describe/page.html.j2``.
 
-    Its content-security policy admits its own style and script by their hashes.
-
-    Args:
-        name: Path of the template in the package; the style, of the same name in ``.css``, lies beside it.
-        script: Path of the script.
-        images: Whether images are admitted whose address holds them.
-        values: Values of the template; each is escaped unless it is `Markup`.
+    Its content-security policy admits the style, which lies beside the template, and the script by their
+    hashes, and with `images` those that their address holds. Every value is escaped unless it is `Markup`.
     """
     style, code = (_asset(path) if path else "" for path in (name.replace(".html.j2", ".css"), script))
     admitted = [*(["img-src data:"] if images else []), *([f"script-src '{_hash(code)}'"] if code else [])]

@@ -86,7 +86,7 @@ def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
             [written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna"
         )
     assert (taken.read, taken.new, taken.judged) == (4, 0, 4)
-    ((sample, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
+    ((sample, judgements),) = history.audits_of(place / "notes", "jobs")
     by_item = {one.item: one.verdict for one in judgements}
     expected = ["not_relevant", None, "also_relevant", "unsure", "broken_text"]
     assert [by_item.get(item.item) for item in sample.items[:5]] == expected
@@ -193,7 +193,7 @@ def test_a_row_whose_item_was_rewritten_is_known_by_its_pair(place: Path, writte
     fill(written.csv, ["not relevant", "also relevant", "unsure"])
     resave(written.csv, lambda name, cell: "3.44148965913409E+15" if name == "item" else cell)
     assert taken(place, written.csv).judged == 3
-    ((sample, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
+    ((sample, judgements),) = history.audits_of(place / "notes", "jobs")
     assert {one.item for one in judgements} == {item.item for item in sample.items[:3]}
 
 
@@ -292,7 +292,7 @@ def test_a_note_without_a_verdict_is_kept(place: Path, written: _Drawn) -> None:
     save(written.csv, [row | {"note": noted.get(row["item"], "")} for row in rows(written.csv)])
     found = taken(place, written.csv)
     assert (found.read, found.judged) == (2, 1)
-    ((_, judgements),) = history.read_history(history.history_folder(place / "notes", "jobs"))
+    ((_, judgements),) = history.audits_of(place / "notes", "jobs")
     assert {(one.item, one.verdict, one.note) for one in judgements} == {
         (first, "not_relevant", ""), (second, "noted", "Was ist gemeint?")
     }  # fmt: skip

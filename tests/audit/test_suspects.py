@@ -65,14 +65,17 @@ def test_nothing_mined_gives_no_suspects(tree: Pairs) -> None:
     assert rank_suspects(nothing, opinion_for("lexical", nothing, jobs())).is_empty()
 
 
-def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(tree: Pairs, tmp_path: Path) -> None:
+def test_another_encoder_gives_its_opinion_and_keeps_its_vectors(
+    tree: Pairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = replace(
         tree,
         miner="sentence-transformers",
         negatives=tree.negatives.head(4),
         corpus=tree.corpus.with_columns(pl.col("text").str.slice(0, 60)),
     )
-    opinion = opinion_for("offline", few, jobs(), root=tmp_path)
+    monkeypatch.setenv("MTEB_DE_HOME", str(tmp_path))
+    opinion = opinion_for("offline", few, jobs())
     ranked = rank_suspects(few, opinion)
     assert ranked.height == 4
     assert ranked["suspicion"].is_between(0, 1).all()

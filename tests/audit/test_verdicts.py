@@ -12,7 +12,7 @@ from builders.audit.history import (
     Sample,
     Verdict,
     auditor_name,
-    read_history,
+    audits_of,
     sample_folder,
     verdicts_path,
     write_judgements,
@@ -333,4 +333,4 @@ def test_a_sample_without_verdicts_in_the_history_is_what_an_import_that_was_cut
     import_(place, verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], WRONG)]))
     assert len(history(place, sample).read_bytes().splitlines()) == 1
     write_sample(history(place, sample).parent, draw(jobs(), 9, 0, dist=place / "dist", notes=place).sample)
-    assert [len(judged) for _, judged in read_history(history(place, sample).parent)] == [1]
+    assert [len(judged) for _, judged in audits_of(place / "notes", "jobs")] == [1]
