@@ -1,9 +1,7 @@
 """Texts in, texts without personal data out: batches, rounds, overlaps, offsets.
 
 The rows of a batch are joined into one working text, so that each pattern runs once for thousands of rows.
-In it a placeholder is one opaque character, whatever it replaced. Rows with findings are looked at again, as
-they will be read next time, until nothing more is found: scrubbing a scrubbed text therefore changes nothing.
-Around what was replaced they are looked at first, since hardly ever is more found there.
+Those with findings are looked at again, as they will be read next time, until nothing more is found.
 """
 
 from __future__ import annotations
@@ -213,14 +211,8 @@ def _disjoint(candidates: Iterable[Span]) -> list[Span]:
 
 
 def _replace(text: str, spans: Sequence[Span]) -> str:
-    return "".join(_spliced(text, [span[:2] for span in spans], [_PLACEHOLDERS[span.kind] for span in spans]))
-
-
-def _spliced(text: str, cuts: Sequence[tuple[int, int]], fillings: Sequence[str]) -> Iterator[str]:
-    """Yield the pieces of a text with each cut replaced by its filling."""
-    position = 0
-    for (start, end), filling in zip(cuts, fillings, strict=True):
-        yield text[position:start]
-        yield filling
-        position = end
-    yield text[position:]
+    pieces, position = [], 0
+    for span in spans:
+        pieces += [text[position : span.start], _PLACEHOLDERS[span.kind]]
+        position = span.end
+    return "".join([*pieces, text[position:]])

@@ -1,8 +1,6 @@
 """Tables in pieces: how rows of CSV, JSON lines and Arrow batches are cut, scrubbed and written.
 
-A piece travels to another process and back, so it holds plain values. Lines of JSON are scrubbed where they
-stand: one built anew from what a parser makes of it would round long numbers, and of a key that stands twice
-keep one value only.
+Lines of JSON are scrubbed where they stand: built anew, long numbers would be rounded and repeated keys lost.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -43,14 +41,7 @@ _LEAST, _LEAST_ANNOUNCED, _MOST = 10**10, 10**4, 10**19
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is done to each piece.
-
-    Attributes:
-        columns: Names of the columns, or keys in JSON; empty for all.
-        kinds: What is replaced.
-        separator: Between the values of a CSV file.
-        quote: Around values of a CSV file; empty where none are quoted.
-    """
+    """What is done to each piece; no columns (in JSON, keys) are all, an empty quote is none."""
 
     columns: tuple[str, ...]
     kinds: tuple[PersonalKind, ...]
@@ -68,8 +59,6 @@ class Done:
 
     Attributes:
         output: Bytes to write, or an Arrow batch.
-        rows: Rows of the piece.
-        report: What was replaced.
         keys: Of JSON, the keys that are there.
         kept: Of Arrow, columns of numbers in which personal data stays: no placeholder is a number.
     """
@@ -188,9 +177,8 @@ def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
             "".join(row).encode()
         except UnicodeEncodeError as error:
             byte = ord(error.object[error.start]) - 0xDC00
-            raise UsageError(
-                f"row {number}: byte 0x{byte:02x} is no UTF-8", hint="Save it in UTF-8."
-            ) from error
+            said = f"row {number}: byte 0x{byte:02x} is no UTF-8"
+            raise UsageError(said, hint="Save it in UTF-8.") from error
         yield number, row
 
 
@@ -209,10 +197,8 @@ def csv_pieces(
             if len(values) < 2 <= len(header) and not "".join(values).strip():
                 continue
             if len(values) != len(header):
-                raise UsageError(
-                    f"row {number} has {len(values)} values, the header has {len(header)}",
-                    hint="Check separator and quotes.",
-                )
+                said = f"row {number} has {len(values)} values, the header has {len(header)}"
+                raise UsageError(said, hint="Check separator and quotes.")
             piece.append(values)
         if piece:
             yield header, piece
@@ -241,16 +227,14 @@ def csv_bytes(rows: Sequence[Sequence[str]], task: Task) -> bytes:
     lines = _Lines()
     if task.quote:
         # Before CPython 3.11.9 a carriage return is quoted only where the end of a line has one.
-        csv.writer(lines, delimiter=task.separator, quotechar=task.quote, lineterminator="\r\n").writerows(
-            rows
-        )
+        writer = csv.writer(lines, delimiter=task.separator, quotechar=task.quote, lineterminator="\r\n")
+        writer.writerows(rows)
     else:
         lines += [f"{task.separator.join(row)}\n" for row in rows]
     text = "".join(lines)
     try:
-        same = [tuple(row or [""]) for row in _reader(io.StringIO(text, newline=""), task)] == [
-            *map(tuple, rows)
-        ]
+        read = [tuple(row or [""]) for row in _reader(io.StringIO(text, newline=""), task)]
+        same = read == list(map(tuple, rows))
     except csv.Error:
         same = False
     if not same:
@@ -301,12 +285,7 @@ def line_pieces(file: IO[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
-    """Scrub strings, keys and long numbers of JSON lines, at any depth; below named keys, where there are.
-
-    Raises:
-        UsageError: A line is no JSON object in UTF-8.
-        StorageError: A scrubbed line is not what it should be.
-    """
+    """Scrub strings, keys and long numbers of JSON lines, at any depth; below named keys, where there are."""
     first, lines = piece
     cleaner = Cleaner(task.kinds)
     texts = [_checked(line, number) for number, line in enumerate(lines, first)]
@@ -327,16 +306,15 @@ def scrub_lines(piece: tuple[int, list[bytes]], task: Task) -> Done:
 
 def _checked(line: bytes, number: int) -> str:
     """Return a line as text, once it is known to hold an object or nothing."""
+    hint = "JSON lines hold one object a line."
     try:
         text = line.decode()
         # Numbers stay as they are written: they need not be ones that Python can hold.
         value = json.loads(text, parse_int=str, parse_float=str) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"line {number} is no JSON ({error})", hint="JSON lines hold one object a line."
-        ) from error
+        raise UsageError(f"line {number} is no JSON ({error})", hint=hint) from error
     if not isinstance(value, dict):
-        raise UsageError(f"line {number} is no JSON object", hint="JSON lines hold one object a line.")
+        raise UsageError(f"line {number} is no JSON object", hint=hint)
     return text
 
 
@@ -415,23 +393,30 @@ def _require_same(line: str, before: str, new: Mapping[_String, str], number: in
 
 
 _MAKE: Any = pa  # makes nested types and arrays
+_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+_BYTES = (
+    *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
+    pa.types.is_fixed_size_binary,
+)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _NUMBERS_IN_BYTES = ("arrow.uuid", "arrow.bool8")
 
 
 def is_read(kind: pa.DataType) -> bool:
     """Say whether values of a type hold strings or numbers, at any depth."""
-    return any(_is_string(leaf) or _is_number(leaf) for leaf in _leaves(kind))
+    return any(_is(leaf, *_STRINGS, *_NUMBERS) for leaf in _leaves(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:
     """Say whether values of a type hold strings, at any depth."""
-    return any(map(_is_string, _leaves(kind)))
+    return any(_is(leaf, *_STRINGS) for leaf in _leaves(kind))
 
 
 def is_unread(kind: pa.DataType, name: str) -> bool:
     """Say whether a column may hold what is not looked at: bytes, a type not known here, dates of birth."""
     dates = (pa.types.is_temporal,) if _cue_of(name).startswith("Geburt") else ()
-    return any(test(leaf) for test in (_is_bytes, pa.types.is_nested, *dates) for leaf in _leaves(kind))
+    return any(_is(leaf, *_BYTES, pa.types.is_nested, *dates) for leaf in _leaves(kind))
 
 
 def _leaves(kind: _Type) -> Iterator[pa.DataType]:
@@ -442,7 +427,7 @@ def _leaves(kind: _Type) -> Iterator[pa.DataType]:
         inner = [field.type for field in kind]
     elif pa.types.is_map(kind):
         inner = [kind.key_type, kind.item_type]
-    elif pa.types.is_dictionary(kind) or _is_list(kind):
+    elif pa.types.is_dictionary(kind) or _is(kind, *_LISTS):
         inner = [kind.value_type]
     else:
         yield kind
@@ -451,26 +436,8 @@ def _leaves(kind: _Type) -> Iterator[pa.DataType]:
         yield from _leaves(one)
 
 
-def _is_string(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    types = pa.types
-    return (
-        types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_binary_view(kind)
-        or types.is_fixed_size_binary(kind)
-    )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+def _is(kind: _Type, *tests: Callable[[_Type], bool]) -> bool:
+    return any(test(kind) for test in tests)
 
 
 def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
@@ -518,11 +485,11 @@ def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
             for place, (part, field) in enumerate(zip(array.flatten(), kind, strict=True))
         ]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
-    if pa.types.is_map(kind) or _is_list(kind):
+    if pa.types.is_map(kind) or _is(kind, *_LISTS):
         return _scrubbed_list(array.take(pa.array(range(len(array)), pa.int64())), kind, cue, cleaner)
-    if _is_number(kind):
+    if _is(kind, *_NUMBERS):
         cleaner.look(array, cue)
-    if not _is_string(kind):
+    if not _is(kind, *_STRINGS):
         return array.cast(kind)
     before = array.cast(pa.large_string()).to_pylist()
     return pa.array(cleaner.texts(before, [cue] * len(before) if cue else ()), kind)
@@ -533,7 +500,7 @@ def _scrubbed_list(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _A
     if pa.types.is_map(kind):
         keys = _scrubbed(array.keys, kind.key_type, "", cleaner)
         items = _scrubbed(array.items, kind.item_type, cue, cleaner)
-        if _is_string(kind.key_type) and not keys.equals(array.keys):
+        if _is(kind.key_type, *_STRINGS) and not keys.equals(array.keys):
             before, after = array.keys.to_pylist(), keys.to_pylist()
             bounds = pairwise(array.offsets.to_pylist())
             apart = [name for start, end in bounds for name in renamed(before[start:end], after[start:end])]
@@ -565,7 +532,7 @@ def _clean_type(kind: _Type, cleaner: Cleaner) -> _Type:
     if pa.types.is_map(kind):
         inner = _clean_fields([kind.key_field, kind.item_field], cleaner)
         return _MAKE.map_(*inner, keys_sorted=kind.keys_sorted)
-    if _is_list(kind):
+    if _is(kind, *_LISTS):
         (field,) = _clean_fields([kind.value_field], cleaner)
         if pa.types.is_fixed_size_list(kind):
             return pa.list_(field, kind.list_size)

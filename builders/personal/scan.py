@@ -1,8 +1,6 @@
 """What detectors see: rows as `normalise` leaves them, joined into one working text, and spans of it.
 
-Whichever command scrubs a row, entities are characters, invisible characters are gone, every run of blanks is
-one space, full-width forms of ASCII are ASCII, and what is a placeholder, or was found already, is one opaque
-character.
+Full-width forms of ASCII are ASCII; what is a placeholder, or was found already, is one opaque character.
 """
 
 from __future__ import annotations

@@ -46,13 +46,11 @@ class FileReport(Frozen):
     """What `scrub_file` did.
 
     Attributes:
-        rows: Rows of the table.
         columns: Columns that were looked at, by their clean names; in JSON, keys.
         left: Columns that were not: neither text nor numbers, or not asked for. Empty for JSON.
         unread: What stays as it was though it may hold personal data: bytes; columns that were asked for and
             cannot be looked at; and of parquet, columns of numbers in which personal data was found.
         header: Whether names of columns were changed: the first row of CSV may be no header.
-        personal: What was replaced.
     """
 
     rows: int
@@ -72,18 +70,14 @@ class _Copy:
     mode: int
     task: Task
     workers: int
-    progress: Callable[[int], None]
 
     def scrub(self, cut: Iterable[Any], work: _Work, write: Callable[[Any], object]) -> list[Done]:
         """Scrub and write pieces in order; what is returned of each holds no text."""
         finished: list[Done] = []
-        rows = 0
         with closing(_worked(cut, partial(work, task=self.task), self.workers)) as worked:
             for done in worked:
                 write(done.output)
                 finished.append(replace(done, output=None))
-                rows += done.rows
-                self.progress(rows)
         return finished
 
 
@@ -97,7 +91,6 @@ def scrub_file(
     quote: str = '"',
     named: bool = True,
     workers: int | None = None,
-    progress: Callable[[int], None] = lambda rows: None,
 ) -> FileReport:
     """Write a copy of a table without personal data.
 
@@ -114,7 +107,6 @@ def scrub_file(
         quote: Around values of a CSV file; empty where none are quoted.
         named: Whether the first row of a CSV file names the columns; else their names are 1, 2, 3 and so on.
         workers: Processes; None for one per core, or none but this one where the file is small.
-        progress: Called with the number of rows done so far.
 
     Raises:
         UsageError: The file is not there, not one of the formats, broken, or lacks a column.
@@ -123,7 +115,7 @@ def scrub_file(
     suffix = path.suffix.lower()
     count = workers or (1 if _size(path) < _ALONE_BELOW else os.cpu_count() or 1)
     task = Task(tuple(columns), tuple(kinds), separator or ("\t" if suffix == ".tsv" else ","), quote)
-    copy = _Copy(path, *_target(path, out), task, count, progress)
+    copy = _Copy(path, *_target(path, out), task, count)
     try:
         if suffix == ".parquet":
             return _parquet(copy)
@@ -170,8 +162,7 @@ def _require_separator(first: Sequence[str], separator: str) -> None:
     if others[sign] >= len(first):
         ways = f"{_SEPARATORS[sign]} if that stands between the values, or {_SEPARATORS[separator]} if not"
         raise UsageError(
-            f"the first row holds more {sign!r} than {separator!r}",
-            hint=f"Pass --separator {ways}.",
+            f"the first row holds more {sign!r} than {separator!r}", hint=f"Pass --separator {ways}."
         )
 
 
@@ -221,9 +212,8 @@ def _parquet(copy: _Copy) -> FileReport:
 def _check_columns(task: Task, known: Sequence[str]) -> None:
     if unknown := [name for name in task.columns if name not in known]:
         names = Cleaner(ALL_KINDS).names(sorted(known))
-        raise UsageError(
-            f"no column {', '.join(map(repr, unknown))}", hint=f"Columns: {', '.join(map(_short, names))}."
-        )
+        hint = f"Columns: {', '.join(map(_short, names))}."
+        raise UsageError(f"no column {', '.join(map(repr, unknown))}", hint=hint)
 
 
 def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Generator[Done, None, None]:
@@ -257,14 +247,13 @@ def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Ge
 
 def _begin() -> None:
     """Let a worker end when its parent ends, however that does."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        if parent := multiprocessing.parent_process():
+            parent.join()
+        os._exit(1)
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _summed(
@@ -327,9 +316,8 @@ def _size(path: Path) -> int:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", hint="Check the path.") from error
     if not stat.S_ISREG(status.st_mode):
-        raise UsageError(
-            f"{path}: not a file, but a folder, pipe or device", hint="Save the table as a file first."
-        )
+        said = f"{path}: not a file, but a folder, pipe or device"
+        raise UsageError(said, hint="Save the table as a file first.")
     return status.st_size
 
 

@@ -7,7 +7,7 @@ tags, comments, and elements whose content is no text. Entities stay: normalisin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 # The first form is a tag with quoted attributes, in which ">" may stand; no form crosses a "<".
@@ -16,7 +16,6 @@ _TAG = re.compile(
 )
 _ATTRIBUTE = re.compile(r"""(?<![\w:-])([a-zA-Z][\w:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _NO_TEXT = frozenset({"script", "style", "noscript", "template"})
-_EMPTY = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _BLOCKS = frozenset(
     "address article aside blockquote br div h1 h2 h3 h4 h5 h6 hr li ol p table td th tr ul".split()
 )
@@ -65,45 +64,46 @@ def paragraphs(html: str, *, within: str) -> list[str]:
     A paragraph ends where it is closed, where another begins, or with the ``div``.
     """
     found: list[list[str]] = []
-    depth, inside = 0, False
-    for token in tokens(html):
-        if isinstance(token, str):
-            if inside:
-                found[-1].append(token)
-        elif depth == 0:
-            if token.name == "div" and not token.closes and within in token.classes:
-                depth = 1
-        elif token.name == "div":
-            depth += -1 if token.closes else 1
-            if depth == 0:
-                break
-        elif token.name == "p":
+    inside = False
+    for token in _within(html, "div", lambda tag: within in tag.classes) or ():
+        if isinstance(token, Tag) and token.name == "p":
             inside = not token.closes
             if inside:
                 found.append([])
-        elif inside and token.name in _BLOCKS:
-            found[-1].append(" ")
+        elif inside:
+            found[-1].append(_text(token))
     return ["".join(parts) for parts in found]
 
 
 def element_text(html: str, name: str, **attributes: str) -> str | None:
     """Return the raw text of the first element of a name with these attributes, None where there is none."""
-    parts: list[str] | None = None
-    depth = 0
-    for token in tokens(html):
-        if isinstance(token, str):
-            if parts is not None:
-                parts.append(token)
-        elif parts is None:
-            if token.name == name and not token.closes and attributes.items() <= token.attributes.items():
-                parts, depth = [], 1
-        elif token.name == name and name not in _EMPTY:
+    inner = _within(html, name, lambda tag: attributes.items() <= tag.attributes.items())
+    return None if inner is None else "".join(map(_text, inner))
+
+
+def _within(html: str, name: str, wanted: Callable[[Tag], bool]) -> Iterator[Tag | str] | None:
+    """Return what stands inside the first element of a name that is wanted, None where there is none."""
+    rest = tokens(html)
+    for token in rest:
+        if isinstance(token, Tag) and token.name == name and not token.closes and wanted(token):
+            return _to_end(rest, name)
+    return None
+
+
+def _to_end(rest: Iterator[Tag | str], name: str) -> Iterator[Tag | str]:
+    depth = 1
+    for token in rest:
+        if isinstance(token, Tag) and token.name == name:
             depth += -1 if token.closes else 1
             if depth == 0:
-                break
-        elif token.name in _BLOCKS:
-            parts.append(" ")
-    return None if parts is None else "".join(parts)
+                return
+        else:
+            yield token
+
+
+def _text(token: Tag | str) -> str:
+    """Return a text as it stands, and a space for what separates words."""
+    return token if isinstance(token, str) else " " * (token.name in _BLOCKS)
 
 
 def _attributes(text: str) -> dict[str, str]:

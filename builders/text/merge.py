@@ -33,13 +33,9 @@ def digest(text: str) -> str:
 
 
 def encoded_text(passages: pl.DataFrame) -> pl.Series:
-    """Return what an encoder sees of passages: ``title + " " + text``, stripped.
+    """Return what an encoder sees of passages (``title`` str or null, ``text`` str), null where the text is.
 
-    Args:
-        passages: ``title`` str or null, ``text`` str.
-
-    Returns:
-        A String series in the order of the rows, null where the text is null.
+    That is ``title + " " + text``, stripped.
     """
     joined = (pl.col("title").fill_null("") + " " + pl.col("text")).str.strip_chars()
     return passages.select(joined.alias("encoded")).to_series()
@@ -57,9 +53,6 @@ def merge_queries(frame: pl.DataFrame, ids: Ids) -> Merged:
 
     Returns:
         Rows with ``query_id``, ``text``, ``key``.
-
-    Raises:
-        FindingsError: Two keys would get one id.
     """
     forms = frame.group_by("key", "text").len()
     shown = forms.sort(["len", "text"], descending=[True, False]).group_by("key").agg(pl.col("text").first())
@@ -76,9 +69,6 @@ def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
 
     Returns:
         Rows with ``passage_id``, ``title``, ``text``.
-
-    Raises:
-        FindingsError: Two texts would get one id.
     """
     keyed = frame.select("upstream_id", "title", "text").with_columns(key=encoded_text(frame))
     order = ["upstream_id", "title", "text"] if ids == "upstream" else ["title", "text"]
