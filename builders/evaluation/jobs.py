@@ -21,7 +21,7 @@ from builders.errors import EncoderError, MtebDeError, RemoteError, SourceError,
 from builders.evaluation import rankings, vmeasure
 from builders.evaluation.candidates import BM25, RANDOM, Candidate, facts_of, naming, pinned_encoder
 from builders.evaluation.kept import keep, kept_path, read_kept
-from builders.evaluation.metrics import CHANCES, chance, score
+from builders.evaluation.metrics import CHANCES, MEASURED, chance, score
 from builders.evaluation.pipelines import MTEB, choose
 from builders.evaluation.rankings import RULES, Judged, Rankings, read_judged
 from builders.evaluation.results import Result, RetrievalResult, Score, SetScore, builder_of, place_of
@@ -36,7 +36,6 @@ _FAILURES = (EncoderError, SourceError, RemoteError, UsageError)
 _RANDOM = Candidate(RANDOM, "rule")
 _BASELINES = (*(Candidate(rule, "rule") for rule in RULES), Candidate(BM25, "lexical"))
 _SEARCHED = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS)
-_SCORES = {"ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100"}
 _retrieval = TypeAdapter(RetrievalResult)
 _chance = TypeAdapter(dict[str, FiniteFloat])
 _sets = TypeAdapter(tuple[SetScore, ...])
@@ -251,7 +250,7 @@ def _search(table: _Table, candidate: Candidate) -> RetrievalResult:
     facts = facts_of(candidate, encoder.identity if encoder else None, table.built.lock)
     identity = (encoder.identity if encoder else facts).model_dump(mode="json")
     path = table.path(split=options.split, resamples=options.resamples, encoder=identity)
-    found, said = read_kept(path, _retrieval, lambda found: found.scores.keys() >= _SCORES), "kept"
+    found, said = read_kept(path, _retrieval, lambda found: found.scores.keys() >= {*MEASURED}), "kept"
     if found is None:
         ranked = _rankings(table, candidate, encoder)
         found = score(table.judged, ranked, facts, resamples=options.resamples)

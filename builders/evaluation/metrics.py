@@ -27,11 +27,10 @@ _DEPTH = 100
 """How far down the deepest metric looks; R-precision looks further where a query has more positives."""
 _CUT = 10
 """Rank at which nDCG and MRR end."""
-CHANCES = {
-    f"{name}{error}"
-    for name in ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100")
-    for error in ("", "_error", "_shared_error")
-} - {"mrr_at_10_shared_error"}
+MEASURED = ("ndcg_at_10", "mrr_at_10", "recall_at_10", "recall_at_100")
+"""Scores that every search has."""
+_ERRORS = ("", "_error", "_shared_error")
+CHANCES = {f"{name}{error}" for name in MEASURED for error in _ERRORS} - {"mrr_at_10_shared_error"}
 """Names of what `chance` returns."""
 _CELLS = 1 << 22
 """Rows drawn at a time over all resamples of a block: 32 MB of indices, and as much of values."""
