@@ -85,9 +85,8 @@ def read_statuses(path: Path) -> pl.DataFrame:
     lines = source_lines(path, absent=absent, form=_EXPECTED)
     first, header = lines[0] if lines else (1, "")
     if header != _HEADER:
-        raise SourceSchema(
-            f"{path}, line {first}: not the header of a dated ledger: {header[:60]!r}", hint=_EXPECTED
-        )
+        problem = f"not the header of a dated ledger: {header[:60]!r}"
+        raise SourceSchema(f"{path}, line {first}: {problem}", hint=_EXPECTED)
     if not path.read_bytes().endswith(b"\n"):
         raise SourceSchema(f"{path}: the last line is cut off", hint="Take the whole file.")
     parts = pl.col("line").str.split("\t")
@@ -122,6 +121,5 @@ def _refuse_wrong(path: Path, fields: pl.DataFrame) -> None:
 def _refuse(path: Path, wrong: pl.DataFrame, column: str, problem: str) -> None:
     if wrong.height:
         first = wrong.row(0, named=True)
-        raise SourceSchema(
-            f"{path}, line {first['number']}: {first[column][:40]!r} ({column}): {problem}", hint=_EXPECTED
-        )
+        where = f"{path}, line {first['number']}: {first[column][:40]!r} ({column})"
+        raise SourceSchema(f"{where}: {problem}", hint=_EXPECTED)

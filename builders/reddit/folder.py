@@ -105,10 +105,9 @@ def refuse_release(out: Path) -> None:
         if _is_release(folder / MANIFEST)
     ]
     if lies_in or real.name in RELEASES:
-        raise UsageError(
-            f"{out} lies in the release {lies_in[0] if lies_in else real}, and texts must never be published",
-            hint="Choose another folder with --out.",
-        )
+        problem = f"{out} lies in the release {lies_in[0] if lies_in else real}"
+        hint = "Choose another folder with --out."
+        raise UsageError(f"{problem}, and texts must never be published", hint=hint)
 
 
 def _is_release(path: Path) -> bool:
@@ -135,10 +134,9 @@ def refuse_foreign(out: Path, config: str) -> None:
         return
     foreign = {*_names(out) - {_LOCK, config}, *_names(out / config) - set(_KINDS)}
     if foreign:
-        raise UsageError(
-            f"{out} holds {min(foreign)!r}, and no hydrated texts: it is not a folder for them",
-            hint="Choose another folder with --out: a new one, an empty one, or that of an earlier run.",
-        )
+        problem = f"{out} holds {min(foreign)!r}, and no hydrated texts: it is not a folder for them"
+        hint = "Choose another folder with --out: a new one, an empty one, or that of an earlier run."
+        raise UsageError(problem, hint=hint)
 
 
 def make_ready(out: Path, config: str) -> None:

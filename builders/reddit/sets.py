@@ -55,15 +55,13 @@ def read_ids(path: Path) -> IdsFile:
     lines = source_lines(path, absent="Name a file of submission ids.", form=form)
     first, header = lines[0] if lines else (1, "")
     if header != _HEADER:
-        raise SourceSchema(
-            f"{path}, line {first}: the header is {header[:40]!r}, not {_HEADER!r}",
-            hint="The first line names the column, `id`; one id a line follows.",
-        )
+        hint = "The first line names the column, `id`; one id a line follows."
+        problem = f"the header is {header[:40]!r}, not {_HEADER!r}"
+        raise SourceSchema(f"{path}, line {first}: {problem}", hint=hint)
     for number, line in lines[1:]:
         if not SUBMISSION_ID.fullmatch(line):
-            raise SourceSchema(
-                f"{path}, line {number}: {line[:40]!r} is not the id of a submission", hint=_why(line)
-            )
+            problem = f"{line[:40]!r} is not the id of a submission"
+            raise SourceSchema(f"{path}, line {number}: {problem}", hint=_why(line))
     found = [line for _, line in lines[1:]]
     return IdsFile(ids=tuple(dict.fromkeys(found)), lines=len(found))
 

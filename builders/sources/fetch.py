@@ -104,9 +104,8 @@ def _place(place: str) -> Path | str:
         return place.rstrip("/")
     folder = Path(place)
     if not folder.is_dir():
-        raise UsageError(
-            f"{place}: not a folder", hint="MTEB_DE_SOURCES takes folders and base URLs, separated by commas."
-        )
+        hint = "MTEB_DE_SOURCES takes folders and base URLs, separated by commas."
+        raise UsageError(f"{place}: not a folder", hint=hint)
     return folder
 
 

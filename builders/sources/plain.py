@@ -45,10 +45,8 @@ def fetch_pinned(
         return found
     where = f"{source.size:,} bytes from {shown_url(source.url)}"
     if offline:
-        raise SourceMissing(
-            f"{source.name}: offline, and the file {found} ({where})",
-            hint="Run the same command once without `--offline`.",
-        )
+        hint = "Run the same command once without `--offline`."
+        raise SourceMissing(f"{source.name}: offline, and the file {found} ({where})", hint=hint)
     with cache.workspace(f"http-{source.sha256}", say, keep=True) as folder:
         found = cache.find(_FILES, source.sha256, source.name)  # another process may have been faster
         if isinstance(found, Stored):
