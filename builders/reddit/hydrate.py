@@ -9,27 +9,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import polars as pl
-
 from builders.errors import StorageError
 from builders.files import exclusive
 from builders.prepare.sets import draw
 from builders.progress import Progress
 from builders.reddit import folder
 from builders.reddit.dated_ledger import Origin, statuses, write_statuses
-from builders.reddit.folder import COMPARABLE, TAKEDOWN, Hydrated, SetShare
+from builders.reddit.folder import TAKEDOWN, Hydrated
 from builders.reddit.ledger import counted, dated_ledger, private_ledger, rewrite_dated
 from builders.reddit.published import Sets, read_published
 from builders.reddit.sets import id_table, prepare_ids
 from builders.reddit.submission import GONE, Status, Submission
-from builders.reddit.texts import Texts, texts_of
+from builders.reddit.texts import fill_sets, texts_of
 from builders.sources import fetch
 from builders.spec import SEED, Ids
-from builders.tables import CLUSTERING, SCHEMAS, Kind
 
 _UPSTREAM = "the upstream's list"
-_UNKNOWN = "unknown"
-"""The reason of an id that nobody has asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,57 +150,6 @@ def write_texts(
     folder.write_folder(options.out, record, sets.ids, tables)
     progress.step("write", f"{texts.documents.height:,} texts in {len(record.sets)} sets: {options.out}")
     return record, _list_takedown(options.out, sets, entries, progress)
-
-
-def fill_sets(
-    published: pl.DataFrame, texts: Texts, known: pl.DataFrame, *, level: str
-) -> tuple[dict[Kind, pl.DataFrame], tuple[SetShare, ...]]:
-    """Put texts in the place of ids.
-
-    Args:
-        published: ``submission_ids``, ``labels``: lists of str, one row per set.
-        texts: Of the submissions that are there.
-        known: ``id``, ``status`` str of all that are known.
-        level: What the labels are.
-
-    Returns:
-        ``sentences``, ``labels``, ``level`` by kind, row by row the same documents: one row per set of which
-        two labels are left. And what is left of every set.
-    """
-    members = (
-        published
-        .with_row_index("set", offset=1)
-        .rename({"submission_ids": "id", "labels": "label"})
-        .explode("id", "label")
-        .join(texts.documents, on="id", how="left", maintain_order="left")
-        .join(texts.dropped, on="id", how="left", maintain_order="left")
-        .join(known.select("id", "status"), on="id", how="left", maintain_order="left")
-        .with_columns(reason=pl.coalesce("reason", "status").fill_null(_UNKNOWN))
-    )
-    usable = members.drop_nulls("s2s").filter(pl.col("label").n_unique().over("set") > 1)
-    sets = usable.group_by("set", maintain_order=True).agg("s2s", "p2p", "label")
-    tables = {
-        kind: sets.select(sentences=variant, labels="label", level=pl.lit(level)).cast(
-            pl.Schema(SCHEMAS[kind])
-        )
-        for variant, kind in CLUSTERING.items()
-    }
-    return tables, tuple(map(_share, members.partition_by("set", maintain_order=True)))
-
-
-def _share(members: pl.DataFrame) -> SetShare:
-    left = members.drop_nulls("s2s")
-    gone = members.filter(pl.col("s2s").is_null()).group_by("reason").len().sort("reason")
-    share = left.height / members.height
-    return SetShare(
-        number=members.item(0, "set"),
-        published=members.height,
-        there=left.height,
-        share=share,
-        comparable=share >= COMPARABLE,
-        left_out=left["label"].n_unique() < 2,
-        gone=dict(gone.iter_rows()),
-    )
 
 
 def _complete(

@@ -1,4 +1,4 @@
-"""From submissions to the texts of documents: cleaned, normalised, without personal data.
+"""From submissions to the texts of documents and sets: cleaned, normalised, without personal data.
 
 Reddit's Markdown is a dialect of its own, and a library for Markdown reads `2*3*4` and `Leser*innen und
 Hörer*innen` as emphasis. So what is mark-up here is taken away in passes of linear time.
@@ -16,10 +16,14 @@ import polars as pl
 
 from builders.lock.lock import PersonalReport
 from builders.prepare.retrieval import each, scrubbed
+from builders.reddit.folder import COMPARABLE, SetShare
 from builders.reddit.submission import Status, Submission
 from builders.spec import Ids, PersonalKind
+from builders.tables import CLUSTERING, SCHEMAS, Kind
 from builders.text.normalise import normalise_frame
 
+_UNKNOWN = "unknown"
+"""The reason of an id that nobody has asked about."""
 _NO_TITLE = "no_title"
 """The reason of a submission whose title is empty once it is cleaned."""
 _MOST_PASSES = 8
@@ -84,6 +88,57 @@ def texts_of(spec: Ids, submissions: Iterable[Submission]) -> Texts:
         ),
         dropped=clean.filter(pl.col("title").is_null()).select(id="upstream_id", reason=pl.lit(_NO_TITLE)),
         personal=personal,
+    )
+
+
+def fill_sets(
+    published: pl.DataFrame, texts: Texts, known: pl.DataFrame, *, level: str
+) -> tuple[dict[Kind, pl.DataFrame], tuple[SetShare, ...]]:
+    """Put texts in the place of ids.
+
+    Args:
+        published: ``submission_ids``, ``labels``: lists of str, one row per set.
+        texts: Of the submissions that are there.
+        known: ``id``, ``status`` str of all that are known.
+        level: What the labels are.
+
+    Returns:
+        ``sentences``, ``labels``, ``level`` by kind, row by row the same documents: one row per set of which
+        two labels are left. And what is left of every set.
+    """
+    members = (
+        published
+        .with_row_index("set", offset=1)
+        .rename({"submission_ids": "id", "labels": "label"})
+        .explode("id", "label")
+        .join(texts.documents, on="id", how="left", maintain_order="left")
+        .join(texts.dropped, on="id", how="left", maintain_order="left")
+        .join(known.select("id", "status"), on="id", how="left", maintain_order="left")
+        .with_columns(reason=pl.coalesce("reason", "status").fill_null(_UNKNOWN))
+    )
+    usable = members.drop_nulls("s2s").filter(pl.col("label").n_unique().over("set") > 1)
+    sets = usable.group_by("set", maintain_order=True).agg("s2s", "p2p", "label")
+    tables = {
+        kind: sets.select(sentences=variant, labels="label", level=pl.lit(level)).cast(
+            pl.Schema(SCHEMAS[kind])
+        )
+        for variant, kind in CLUSTERING.items()
+    }
+    return tables, tuple(map(_share, members.partition_by("set", maintain_order=True)))
+
+
+def _share(members: pl.DataFrame) -> SetShare:
+    left = members.drop_nulls("s2s")
+    gone = members.filter(pl.col("s2s").is_null()).group_by("reason").len().sort("reason")
+    share = left.height / members.height
+    return SetShare(
+        number=members.item(0, "set"),
+        published=members.height,
+        there=left.height,
+        share=share,
+        comparable=share >= COMPARABLE,
+        left_out=left["label"].n_unique() < 2,
+        gone=dict(gone.iter_rows()),
     )
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from builders.lock.lock import PersonalReport
 from builders.reddit.folder import COMPARABLE, SetShare
-from builders.reddit.hydrate import fill_sets
-from builders.reddit.texts import Texts
+from builders.reddit.texts import Texts, fill_sets
 from builders.tables import SCHEMAS, Kind
 
 _NOTHING = PersonalReport(texts=0, changed=0, kinds={}, rules={}, examples={})
