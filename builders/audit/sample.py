@@ -51,7 +51,7 @@ class Pairs:
         corpus: ``passage_id``, ``title``, ``text``.
         positives: ``query_id``, ``passage_id``, ``split``.
         negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
-            guarding positive it scores, in cosine, in six digits.
+            guarding positive it scores, in cosine, in six digits; and what `banded` adds.
         suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
             first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
@@ -100,7 +100,7 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         queries=built.stacked(Kind.QUERIES).select("split", "query_id", query="text"),
         corpus=built.stacked(Kind.CORPUS).select("title", "text", "passage_id"),
         positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
-        negatives=built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6)),
+        negatives=banded(built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6))),
         suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
         stand_ins=built.stand_ins,
     )
@@ -158,7 +158,7 @@ def random_sample(
     mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
     """Draw pairs by stratum, mix in `mixed` of the controls, shuffle them all; remark what is missing."""
-    mined, mined_strata = _stratified(banded(pairs.negatives), negatives, seed, "negative", 0)
+    mined, mined_strata = _stratified(pairs.negatives, negatives, seed, "negative", 0)
     labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
     drawn = pl.concat([mined, labelled], how="diagonal")
     drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls or {})
