@@ -51,7 +51,7 @@ class Pairs:
         corpus: ``passage_id``, ``title``, ``text``.
         positives: ``query_id``, ``passage_id``, ``split``.
         negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
-            guarding positive it scores, in cosine, in six digits; and what `banded` adds.
+            guarding positive it scores, in cosine, in six digits; and what `_banded` adds.
         suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
             first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
@@ -90,6 +90,7 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         raise StorageError(f"{out}: {spec.name} has no {missing[0]} there", hint="Build the config again.")
     mining = built.lock.mining if built.lock else None
     gap = pl.col("positive_score").cast(pl.Float64) - pl.col("score").cast(pl.Float64)
+    mined = built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6))
     ids = dict.fromkeys(PAIR, pl.String)
     suspicious = built.beside("suspicious_positives", ids)
     return Pairs(
@@ -100,7 +101,7 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         queries=built.stacked(Kind.QUERIES).select("split", "query_id", query="text"),
         corpus=built.stacked(Kind.CORPUS).select("title", "text", "passage_id"),
         positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
-        negatives=banded(built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6))),
+        negatives=_banded(mined),
         suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
         stand_ins=built.stand_ins,
     )
@@ -194,7 +195,7 @@ def rank_band(rank: int | None) -> str:
     return "" if rank is None else RANKS[bisect_left(_LAST_RANKS, rank)]
 
 
-def banded(negatives: pl.DataFrame) -> pl.DataFrame:
+def _banded(negatives: pl.DataFrame) -> pl.DataFrame:
     """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `_CLOSEST` and `RANKS`."""
     gap = pl.col("gap")
     place = pl.sum_horizontal((gap > gap.quantile(share, "nearest")).cast(pl.Int8) for share in _CLOSEST)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders.audit.history import Head, Item, Judgement, NoVerdict, Sample, Stratum, Verdict
 from builders.audit.rates import Scores, _poststratified, rate, score, wilson
-from builders.audit.sample import Pairs, banded, random_sample, read_pairs
+from builders.audit.sample import Pairs, _banded, random_sample, read_pairs
 from tests.audit.kit import build, jobs, judgement
 
 RUNS = 500
@@ -84,7 +84,7 @@ def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Pairs:
         "rank": pl.Int32,
         "gap": pl.Float64,
     }
-    negatives = banded(pl.DataFrame(rows, schema=columns, orient="row"))
+    negatives = _banded(pl.DataFrame(rows, schema=columns, orient="row"))
     queries = negatives.select("query_id", "split", query=pl.lit("Wie?")).unique("query_id")
     corpus = negatives.select("passage_id", title=pl.lit(""), text=pl.lit("So."))
     positives = negatives.select("query_id", "passage_id", "split").clear()

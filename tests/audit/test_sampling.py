@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.audit.history import Verdict
-from builders.audit.sample import Pairs, _allocate, banded, random_sample, read_pairs, suspect_sample
+from builders.audit.sample import Pairs, _allocate, _banded, random_sample, read_pairs, suspect_sample
 from builders.lock.lock import read_lock, work_folder
 from builders.spec import PAIR
 from tests.audit.kit import build, jobs
@@ -120,7 +120,7 @@ def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() ->
         "rank": pl.Series(range(1, 101), dtype=pl.Int32),
         "gap": [0.05 + n / 10_000 for n in range(100)],
     })
-    found = banded(negatives)
+    found = _banded(negatives)
     sizes = found.group_by("gap_band").len().sort("gap_band")
     assert sizes["gap_band"].to_list() == ["0.0500–0.0510", "0.0511–0.0550", "0.0551–0.0599"]
     assert sizes["len"].to_list() == [11, 40, 49]
@@ -130,7 +130,7 @@ def test_bands_of_gaps_hold_the_closest_tenth_the_next_and_the_farther_half() ->
 def test_bands_of_gaps_below_nothing_bear_their_sign(tree: Pairs) -> None:
     ends = pl.Series([-0.0001, 1.2, -1.9999, -0.00001, -0.5])
     few = tree.negatives.head(5).with_columns(gap=ends)
-    names = {banded(few.with_columns(gap=pl.lit(end)))["gap_band"][0] for end in ends}
+    names = {_banded(few.with_columns(gap=pl.lit(end)))["gap_band"][0] for end in ends}
     assert names == {f"{end}–{end}" for end in ("-0.0001", "1.2000", "-1.9999", "0.0000", "-0.5000")}
 
 
@@ -141,7 +141,7 @@ def test_ids_of_samples_and_items_begin_with_a_letter_and_a_hyphen(tree: Pairs) 
 
 
 def test_equal_gaps_are_one_band(tree: Pairs) -> None:
-    assert banded(tree.negatives.with_columns(gap=pl.lit(0.05)))["gap_band"].unique().to_list() == [
+    assert _banded(tree.negatives.with_columns(gap=pl.lit(0.05)))["gap_band"].unique().to_list() == [
         "0.0500–0.0500"
     ]
 
