@@ -245,6 +245,10 @@ def hub_errors(doing: str, advice: Advice = _ADVICE, folder: Path | None = None)
         raise known from error
 
 
+def _is_of_the_disk(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _DISK_ERRORS
+
+
 def explain(
     error: BaseException, doing: str, advice: Advice = _ADVICE, folder: Path | None = None
 ) -> MtebDeError | None:
@@ -260,6 +264,7 @@ def explain(
         return _answered(error, doing, advice)
     if any(isinstance(cause, httpx2.TimeoutException) for cause in chain):
         return _silent(doing)
+    error = next((cause for cause in chain if _is_of_the_disk(cause)), error)
     match error:
         case hub.LocalTokenNotFoundError():
             return RemoteError(f"{doing}: there is no token", hint=_NO_LOGIN)
@@ -277,7 +282,7 @@ def explain(
         case ValueError() if "metadata in README.md" in str(error):
             message = f"{doing}: the Hub refuses the card: {one_line(error, _LONGEST_REASON)}"
             return RemoteError(message, hint="Mend the card, plan again.")
-        case OSError() if error.errno in _DISK_ERRORS:
+        case OSError() if _is_of_the_disk(error):
             where = f"{folder or error.filename}: {doing}" if folder or error.filename else doing
             elsewhere = "set HF_HOME (for models) or MTEB_DE_HOME to another folder"
             hint = f"Free some space, correct the permissions, or {elsewhere}."

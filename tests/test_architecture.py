@@ -47,6 +47,18 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer.split()}
 LONGEST = 600
 """Lines of a module: a guide, so that a module of two jobs is noticed."""
+OWN_JSON = {
+    "configs.blurbs",
+    "describe.croissant",
+    "mteb_tasks",
+    "personal.pieces",
+    "personal.replacements",
+} | {
+    "rehearsal.app",
+    "rehearsal.refusals",
+    "release.child",
+}
+"""Modules that parse what the package itself wrote, stand alone, or are a server of tests."""
 MOST_OF_A_NAME = 2
 """Modules of one name in the package."""
 
@@ -95,6 +107,12 @@ def test_only_the_command_prints(path: Path) -> None:
         node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)
     ]
     assert not [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
+
+
+def test_json_from_outside_is_parsed_in_one_way() -> None:
+    """`json.loads` has errors of its own for what is nested too deeply; `parse_json` has one for all."""
+    calls = {module_of(path) for path in MODULES if "json.loads(" in path.read_text(encoding="utf-8")}
+    assert calls == {"text_files", *OWN_JSON}
 
 
 def test_no_name_of_a_module_stands_more_than_twice() -> None:

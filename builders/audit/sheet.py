@@ -119,16 +119,25 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
         raise UsageError(f"{path}: not UTF-8", hint="Save it as CSV UTF-8.") from error
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    header = text.split("\n", 1)[0]
-    delimiter = ";" if header.count(";") > header.count(",") else ","
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
     before = csv.field_size_limit(_LARGEST_CELL)
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
-        if missing := [name for name in COLUMNS[1:] if name not in (reader.fieldnames or ())]:
-            raise UsageError(f"{path}: column {missing[0]!r} is missing", hint="Keep the header as it was.")
-        rows = [(reader.line_num, {name: row[name].strip() for name in COLUMNS[1:]}) for row in reader]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        header = next(reader, [])
+        if wrong := [name for name in COLUMNS[1:] if header.count(name) != 1]:
+            fault = f"column {wrong[0]!r} is {'there twice' if wrong[0] in header else 'missing'}"
+            raise UsageError(f"{path}: {fault}", hint="Keep the header as it was.")
+        rows = []
+        for cells in filter(any, reader):
+            if len(cells) < len(header) or any(cells[len(header) :]):
+                fault = f"line {reader.line_num}: {len(cells)} cells, and the header has {len(header)}"
+                raise UsageError(f"{path}, {fault}", hint="A cell was deleted or added: restore the row.")
+            row = dict(zip(header, cells, strict=False))
+            rows.append((reader.line_num, {name: row[name].strip() for name in COLUMNS[1:]}))
     except csv.Error as error:
-        raise UsageError(f"{path}: not CSV ({error})") from error
+        hint = "A quotation mark may be missing."
+        raise UsageError(f"{path}, line {reader.line_num}: not CSV ({error})", hint=hint) from error
     finally:
         csv.field_size_limit(before)
     if not rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from builders.lock.lock import MANIFEST, Lock, Manifest, PublishedFile, locks_of
 from builders.plots.svg import is_plot
 from builders.spec import RELEASES
 from builders.tables import DAMAGE, SCHEMAS, SORT_KEYS, kind_of, read_frame
+from builders.text_files import parse_json
 
 _REBUILD = "Build the config again; nothing in the release folder is edited by hand."
 
@@ -172,7 +172,7 @@ def _faults(path: Path, read: Callable[[str], object], wanted: object) -> list[s
         return []
     try:
         found = read(path.read_text(encoding="utf-8", errors="replace"))
-    except (AttributeError, LookupError, TypeError, ValueError, yaml.YAMLError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError, yaml.YAMLError) as error:
         return [f"it cannot be read ({type(error).__name__})"]
     return sorted(_differences("", found, wanted))
 
@@ -191,7 +191,7 @@ def _splits_of_card(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _hashes_of_croissant(text: str) -> dict[str, tuple[str, str]]:
-    files = json.loads(text)["distribution"]
+    files = parse_json(text.encode())["distribution"]
     return {entry["@id"]: (entry["sha256"], entry["contentSize"]) for entry in files}
 
 

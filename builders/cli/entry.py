@@ -18,7 +18,8 @@ from builders.errors import MtebDeError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _INTERRUPTED = 130
-_TERMINATED = 143
+_SIGNALLED = 128
+"""Added to the number of the signal that ended the command, as shells do."""
 _COULD_NOT_RUN = 2
 
 VERBS = {
@@ -67,19 +68,26 @@ def cli(debug: bool) -> None:
       mteb-de release rehearse mteb-de
       mteb-de release apply mteb-de
 
-    Exit codes: 0 fine; 1 findings, drift or a shut gate; 2 could not run; 130 interrupted; 143 terminated.
+    Exit codes: 0 fine; 1 findings, drift or a shut gate; 2 could not run;
+    130 interrupted; 129 hung up, 143 terminated.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
     streams.install()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what is half-written is removed
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores the second
+            signal.signal(number, _leave)  # so that what is half-written is removed
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second Ctrl-C, while the first was told
         code = _INTERRUPTED
     sys.exit(code)
+
+
+def _leave(number: int, _: object) -> None:
+    sys.exit(_SIGNALLED + number)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from builders.home import home
 from builders.hub import is_stand_in
 from builders.lock.lock import EncoderIdentity
 from builders.spec import EncoderSpec
+from builders.text_files import parse_json
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -69,7 +69,7 @@ class E5(TokenEncoder):
             return known
         folder = fetch_model(spec.model, revision, offline=self.offline)
         try:
-            dimensions = int(json.loads((folder / "config.json").read_bytes())["hidden_size"])
+            dimensions = int(parse_json((folder / "config.json").read_bytes())["hidden_size"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise EncoderError(
                 f"{spec.model}@{revision}: config.json has no `hidden_size`",
@@ -247,7 +247,7 @@ class SentenceModel:
         if not path.is_file():
             return absent
         try:
-            value = json.loads(path.read_bytes())
+            value = parse_json(path.read_bytes())
         except (OSError, ValueError) as error:
             raise EncoderError(f"{path}: not JSON that can be read ({error})") from error
         if not isinstance(value, type(absent)):

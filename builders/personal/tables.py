@@ -36,6 +36,7 @@ _LONGEST_NAME, _ROWS = 60, 8192
 _JSON = frozenset({".jsonl", ".ndjson"})
 _SEPARATORS = {",": "','", ";": "';'", "\t": r"$'\t'", "|": "'|'"}
 """Signs that part values, each as a shell takes it."""
+_ENDS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
@@ -226,8 +227,8 @@ def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Ge
         under_way: deque[Future[Done]] = deque()
         try:
             for piece in cut:
-                # A worker is born with this mask: Ctrl-C is its parent's to handle.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                # Nothing interrupts the start of a worker, which is born with this mask.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
                 under_way.append(pool.submit(work, piece))
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 if len(under_way) > workers + 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ from builders.lock.lock import MANIFEST, Frozen, PersonalReport
 from builders.reddit.submission import SUBMISSION_ID
 from builders.spec import RELEASES
 from builders.tables import CLUSTERING, SCHEMAS, Kind, Table, config_name, encode, published_path, read_frame
+from builders.text_files import parse_json
 
 NAME = "hydrated.json"
 TAKEDOWN = "takedown.txt"
@@ -116,8 +116,8 @@ def _is_release(path: Path) -> bool:
     One that cannot be opened counts: rather no texts than texts in a release.
     """
     try:
-        told = json.loads(path.read_bytes())
-    except (FileNotFoundError, IsADirectoryError, ValueError, RecursionError):
+        told = parse_json(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, ValueError):
         return False
     except OSError:
         return True

@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--owner", action="append", default=[], metavar="NAME", help=owner)
     parser.add_argument("--port", type=int, default=0, metavar="N", help="default: any free one")
     options = parser.parse_args()
-    stops = {signal.SIGINT, signal.SIGTERM}
+    stops = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     # blocked before the server's thread starts, which inherits the mask: this thread alone waits for them
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manife
 from builders.printable import printable
 from builders.sources.repository import card_configs, matching
 from builders.tables import read_frame
+from builders.text_files import parse_json
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -259,7 +259,7 @@ def _our_manifest(path: Path) -> Manifest | None:
 def _version_and_date(path: Path) -> tuple[str, datetime.date | None]:
     """Return version and date of a Croissant document, as far as it has them."""
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
         return str(document["version"]), datetime.date.fromisoformat(document["datePublished"])
     except (ValueError, KeyError, TypeError):
         return "", None

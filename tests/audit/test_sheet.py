@@ -99,6 +99,13 @@ def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
         (lambda text: text.replace("not relevant", "nein", 1), r"line \d+: verdict"),
         (lambda text: "", "column 'sample' is missing"),
         (lambda text: text.splitlines()[0] + "\r\n", "no row"),
+        (lambda text: text.replace(",note", ",verdict", 1), "column 'verdict' is there twice"),
+        (
+            lambda text: text.replace(",not relevant,", "not relevant", 1),
+            r"line \d+: 8 cells, and the header has 10",
+        ),
+        (lambda text: text.replace(",not relevant,", ",not relevant,,gut", 1), r"line \d+: 11 cells"),
+        (lambda text: text.replace(",not relevant,", ',not relevant,"siehe oben', 1), r"line \d+: not CSV"),
     ],
 )
 def test_a_spoilt_csv_is_named(place: Path, written: _Drawn, spoil: object, message: str) -> None:

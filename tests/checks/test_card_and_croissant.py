@@ -49,6 +49,7 @@ PLANTS: list[tuple[str, str, str, Change]] = [
     ),
     ("croissant-differs", "croissant.jsonld", "cannot be read", lambda text: text[:-9]),
     ("croissant-differs", "croissant.jsonld", "cannot be read", lambda text: "[]"),
+    ("croissant-differs", "croissant.jsonld", "cannot be read", lambda text: "[" * 100_000),
 ]
 
 

@@ -91,7 +91,9 @@ def test_what_may_hold_text_and_was_not_looked_at_is_a_finding(
     assert "not looked at: b, n" in said.err
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
 def test_a_scrub_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signals, code: int) -> None:
     (tmp_path / "a.jsonl").write_text('{"t": "Frau Weber, Tel. 0221 4710815"}\n' * 150_000, "utf-8")
     words = ["-m", "builders", "scrub", str(tmp_path / "a.jsonl"), "--workers", "2"]
@@ -104,7 +106,7 @@ def test_a_scrub_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signa
         _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
     assert said.strip() == (
-        "" if code == 143 else "error: interrupted; nothing is half-written: run the same command again"
+        "" if sent != signal.SIGINT else "error: interrupted; nothing is half-written: run the same command again"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
