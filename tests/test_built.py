@@ -76,7 +76,8 @@ def test_a_build_in_between_is_noticed(out: Path) -> None:
 
 def test_what_lies_beside_the_lock_has_the_columns_asked_for(out: Path) -> None:
     built, pairs = read_built(out, SPEC), {"query_id": pl.String, "passage_id": pl.String}
-    assert built.beside("undecided", pairs).equals(healthy().undecided)  # type: ignore[union-attr,arg-type]
+    undecided = built.beside("undecided", pairs)
+    assert undecided is not None and undecided.equals(healthy().beside["undecided"])
     assert built.beside("classes", pairs) is None
     with pytest.raises(StorageError, match="no column 'rank' of numbers"):
         built.beside("undecided", {"rank": pl.Int32})

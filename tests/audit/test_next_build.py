@@ -117,7 +117,7 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
         said = zip(sample.items, verdicts(sample, auditor, disputed=auditor == "Ben"), strict=True)
         lines = [judgement(sample, item, verdict, auditor) for item, verdict in said]
         path = verdict_file(place.root / f"{auditor}.jsonl", lines)
-        import_verdicts([path], dist=out, notes=place.notes, locks=place.locks, specs={"jobs": place.spec()})
+        import_verdicts([path], dist=out, notes=place.notes, locks=place.locks)
     write_report([place.spec()], notes=place.notes, locks=place.locks)
 
     out, after, told = place.build("second")

@@ -18,6 +18,8 @@ from tests.cli.kit import call
 
 TEXT = "id,text,note\n1,Ruf an: 0221 4710815,x\n2,Alles gut,Mail: a.b@muster.example\n"
 
+_AGAIN = "error: interrupted; nothing is half-written: run the same command again"
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -106,7 +108,9 @@ def test_a_scrub_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signa
         _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
     assert said.strip() == (
-        "" if sent != signal.SIGINT else "error: interrupted; nothing is half-written: run the same command again"
+        ""
+        if sent != signal.SIGINT
+        else "error: interrupted; nothing is half-written: run the same command again"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
