@@ -16,7 +16,7 @@ NOTE = ROOT.parent / "notes" / "architecture.md"
 MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     "errors",
-    "home mteb_tasks printable progress",
+    "home mteb_tasks printable processes progress",
     "files",
     "text_files",
     "hub",

