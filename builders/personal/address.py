@@ -20,7 +20,7 @@ _BLANK = " \u00a0\t"
 _NUMBER = re.compile(
     rf"[0-9](?<=[{_BLANK}.rReE][0-9])(?:(?<=[{LOWER}{UPPER}.][{_BLANK}][0-9])|(?<=[rR]\.[0-9])|(?<=[tT][rR][0-9])"
     r"|(?<=[ßsS][eE][0-9]))[0-9]{0,3}(?![0-9])"
-    rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|[ ][{LOWER}]{{2}}))?"
+    rf"(?:[a-zA-Z](?!\w)|[ ][a-zA-Z](?!\w|\.\w|/o|[ ][{LOWER}]{{2}}))?"
     r"(?:[ ]?[-–/+][ ]?[0-9]{1,4}[ ]?[a-z]?(?!\w)){0,3}(?:/(?:Stiege|Stg\.?|Top|Tür)[ ]?[0-9]{1,3}){0,2}"
 )
 _TOWN = (
@@ -30,13 +30,23 @@ _TOWN = (
 _BY_WHAT = r"(?:am|an[ ]der|im|in|ob[ ]der|bei|vor[ ]der|a\.[ ]?d\.|a\.|v\.[ ]?d\.|b\.)"
 _CITY = rf"{_TOWN}(?:[ ]{_BY_WHAT}[ ]?{_TOWN}|[ ]a\.[ ]?[MNR]\.|[ ]\([{UPPER}][{LOWER}]{{1,20}}\))?"
 _COUNTRY = r"(?:(?:D|A|CH|DE|AT|L)[ -]{1,3})"
+_PART = (
+    r"(?:(?:Hinter|Vorder|Garten|Seiten|Quer|Neben|Rück)(?:haus|hof|gebäude|flügel)|Gewerbehof|"
+    r"(?:[0-9]{1,2}\.[ ]?)?(?:OG|UG|EG|DG|Stock(?:werk)?|Etage|Obergeschoss|Dachgeschoss)|Erdgeschoss|"
+    r"(?:Aufgang|Eingang|Haus|Wohnung|Whg\.?|Apartment|App\.|Zimmer|Tür|Top|Stiege)[ ][0-9A-Z]{1,4})"
+    r"(?:[ ](?:links|rechts|mitte))?"
+)
+_INSERT = rf"(?:[ ]?[,/][ ]?{_PART}|[ ]\({_PART}\)|[ ]?,?[ ]c/o[ ][^,;()0-9\n\0\x01]{{2,40}})"
+"""What stands between a house number and the postcode: a part of the house, and who is written to there."""
 _PLACE = re.compile(
     r"(?P<gap>[ ]?[,;·|/–-]{1,2}(?:[ ]\n?|\n)|,(?=[0-9]{5}[ ])|[ ]?\n[ ]?|[ ](?:in[ ])?)"
     rf"(?P<country>{_COUNTRY})?(?P<code>[0-9]{{4,5}})[ \u00a0]{{1,2}}{_CITY}"
 )
+_PLACE_BEHIND_PART = re.compile(_INSERT + _PLACE.pattern)
+_FIRST_OF_INSERT = (",", "/", " ,", " /", " (", " c/o")
 _PLACE_AHEAD = re.compile(rf"(?<![\w-]){_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY}[ ]?[,–-]?[ ]?\n?\Z")
 _BOX = re.compile(
-    rf"Postfach[ ](?:[0-9][ ]?){{2,9}}(?<=[0-9])"
+    rf"Post(?:fach|nummer:?)[ ](?:[0-9][ ]?){{2,10}}(?<=[0-9])"
     rf"(?:[ ]?[,·|/–-]?[ ]?\n?[ ]?{_COUNTRY}?[0-9]{{4,5}}[ ]{_CITY})?"
 )
 
@@ -65,6 +75,12 @@ _PREPOSITION = re.compile(
     r"(?:Alte|Große|Kleine|Lange|Obere|Untere|Neue)[rn]?)"
     rf"(?:[ ]{_WORD}(?:-{_WORD})?){{1,3}}\Z"
 )
+_AT_A_PLACE = re.compile(
+    rf"(?:(?P<within>(?<=[{LOWER}] ))|\A|(?<=\n)|(?<=: ))(?:Am|Im|Zum|Zur|Beim|An[ ]der)[ ]{_WORD}\Z"
+)
+"""A capital within a sentence makes a name of a word that is none by itself ("er wohnt Am Bahndamm 2")."""
+_STANDS = re.compile(r"[ ]?[\n\0,;|)]|\Z")
+"""A line's or a phrase's end, before which such a name may also begin its line."""
 _WORDS = re.compile(rf"{_WORD}(?:[- ]{_WORD}){{0,2}}\Z")
 _WORD_BACKWARDS = re.compile(rf"[{LOWER}]{{1,40}}+[{UPPER}]")
 """How the streets of more than one word end."""
@@ -80,6 +96,8 @@ _LABELLED = re.compile(
     rf"(?:de[mnr][ ])?)?(?:[{LOWER}]{{2,14}}e[nr][ ])?{_WORD}\.?(?:[ -]{_WORD}\.?){{0,3}})\Z"
 )
 """A street of any name in a column of addresses, or behind that word."""
+_LABEL = re.compile(rf"(?:{_LIVES.pattern}):[ \n]{{0,2}}\Z", re.IGNORECASE)
+"""Behind one with a colon a street's number counts nothing."""
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
 _ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")
 """Names of streets that are classes of numbered roads, too ("Reichsstraße 1 gesperrt"), case-folded."""
@@ -94,6 +112,8 @@ def find_address(scan: Scan) -> Iterator[Span]:
     for number in _NUMBER.finditer(text):
         start, end = number.span()
         place = _PLACE.match(text, end)
+        if not place and text.startswith(_FIRST_OF_INSERT, end):
+            place = _PLACE_BEHIND_PART.match(text, end)
         counts = _is_year(number.group()) or UNIT.match(text, end) is not None
         if counts and not place:
             continue
@@ -103,11 +123,11 @@ def find_address(scan: Scan) -> Iterator[Span]:
         if before[-1:].isupper() or before[-2:-1].isupper():
             before = _in_small_letters(before)
         street = _street_with_place(before, place) if place else ""
-        alone = "" if street or counts else _street_alone(before, number.group())
-        if alone and (counted_noun(after := scan.after(end, 48)) or _is_road(alone, after)):
+        alone = "" if street or counts else _street_alone(before, number)
+        ahead = before[: len(before) - len(street or alone)] if street or alone else ""
+        if alone and _is_no_street(alone, ahead, scan.after(end, 48)):
             alone = ""
         if street or alone:
-            ahead = before[: len(before) - len(street or alone)]
             city = _PLACE_AHEAD.search(ahead) if alone else None
             start = first - len(window) + (city.start() if city else len(ahead))
             end = place.end() if street and place else end
@@ -143,6 +163,11 @@ def _capitalised(pattern: re.Pattern[str], before: str, start: int = 0) -> re.Ma
     return None
 
 
+def _is_no_street(street: str, ahead: str, after: str) -> bool:
+    """Say whether the number behind a street counts what follows, or the street is a numbered road."""
+    return (counted_noun(after) and not _LABEL.search(ahead)) or _is_road(street, after)
+
+
 def _is_road(street: str, after: str) -> bool:
     return street.casefold().endswith(_ROADS) and _GOES_ON.match(after) is not None
 
@@ -156,7 +181,7 @@ def _is_year(number: str) -> bool:
     return len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}
 
 
-def _street_alone(before: str, number: str) -> str:
+def _street_alone(before: str, number: re.Match[str]) -> str:
     """Return the street at the end of `before`, its number being all there is; empty for none."""
     labelled = _LABELLED.search(before) if "nschrift: " in before else None
     if labelled:
@@ -165,13 +190,18 @@ def _street_alone(before: str, number: str) -> str:
     if folded.endswith(_ENDS):
         street = _with_adjective(before)
         name = street.group().casefold() if street else ""
-        generic = name in _ENDS or name.rpartition(" ")[2] in _NO_STREETS
-        return street.group() if street and not generic else ""
+        if name in _ENDS:
+            return ""
+        if name.rpartition(" ")[2] in _NO_STREETS:
+            street = _AT_A_PLACE.search(before)
+            if street and street["within"] is None and not _STANDS.match(number.string, number.end()):
+                return ""
+        return street.group() if street else ""
     if not _WORD_BACKWARDS.match(before[::-1]) or not any(hint in folded for hint in _HINTS):
         return ""
     if match := _capitalised(_OF_SOMETHING, before):
         return match.group()
-    if len(number) > 3 or not _LIVES.search(folded):
+    if len(number.group()) > 3 or not _LIVES.search(folded):
         return ""
     match = _capitalised(_PREPOSITION, before) or _capitalised(_WORDS, before)
     return match.group() if match and _LIVES_HERE.search(before[: match.start()].casefold()) else ""
@@ -212,6 +242,7 @@ _BIRTH_WORDS = (
 _DATE_OF_BIRTH = re.compile(r"ate of birth(?<=[dD]ate of birth)")
 """What calls a date one of birth. Each begins with a letter as it stands, which the engine finds fastest."""
 _FORWARD = re.compile(
+    r"(?!(?<=b\.)(?:,|[ ](?:Ausgabe|Buch|Exemplar|Band)\b))"
     rf"(?:e[nrsm]?\b)?(?:-?[dD]at(?:um|\.)?)?(?:[ ]\([TMJ.]{{2,12}}\))?"
     rf"(?:[^0-9.!?;*\n\0\x01]{{0,30}}?(?={_CALLED_DATE})|[ :=]{{0,4}}(?:am[ ])?(?={_COMPACT}))"
     rf"({_CALLED_DATE}|{_COMPACT})"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
 from builders.personal.scan import Scan, Span
+from builders.personal.words import words_of
 from builders.spec import PersonalKind
 
 _MAIL_DOMAINS = "(?:de|com|org|net|at|ch|eu|info|li|lu|biz|uk|fr|nl|it)"
@@ -61,17 +62,21 @@ _WRAPPED_DOMAIN = re.compile(
     rf"{_MAIL_DOMAINS}(?![\w-])"
 )
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
+_NO_HANDLES = words_of("no_handles")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
 _MESSENGERS = {
     rest: re.compile(
         rf"{rest}(?<=\b[{first}]{rest})(?:[ -]?(?:[nN]ame|ID|Kontakt))?[ ]?:[ ]{{0,2}}"
-        r"(?P<handle>live:[\w.:-]{2,40}(?<!\.)"
+        r"(?P<handle>live:[\w.:-]{2,40}(?<!\.)|[\w.-]{2,32}#[0-9]{4}"
         r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
         r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
     )
-    for first, rest in (("Ss", "kype"), ("Tt", "elegram"), ("Tt", "hreema"), ("Dd", "iscord"))
+    for first, rest in (
+        *(("Ss", "kype"), ("Tt", "elegram"), ("Tt", "hreema"), ("Dd", "iscord"), ("Ii", "nstagram")),
+        *(("Ss", "napchat"), ("Tt", "witter"), ("S", "team"), ("T", "ikTok")),
+    )
 }
-"""Handles behind a messenger's name; one of small letters alone must end its line or phrase."""
+"""Handles behind a messenger's or network's name; one of small letters alone must end its line or phrase."""
 _LOCAL_MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 
@@ -112,7 +117,7 @@ def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
             return
     if not before.isalnum() and not (before and before in "_@./"):
         handle = _HANDLE.match(text, at + 1)
-        if handle:
+        if handle and handle.group() not in _NO_HANDLES:
             yield Span(at, handle.end(), PersonalKind.HANDLE, "handle.at")
 
 
@@ -138,7 +143,7 @@ def _spelled_out(scan: Scan, at: int, end: int) -> Iterator[Span]:
 
 def _reddit_user(scan: Scan, end: int) -> Iterator[Span]:
     name = _REDDIT_NAME.match(scan.text, end)
-    if name:
+    if name and name.group() not in _NO_HANDLES:
         start = end - 3 if scan.text[end - 3 : end - 2] == "/" else end - 2
         yield Span(start, name.end(), PersonalKind.HANDLE, "handle.reddit")
 
@@ -271,6 +276,14 @@ _VERSION = re.compile(
     r"\babb\.|anlage|anhang|\boid|\bdin|\biso|\ben)[ \u00a0:]{0,2}\Z",
     re.IGNORECASE,
 )
+_AMOUNT = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3}){3}")
+_MONEY = r"€|\$|£|Euro|EUR|CHF|Franken|(?:US-)?Dollar|USD|Mark|DM|Yen|Menschen|Einwohner|Stück|Tonnen|Bytes?"
+_COUNTED = re.compile(rf"[ \u00a0]?(?:{_MONEY})(?!\w)")
+_SUM = re.compile(
+    rf"(?:{_MONEY}|umsatz|bilanz|summe|betrag|gewinn|verlust|kosten|saldo|schulden|vermögen|budget|erlös|kapital|preis)"
+    r"\w{0,2}[ :]{1,2}(?:(?:stieg|sank|wuchs|von|auf|um|bei|über|rund|etwa|beträgt|lag|ist)[ ]){0,3}\Z",
+    re.IGNORECASE,
+)
 _SURE, _FEWEST_GROUPS = 100, 3
 
 
@@ -283,7 +296,7 @@ def find_ip(scan: Scan) -> Iterator[Span]:
         dot, end = match.span()
         start = scan.start_of(_OCTET_BACKWARDS, dot, 5)
         number = scan.text[start:end]
-        if start == dot or _VERSION.search(scan.before(start, 24)):
+        if start == dot or _VERSION.search(scan.before(start, 24)) or _is_amount(scan, start, end, number):
             continue
         large = max(map(int, number.split("."))) >= _SURE
         if (large or scan.near(start, end, _NETWORK_WORDS, 40)) and _is_own(number):
@@ -294,6 +307,12 @@ def find_ip(scan: Scan) -> Iterator[Span]:
         number = scan.text[start : match.end()]
         if not before.isalnum() and before not in {":", "_"} and _tells_much(number) and _is_own(number):
             yield Span(start, match.end(), PersonalKind.IP_ADDRESS, "ip_address.v6")
+
+
+def _is_amount(scan: Scan, start: int, end: int, number: str) -> bool:
+    """Say whether groups of three digits are a sum ("Umsatz: 1.145.230.118") or count what follows."""
+    around = _COUNTED.match(scan.after(end, 24)) or _SUM.search(scan.before(start, 48))
+    return around is not None and _AMOUNT.fullmatch(number) is not None
 
 
 def _tells_much(number: str) -> bool:

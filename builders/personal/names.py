@@ -269,6 +269,12 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     yield from _at(scan, gap, _Need.EVIDENT if weak else _Need.ANY, titled=_Need.ANY)
 
 
+def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
+    for name in _behind(scan, cue, _AFTER_TITLE, _Need.WORD, titled=_Need.EVIDENT):
+        if not is_brand(f"{cue.group()} {scan.text[slice(*name)]}"):
+            yield name
+
+
 def _at(
     scan: Scan, gap: re.Match[str] | None, need: _Need, *, titled: _Need = _Need.LISTED, alone: bool = True
 ) -> Iterator[Range]:
@@ -365,7 +371,7 @@ def _greeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
     "mister": _mister,
-    "title": partial(_behind, gap=_AFTER_TITLE, need=_Need.WORD, titled=_Need.EVIDENT),
+    "title": _title,
     "degree": partial(_behind, gap=_AFTER_TITLE, need=_Need.EVIDENT),
     "label": partial(_behind_label, need=_Need.ANY),
     "role": partial(_behind_label, need=_Need.SHAPE),
@@ -376,6 +382,7 @@ _READERS: Mapping[str, Callable[[Scan, re.Match[str]], Iterator[Range]]] = {
     "byline": partial(_behind, gap=_AFTER_BYLINE, need=_Need.FULL),
     "self": _self,
     "kin": partial(_behind, gap=_AFTER_NOUN, need=_Need.EVIDENT, alone=False),
+    "party": partial(_behind, gap=_AFTER_NOUN, need=_Need.EVIDENT),
     "closing": _closing,
     "greeting": _greeting,
 }

@@ -26,7 +26,7 @@ def _pension_insurance(number: str) -> bool:
     The letter counts as its place in the alphabet with two digits; each digit is weighted, the sums of the
     products' digits are added, and the last digit is that sum modulo 10.
     """
-    number = number.translate(_SEPARATORS)
+    number = number.translate(_SEPARATORS).upper()
     if len(number) != 12 or not number[8].isalpha():
         return False
     day, month = int(number[2:4]), int(number[4:6])
@@ -95,10 +95,13 @@ _VAT = re.compile(
     r"(?:(?<=D)E[ \u00a0]?[0-9](?:[ \u00a0.]?[0-9]){7,9}|(?<=A)TU[ ]?[0-9]{7,9}"
     r"|(?<=C)HE[ -]?[0-9]{3}[. ]?[0-9]{3}[. ]?[0-9]{3}(?:[ ](?:MWST|TVA|IVA))?)(?!\w)"
 )
-_PENSION = re.compile(rf"[0-9]{_FREE}[0-9][ -]?[0-9]{{5,7}}[ -]?[A-Z][ -]?[0-9]{{2,4}}(?![\w-])")
+_PENSION = re.compile(
+    rf"[0-9]{_FREE}[0-9][ .-]?(?:[0-9]{{5,7}}|[0-9]{{2}}[ .][0-9]{{2}}[ .][0-9]{{2}})[ .-]?[A-Za-z]"
+    r"[ .-]?[0-9]{2}(?:[0-9]{2}|[ ]?[0-9])?(?![\w-])"
+)
 _AHV = re.compile(rf"7{_FREE}56[. ]?[0-9]{{4}}[. ]?[0-9]{{4}}[. ]?[0-9]{{2}}(?![\w-])")
 _AT_INSURANCE = re.compile(rf"[1-9]{_FREE}[0-9]{{3}}[ /-]?[0-9]{{6}}(?![\w-])")
-_HEALTH = re.compile(rf"[A-Z]{_FREE}[ ]?[0-9]{{8,10}}(?![\w-])")
+_HEALTH = re.compile(rf"[A-Z]{_FREE}(?:(?:[ .]?[0-9]){{9}}|[ ]?[0-9]{{8,10}})(?![\w-])")
 _TAX_ID = re.compile(
     r"[1-9](?<![^\WrRdD].)(?<!-.)(?<![0-9\s.,][.,].)[0-9](?:[ \u00a0/.-]?[0-9]{3}){2}"
     r"[ \u00a0/.-]?[0-9]{2,4}(?![\w-]|[.,][0-9])"
@@ -109,6 +112,13 @@ _TAX_NUMBER = re.compile(
     r"(?![\w/-])"
 )
 _DOCUMENT = re.compile(r"[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}(?<![\w-].{9})[0-9]?D?(?!\w)")
+_DOCUMENT_WITH_BLANKS = {
+    word: re.compile(
+        rf"{word}(?:nummer|-?[ ]?[nN]r\.?)?[ :(]{{1,3}}(?=[A-Z0-9]{{1,8}}[ ])"
+        r"(?P<number>[CFGHJ-NPRTV-Z](?:[ ]?[CFGHJ-NPRTV-Z0-9]){8}(?:[ ]?[0-9])?D?)(?!\w)"
+    )
+    for word in ("usweis", "eisepass")
+}
 _LETTERS_BACKWARDS = re.compile("[CFGHJ-NPRTV-Z]{1,9}+")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
 _DRIVING = re.compile(
@@ -123,6 +133,8 @@ _HEALTH_WORDS = re.compile(
     re.IGNORECASE,
 )
 _AT_WORDS = re.compile(r"svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b", re.IGNORECASE)
+_PENSION_WORDS = re.compile(r"\b[rs]v|vsnr|versicherung|rente", re.IGNORECASE)
+"""Without one of them a number with a small letter is one of programs."""
 _DOCUMENT_WORDS = re.compile(
     r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|\bP<D",
     re.IGNORECASE,
@@ -164,7 +176,10 @@ def find_social_security(scan: Scan) -> Iterator[Span]:
 
     kind = PersonalKind.SOCIAL_SECURITY
     for start, end, number in scan.in_zones(_PENSION):
-        if _pension_insurance(number) or _is_called(scan, start, _IS_PENSION):
+        right = _pension_insurance(number) and (
+            number.isupper() or scan.near(start, end, _PENSION_WORDS, _NEAR)
+        )
+        if right or _is_called(scan, start, _IS_PENSION):
             yield Span(start, end, kind, "social_security.de")
     for start, end, number in scan.in_zones(_AHV):
         if ssn.is_valid(number.translate(_SEPARATORS)) or _is_called(scan, start, _IS_PENSION):
@@ -216,6 +231,10 @@ def find_id_card(scan: Scan) -> Iterator[Span]:
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
     for licence in scan.from_literal("ührerschein", _DRIVING):
         yield Span(*licence.span("number"), PersonalKind.ID_CARD, "id_card.cue")
+    for word, pattern in _DOCUMENT_WITH_BLANKS.items():
+        for match in scan.from_literal(word, pattern):
+            if _id_document(match["number"].translate(_SEPARATORS)):
+                yield Span(*match.span("number"), PersonalKind.ID_CARD, "id_card.blanks")
 
 
 _IBAN = re.compile(
@@ -226,10 +245,10 @@ _IS_IBAN = _called("iban")
 _CALLED_IBAN = re.compile(
     r"[A-Za-z]{2}[ ]?[0-9]{2}[ ]?(?:[A-Z]{4}[ ]?)?[0-9](?:[ \u00a0.-]{0,2}[0-9]){7,29}(?!\w)"
 )
-_CARD = re.compile(r"[1-6](?<![0-9].)(?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0-]?[0-9]){8})")
+_CARD = re.compile(r"[1-6](?<![0-9].)(?<![\w/+-].)(?<![0-9]\..)[0-9]{3}(?=(?:[ \u00a0.-]?[0-9]){8})")
 _EIGHTS = re.compile(r"[0-9]{8}[ \u00a0-][0-9]{8}(?![0-9])")
 """Two dates without dots are written so, and no card is."""
-_REST_OF_CARD = re.compile(r"(?:[ \u00a0-]?[0-9]){8,15}+")
+_REST_OF_CARD = re.compile(r"(?:[ \u00a0.-]?[0-9]){8,15}+")
 _AFTER_CARD = re.compile(r"(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))")
 _CARD_WORDS = re.compile(
     r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv",
@@ -245,7 +264,12 @@ _FIRST_OF_CARD = re.compile(
 _LENGTHS = {"sixteen": 16, "fifteen": 15, "fourteen": 14}
 _MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
 
-_ACCOUNT_WORD = re.compile(r"onto(?<=[kK]onto)")
+_ACCOUNT_WORDS = (
+    re.compile(r"onto(?<=[kK]onto)"),
+    re.compile(r"epot(?<=[dD]epot)"),
+    re.compile(r"parbuch(?<=[sS]parbuch)"),
+)
+_FOUND_ANYWHERE = frozenset({"onto", "epot", "parbuch"})
 _SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl")
 """What announces the number of an account or a bank; a short word lies in the zone of five digits."""
 _CODE_WORDS = frozenset({"BLZ", "leitzahl"})
@@ -313,6 +337,7 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
                 continue
             end = _end_of_characters(scan.text, start, limit, length)
             usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
+            usual = usual and "." not in scan.text[start:end]
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
                 continue
             if scan.near(start, end, _CARD_WORDS, _NEAR) or (
@@ -330,10 +355,11 @@ def find_bank_account(scan: Scan) -> Iterator[Span]:
 
     A short one behind "Konto" alone is one of bookkeeping, and needs a bank's code near it.
     """
-    words = ((*match.span(), match[0]) for match in _ACCOUNT_WORD.finditer(scan.text))
+    found = chain.from_iterable(word.finditer(scan.text) for word in _ACCOUNT_WORDS)
+    words = ((*match.span(), match[0]) for match in found)
     for start, end, word in chain(words, scan.in_zones(_SHORT_WORD)):
         called = _CALLED.match(scan.text, end)
-        if called and word != "onto" and not _in_zone(start, called):
+        if called and word not in _FOUND_ANYWHERE and not _in_zone(start, called):
             continue
         if word == "leitzahl" and scan.before(start, 4).casefold() != "bank":
             continue
@@ -370,24 +396,40 @@ def _is_of_bank(scan: Scan, called: re.Match[str], *, code: bool) -> bool:
         or "/" in called["number"]
     ):
         return False
-    return not counted(scan.after(called.end(), 48))
+    announced = scan.text.find(":", called.start(), called.start("number")) >= 0
+    return not counted(scan.after(called.end(), 48), _MOST if announced else digits)
 
 
 _PLATE = re.compile(
     r"[A-ZÄÖÜ](?=[A-ZÄÖÜ :–-])(?<![\w-].)(?<![^0-9]/.)(?<![\s.]\..)[A-ZÄÖÜ]{0,2}(?:"
     r"(?P<gap>[ ]?[-–:][ ]?|[ ])[A-Z]{1,2}[ -]?[1-9][0-9]{0,3}[EH]?(?![\w-]|[.,/][0-9])"
-    r"|[ -](?:[0-9]{1,5}[ ]?[A-Z]{1,3}|[A-Z]{2,6}[ ]?[0-9]{1,3}|[0-9]{3,6})(?![\w-]|[.,/][0-9]))"
+    r"|[ -](?:[0-9]{1,5}[ ]?[A-Z]{1,3}|[A-Z]{2,6}[ ]?[0-9]{1,3}"
+    r"|(?:[0-9]{1,3}[ '’·]?)?[0-9]{3})(?![\w-]|[.,/][0-9]))"
 )
+_CALLED_PLATES = {
+    word: re.compile(
+        rf"{word}(?:[ ](?:lautet|ist|war))?[ :„\"(]{{1,3}}"
+        r"(?P<plate>[A-ZÄÖÜ]{2,5}[1-9][0-9]{0,3}[EH]?|[A-Z]{2}-[0-9]{3}-[A-Z]{2}|[0-9]{3}[ -]?[A-ZÄÖÜ]{3}"
+        r"|(?P<small>[a-zäöü]{1,3})[ -][a-z]{1,2}[ -]?[1-9][0-9]{0,3}[eh]?)(?![\w-]|[.,/][0-9])"
+    )
+    for word in ("ennzeichen", "ummernschild")
+}
+"""Plates that have another form, or small letters, right behind the word that calls them so."""
+_CODES_AND_WORDS = frozenset("AB AM AN DA DU EIN ER ES IN JE OB SO TUT UM WEG WER WO WAR WEN NEU ROT".split())
 _TYPE = re.compile(r"[-–][A-Z][0-9]")
 """One letter with digits right behind it, as in the names of types ("STD-B24")."""
 _PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
-    r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagen\b|\bauto\b|oldtimer|halter|anhänger|"
-    r"motorrad|roller",
+    r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagens?\b|\bautos?\b|oldtimer|halter|anhänger|"
+    r"motorrad|roller|autofahr|taxi|moped|\bmofa|wohnmobil|geblitzt|blitzer|falschpark|falsch geparkt|"
+    r"parkverstoß|fahrerflucht|unfallflucht",
     re.IGNORECASE,
 )
 _PLATE_WORDS = re.compile(r"kennz|nummernschild|kontrollschild|autonummer", re.IGNORECASE)
+_NAMES_A_TYPE = re.compile(
+    r"(?:motor|getriebe|modell|typ|baureihe|serie|vespa|tüv|\bhu)[ :]{1,2}\Z", re.IGNORECASE
+)
 _LICENCE = re.compile(
     r"(?:klassen?|\bkl\.|führerschein|fahrerlaubnis|\bfs)[ :.(-]{0,3}(?:[A-Z0-9]{1,3}[ ,/+-]{1,2}){0,4}\Z",
     re.IGNORECASE,
@@ -412,17 +454,26 @@ def find_plates(scan: Scan) -> Iterator[Span]:
         if not called and scan.titles:
             continue
         if match["gap"] and code and code.group() in _PLATE_CODES:
-            if not called and _is_licence(scan, match):
-                continue
             digits = sum(character.isdigit() for character in match.group())
             hyphen = "-" in match["gap"] or "–" in match["gap"]
             long = digits > 2 or match.group()[-1] in "EH"  # electric and historic cars
             sure = hyphen and long and code.group() not in _NORMS and not _TYPE.search(match.group())
-            if sure or scan.near(*match.span(), _CAR_WORDS, 60):
+            sure = sure or scan.near(*match.span(), _CAR_WORDS, 60)
+            if sure and (called or not _is_licence_or_type(scan, match)):
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif called:
             yield Span(*match.span(), PersonalKind.PLATE, "plate.abroad")
+    yield from _called_plates(scan)
 
 
-def _is_licence(scan: Scan, match: re.Match[str]) -> bool:
-    return bool(_CLASSES.fullmatch(match.group()) or _LICENCE.search(scan.before(match.start(), 40)))
+def _called_plates(scan: Scan) -> Iterator[Span]:
+    for word, pattern in _CALLED_PLATES.items():
+        for match in scan.from_literal(word, pattern):
+            small = match["small"]
+            if small is None or small.upper() in _PLATE_CODES - _CODES_AND_WORDS:
+                yield Span(*match.span("plate"), PersonalKind.PLATE, "plate.called")
+
+
+def _is_licence_or_type(scan: Scan, match: re.Match[str]) -> bool:
+    before = scan.before(match.start(), 40)
+    return bool(_CLASSES.fullmatch(match.group()) or _LICENCE.search(before) or _NAMES_A_TYPE.search(before))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from builders.personal.scan import NOT_INSIDE, Scan, Span
+from builders.personal.scan import NOT_INSIDE, THINGS, Scan, Span
 from builders.personal.words import counted
 from builders.spec import PersonalKind
 
@@ -167,15 +167,15 @@ _LAST_OF_CUE = tuple("fon fax tel obil andy atel line app phone ruf vice nr mer"
 _UNDER = re.compile(r"\bunter(?:[ ]der)?[ \u00a0]\Z", re.IGNORECASE)
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
-    r"(?:nr|\wnummern?|no|\bid|ref|referenz|kennziffern?|isbn|ean|artikel\w{0,10}|\baz|aktenzeichen|codes?|konto|blz|plz|"
-    r"iban|seiten?|\bs|blatt|modell|typ|raum|gebäude|"
-    r"kostenstelle|zähler|kapitel|zeile|\brn|\brz|zolltarif|taric|"
-    r"unterposition(?:en)?)[.:# \u00a0-]{0,4}\Z",
+    r"(?:nr|\wnummern?|no|\bid|ref|artikel\w{0,10}|codes?|konto|blz|plz|iban|seiten?|\bs|blatt|raum|gebäude|"
+    rf"zähler|kapitel|zeile|\brn|\brz|{THINGS})[.:# \u00a0-]{{0,4}}\Z",
     re.IGNORECASE,
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
 _FOURS, _FOUR_BEFORE = re.compile("[0-9]{4}(?:[ -][0-9]{4}){1,4}"), re.compile(r"(?<!\w)[0-9]{4}[ -]\Z")
 """Groups of four behind another such group are the rest of a longer number."""
+_THREES = re.compile("0(?: [0-9]{3}){3}")
+"""How makers write the numbers of parts for cars."""
 _GOODS = re.compile(r"0[0-9]{3} [0-9]{2} [0-9]{2}(?: [0-9]{2}){0,2}")
 """The form of a number in the tariff of customs, 0105 11 11; with two digits more also one of telephones."""
 _GOODS_WORDS = re.compile(r"warennummer|zolltarif|\bkn-?code|\bhs-?code|\btaric|unterposition")
@@ -186,8 +186,10 @@ _PAIRED = re.compile(r"\(?0[0-9][ ][0-9]{2}\)?[ ]?[/–-]")
 _MOBILE = re.compile(r"\(?0[ ]?1[567]")
 _MARKS = re.compile(r"[^0-9]++")
 _FEWEST, _FEWEST_MOBILE, _FEWEST_WITH_COUNTRY, _MOST, _GOODS_DIGITS = 5, 10, 11, 16, 8
+_FEWEST_ABROAD = 8
+"""Less behind a country's code is a gain of points or votes ("+49 123 Punkte")."""
 
-_CONTEXT, _LISTED_WITHIN = 60, 8
+_CONTEXT, _LONGEST_WORD, _LISTED_WITHIN = 60, 24, 8
 
 _Verdict = Literal["", "other", "phone.cue", "phone.possible", "phone.valid"]
 
@@ -230,7 +232,7 @@ def _plain(scan: Scan) -> Iterator[Span]:
             continue
         if _only_dates(number) or _PUBLIC.fullmatch(number):
             continue
-        if _WEAK_CUE.search(before) and number.isdigit() and counted(scan.after(end, 48)):
+        if _WEAK_CUE.search(before) and number.isdigit() and counted(scan.after(end, 48), len(number)):
             continue
         yield Span(start, end, PersonalKind.PHONE, "phone.cue")
         yield from _more(scan, end, number)
@@ -261,7 +263,13 @@ def _verdict(number: str, before: str) -> _Verdict:
         return "phone.cue"
     if (_FOURS.fullmatch(number) and _FOUR_BEFORE.search(before)) or _COMPACT_DATES.fullmatch(number):
         return "other"
-    if (number[0] != "+" and _OTHER.search(before)) or _NORM.search(before) or _is_of_goods(number, before):
+    if _THREES.fullmatch(number):
+        return "other"
+    if (
+        (number[0] != "+" and _OTHER.search(before[-_LONGEST_WORD:]))
+        or _NORM.search(before)
+        or _is_of_goods(number, before)
+    ):
         return "other"
     if _UNDER.search(before) and number[0] != "4":
         return "phone.cue"
@@ -271,7 +279,8 @@ def _verdict(number: str, before: str) -> _Verdict:
     if _in_pairs(number) or (number[0] == "4" and len(digits) < _FEWEST_WITH_COUNTRY):
         return ""
     if international or _DIALLED.match(number):
-        return "phone.possible" if _possible(_dialled(number)) else ""
+        short = len(digits) < _FEWEST_ABROAD
+        return "phone.possible" if not short and _possible(_dialled(number)) else ""
     return "phone.valid" if _valid(_dialled(number)) else ""
 
 

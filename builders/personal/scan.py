@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import regex
 
+from builders.personal.words import words_of
 from builders.spec import PersonalKind
 from builders.text.normalise import ENTITY, INVISIBLE, JOINER, character
 
@@ -26,10 +27,11 @@ OPAQUE = "\x01"
 NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,\0][.,].)(?<!\A[.,].)"
 """Behind a number's first character: in no longer number or word, but behind an abbreviation's dot."""
 
+THINGS = "|".join(sorted(words_of("things")))
+"""Patterns of words behind which a number is one of goods, files or places."""
 OTHER_WORDS = re.compile(
-    r"(?:refer\w{0,14}|bestell\w{0,14}|artikel\w{0,14}|stellen\w{0,14}|auftrag\w{0,14}|kunden\w{0,14}|sendung\w{0,14}|isbn|"
-    r"ean|isin|wkn|serien\w{0,14}|rechnung\w{0,14}|vorgang\w{0,14}|ticket\w{0,14}|kennziffer|charge)"
-    r"[ .:#-]{0,4}\Z",
+    r"(?:(?:refer|bestell|artikel|stellen|auftrag|kunden|sendung|serien|rechnung|vorgang|ticket)\w{0,14}|"
+    rf"{THINGS})[ .:#-]{{0,4}}\Z",
     re.IGNORECASE,
 )
 """Words that call the number behind them something that is no personal data."""

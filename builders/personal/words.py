@@ -210,9 +210,13 @@ _TOWN_ENDS = re.compile(
 )
 
 
-def counted(after: str) -> bool:
+_FEWEST_OF_CALLS = 7
+"""A number with so many digits, written without dots, counts no nouns."""
+
+
+def counted(after: str, digits: int = 0) -> bool:
     """Say whether a number counts what follows it: a unit, or a plural noun that is no place or name."""
-    return UNIT.match(after) is not None or counted_noun(after)
+    return UNIT.match(after) is not None or (digits < _FEWEST_OF_CALLS and counted_noun(after))
 
 
 def counted_noun(after: str) -> bool:

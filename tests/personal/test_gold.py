@@ -29,6 +29,11 @@ def test_precision(gold: Score) -> None:
     assert gold.precision >= 0.97, gold.wrong
 
 
+def test_the_gold_set_has_one_known_miss(gold: Score) -> None:
+    assert gold.missed == ("person: Ohlsen",)
+    assert gold.wrong == ()
+
+
 def test_names_titles_and_brands() -> None:
     names = score("names")
     assert names.recall >= 0.98, names.missed
