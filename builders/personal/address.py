@@ -111,13 +111,16 @@ def find_address(scan: Scan) -> Iterator[Span]:
     text = scan.text
     for number in _NUMBER.finditer(text):
         start, end = number.span()
+        first = start - 1 if text[start - 1] in _BLANK else start
         place = _PLACE.match(text, end)
         if not place and text.startswith(_FIRST_OF_INSERT, end):
             place = _PLACE_BEHIND_PART.match(text, end)
+        word = text[text.rfind(" ", max(0, first - _WIDTH), first) + 1 : first]
+        if not place and word.islower() and not word.casefold().endswith(_ENDS):
+            continue  # most are seen here to be no house number
         counts = _is_year(number.group()) or UNIT.match(text, end) is not None
         if counts and not place:
             continue
-        first = start - 1 if text[start - 1] in _BLANK else start
         window = scan.before(first, _WIDTH)
         before = window.removesuffix(" Nr.")
         if before[-1:].isupper() or before[-2:-1].isupper():

@@ -64,19 +64,16 @@ _WRAPPED_DOMAIN = re.compile(
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
 _NO_HANDLES = words_of("no_handles")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
-_MESSENGERS = {
-    rest: re.compile(
-        rf"{rest}(?<=\b[{first}]{rest})(?:[ -]?(?:[nN]ame|ID|Kontakt))?[ ]?:[ ]{{0,2}}"
-        r"(?P<handle>live:[\w.:-]{2,40}(?<!\.)|[\w.-]{2,32}#[0-9]{4}"
-        r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
-        r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
-    )
-    for first, rest in (
-        *(("Ss", "kype"), ("Tt", "elegram"), ("Tt", "hreema"), ("Dd", "iscord"), ("Ii", "nstagram")),
-        *(("Ss", "napchat"), ("Tt", "witter"), ("S", "team"), ("T", "ikTok")),
-    )
-}
-"""Handles behind a messenger's or network's name; one of small letters alone must end its line or phrase."""
+_NAMED = re.compile(
+    r":[ ]{0,2}(?P<handle>live:[\w.:-]{2,40}(?<!\.)|[\w.-]{2,32}#[0-9]{4}"
+    r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
+    r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
+)
+"""What may be a handle behind a colon; one of small letters alone must end its line or phrase."""
+_NETWORK = re.compile(
+    r"\b(?:[sS]kype|[tT]elegram|[tT]hreema|[dD]iscord|[iI]nstagram|[sS]napchat|[tT]witter|Steam|TikTok)"
+    r"(?:[ -]?(?:[nN]ame|ID|Kontakt))?[ ]?\Z"
+)
 _LOCAL_MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 
@@ -90,8 +87,8 @@ def find_mail(scan: Scan) -> Iterator[Span]:
     for literal, pattern in _SPELLED_AT.items():
         for spelled in scan.from_literal(literal, pattern):
             yield from _spelled_out(scan, *spelled.span())
-    for literal, pattern in _MESSENGERS.items():
-        for match in scan.from_literal(literal, pattern):
+    for match in scan.from_literal(":", _NAMED):
+        if _NETWORK.search(scan.before(match.start(), 24)):
             yield Span(*match.span("handle"), PersonalKind.HANDLE, "handle.messenger")
     for slash in _REDDIT.finditer(scan.text):
         yield from _reddit_user(scan, slash.end())
@@ -311,8 +308,9 @@ def find_ip(scan: Scan) -> Iterator[Span]:
 
 def _is_amount(scan: Scan, start: int, end: int, number: str) -> bool:
     """Say whether groups of three digits are a sum ("Umsatz: 1.145.230.118") or count what follows."""
-    around = _COUNTED.match(scan.after(end, 24)) or _SUM.search(scan.before(start, 48))
-    return around is not None and _AMOUNT.fullmatch(number) is not None
+    if not _AMOUNT.fullmatch(number):
+        return False
+    return bool(_COUNTED.match(scan.after(end, 24)) or _SUM.search(scan.before(start, 48)))
 
 
 def _tells_much(number: str) -> bool:

@@ -264,12 +264,10 @@ _FIRST_OF_CARD = re.compile(
 _LENGTHS = {"sixteen": 16, "fifteen": 15, "fourteen": 14}
 _MAESTRO = re.compile(r"(?:50|5[6-9]|6)[0-9]{10,17}")
 
-_ACCOUNT_WORDS = (
-    re.compile(r"onto(?<=[kK]onto)"),
-    re.compile(r"epot(?<=[dD]epot)"),
-    re.compile(r"parbuch(?<=[sS]parbuch)"),
-)
-_FOUND_ANYWHERE = frozenset({"onto", "epot", "parbuch"})
+_ACCOUNT_WORDS = {
+    rest: re.compile(rf"{rest}(?<=[{first}]{rest})")
+    for first, rest in (("kK", "onto"), ("dD", "epot"), ("sS", "parbuch"))
+}
 _SHORT_WORD = re.compile(r"K(?:to\b|TO\b|ONTO)|BLZ|leitzahl")
 """What announces the number of an account or a bank; a short word lies in the zone of five digits."""
 _CODE_WORDS = frozenset({"BLZ", "leitzahl"})
@@ -355,11 +353,11 @@ def find_bank_account(scan: Scan) -> Iterator[Span]:
 
     A short one behind "Konto" alone is one of bookkeeping, and needs a bank's code near it.
     """
-    found = chain.from_iterable(word.finditer(scan.text) for word in _ACCOUNT_WORDS)
+    found = chain.from_iterable(scan.from_literal(*word) for word in _ACCOUNT_WORDS.items())
     words = ((*match.span(), match[0]) for match in found)
     for start, end, word in chain(words, scan.in_zones(_SHORT_WORD)):
         called = _CALLED.match(scan.text, end)
-        if called and word not in _FOUND_ANYWHERE and not _in_zone(start, called):
+        if called and word not in _ACCOUNT_WORDS and not _in_zone(start, called):
             continue
         if word == "leitzahl" and scan.before(start, 4).casefold() != "bank":
             continue
