@@ -30,7 +30,16 @@ _SAMPLE, _VERDICTS = ".sample.jsonl", ".verdicts.jsonl"
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
-class Verdict(StrEnum):
+class _Event(StrEnum):
+    """An event on a pair, by its name in files."""
+
+    @property
+    def words(self) -> str:
+        """The event as people read and write it: "not relevant"."""
+        return self.value.replace("_", " ")
+
+
+class Verdict(_Event):
     """An auditor's verdict on a pair, in the order of the keys 1 to 4."""
 
     NOT_RELEVANT = "not_relevant"
@@ -38,17 +47,12 @@ class Verdict(StrEnum):
     UNSURE = "unsure"
     BROKEN_TEXT = "broken_text"
 
-    @property
-    def words(self) -> str:
-        """The verdict as people read it: "not relevant"."""
-        return self.value.replace("_", " ")
-
 
 DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
 """The verdicts that count for a rate."""
 
 
-class NoVerdict(StrEnum):
+class NoVerdict(_Event):
     """An event on a pair that takes the verdict back, or notes something and leaves the verdict as it was."""
 
     WITHDRAWN = "withdrawn"

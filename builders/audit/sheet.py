@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from builders.audit.history import Judgement, NoVerdict, Sample, auditor_name, find_sample
+from builders.audit.history import Judgement, NoVerdict, Sample, Verdict, auditor_name, find_sample
 from builders.audit.sample import Pairs
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import first_fault
@@ -25,6 +25,7 @@ _IDS = ("sample", "item", "query-id", "corpus-id")
 _FORMULA = re.compile(r"[\s\u200b\ufeff]*[-=+@＝＋－＠]|[ \u00a0\u200b\ufeff]*[\t\r\n]")
 _SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
 _SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
+_WRITTEN = {event.words: event for event in (*Verdict, NoVerdict.WITHDRAWN)}
 _LARGEST_CELL = 1 << 20
 _REWRITTEN = (
     "A spreadsheet may have rewritten an id as a number: copy the column from the CSV that "
@@ -94,12 +95,16 @@ def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[in
                 f"{path}, lines {judged[item.item][0]} and {number}: both judge item {item.item}",
                 hint="Keep one of the two rows.",
             )
+        words = row["verdict"].casefold().replace("_", " ")
+        if words and words not in _WRITTEN:
+            fault = f"verdict {row['verdict'][:40]!r} is unknown"
+            raise UsageError(f"{path}, line {number}: {fault}", hint=f"Write one of: {', '.join(_WRITTEN)}.")
         document = {
             **{column: row[column] for column in ("sample", "query-id", "corpus-id", "note")},
             "config": sample.head.config,
             "build": sample.head.build,
             "item": item.item,
-            "verdict": row["verdict"].casefold().replace(" ", "_") or NoVerdict.NOTED,
+            "verdict": _WRITTEN.get(words, NoVerdict.NOTED),
             "auditor": auditor,
             "at": at,
         }

@@ -195,7 +195,7 @@ def _new(audit: Audit, read: Sequence[_Line], *, replace: bool) -> list[Judgemen
             if (latest.verdict, latest.note) == (one.verdict, one.note):
                 continue
             if latest.verdict != one.verdict and latest.at <= one.at:
-                replaced.append(f"{where}: {one.item} {latest.verdict} → {one.verdict}")
+                replaced.append(f"{where}: {one.item} {latest.verdict.words} → {one.verdict.words}")
         new.setdefault(one, where)
         if latest is None or latest.at <= one.at:
             last[_subject(one)] = one
@@ -226,8 +226,8 @@ def _refuse_equal_times(before: Sequence[Judgement], lines: Sequence[_Line]) -> 
         other = first.setdefault((one.item, one.who, one.at), line)
         if other.judgement.verdict != one.verdict:
             raise UsageError(
-                f"{line.where}: {one.auditor} finds item {one.item} {one.verdict}, and "
-                f"{other.judgement.verdict} at the same moment ({other.where})",
+                f"{line.where}: {one.auditor} finds item {one.item} {one.verdict.words}, and "
+                f"{other.judgement.verdict.words} at the same moment ({other.where})",
                 hint="Leave out the line that does not hold.",
             )
 

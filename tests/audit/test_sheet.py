@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -96,7 +97,7 @@ def test_typed_verdicts_are_imported_and_empty_rows_passed_over(
     ("spoil", "message"),
     [
         (lambda text: text.replace("verdict", "urteil", 1), "column 'verdict' is missing"),
-        (lambda text: text.replace("not relevant", "nein", 1), r"line \d+: verdict"),
+        (lambda text: text.replace("not relevant", "nein", 1), r"line \d+: verdict 'nein' is unknown"),
         (lambda text: "", "column 'sample' is missing"),
         (lambda text: text.splitlines()[0] + "\r\n", "no row"),
         (lambda text: text.replace(",note", ",verdict", 1), "column 'verdict' is there twice"),
@@ -116,6 +117,17 @@ def test_a_spoilt_csv_is_named(place: Path, written: _Drawn, spoil: object, mess
         import_verdicts(
             [written.csv], dist=place / "dist", notes=place / "notes", locks=place / "locks", auditor="Anna"
         )
+    assert not (place / "notes").exists()
+
+
+@pytest.mark.parametrize("typed", ["relevant?", "noted", "Noted"])
+def test_an_unknown_verdict_is_refused_with_those_that_a_person_writes(
+    place: Path, written: _Drawn, typed: str
+) -> None:
+    fill(written.csv, ["not relevant", typed])
+    with pytest.raises(UsageError, match=rf"line \d+: verdict '{re.escape(typed)}' is unknown") as caught:
+        taken(place, written.csv)
+    assert caught.value.hint == "Write one of: not relevant, also relevant, unsure, broken text, withdrawn."
     assert not (place / "notes").exists()
 
 
@@ -269,7 +281,7 @@ def test_an_old_copy_of_a_csv_brings_nothing_back_unless_it_is_meant(place: Path
     ahead = time.time() + 1
     os.utime(old, (ahead, ahead))
     with pytest.raises(
-        Refused, match=rf"1 row .*:\n.*alt\.csv, line \d+: {item.item} not_relevant → also_rel"
+        Refused, match=rf"1 row .*:\n.*alt\.csv, line \d+: {item.item} not relevant → also rel"
     ):
         taken(place, old)
     assert path.read_bytes() == before
