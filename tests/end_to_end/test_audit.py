@@ -11,11 +11,9 @@ import pytest
 
 from builders.audit.sample import Pairs, read_pairs, suspect_sample
 from builders.audit.suspects import opinion_for, rank_suspects
-from builders.rehearsal import Hub
 from builders.spec import PAIR
 from tests.audit.kit import jobs
-from tests.end_to_end.kit import ROWS, build, run
-from tests.end_to_end.kit import Tree as Folder
+from tests.end_to_end.kit import ROWS, Tree, run
 
 pytestmark = pytest.mark.upstream
 PLANTED = 20
@@ -23,14 +21,8 @@ FIRST = 60
 
 
 @pytest.fixture(scope="module")
-def folder(upstream_hub: Hub, built: Folder, tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    place = tmp_path_factory.mktemp("audit")
-    return build(upstream_hub, place, "jobs", "--limit", str(ROWS), "--recipe", "v1", home=built.home)
-
-
-@pytest.fixture(scope="module")
-def tree(folder: Folder) -> Pairs:
-    return read_pairs(folder.out, jobs())
+def tree(by_v1: Tree) -> Pairs:
+    return read_pairs(by_v1.out, jobs())
 
 
 def with_core(tree: Pairs, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -74,18 +66,18 @@ def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: in
 
 
 def test_the_verb_samples_suspects_and_the_positives_that_the_miner_doubts(
-    folder: Folder, tmp_path: Path
+    by_v1: Tree, tmp_path: Path
 ) -> None:
     words = (
         "--suspects",
         "--dist",
-        str(folder.out),
+        str(by_v1.out),
         "--notes",
         str(tmp_path),
         "--out",
         str(tmp_path / "p.html"),
     )
-    done = run("audit", "sample", "jobs", *words, env={"PATH": ""}, home=folder.home, cwd=tmp_path)
+    done = run("audit", "sample", "jobs", *words, env={"PATH": ""}, home=by_v1.home, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "200 hard negatives, 50 labelled positives, 0 controls" in done.stdout
     assert 0 < (tmp_path / "p.html").stat().st_size < 10_000_000

@@ -21,12 +21,6 @@ pytestmark = pytest.mark.upstream
 LIMIT = ("--limit", str(ROWS))
 
 
-@pytest.fixture(scope="module")
-def by_v1(built: Tree, upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    folder = tmp_path_factory.mktemp("v1")
-    return build(upstream_hub, folder, "jobs", *LIMIT, "--recipe", "v1", home=built.home)
-
-
 def lock_of(tree: Tree) -> Lock:
     return read_lock(tree.out / "work/jobs/lock.json")
 
