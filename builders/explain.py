@@ -107,15 +107,19 @@ def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) 
     rows = built.stacked(kind).filter(pl.col(own) == wanted)
     qrels = built.stacked(Kind.QRELS).filter(pl.col(own) == wanted)
     negatives = built.stacked(Kind.HARD_NEGATIVES).filter(pl.col(own) == wanted).sort("rank", other)
+    pairs = built.beside("undecided", dict.fromkeys(PAIR, pl.String))
+    undecided = [] if pairs is None else pairs.filter(pl.col(own) == wanted)[other].sort().to_list()
     origin = provenance.filter((pl.col("table") == table) & (pl.col("id") == wanted))
     ids = {
         "upstream_ids": origin["upstream_id"].sort().to_list(),
         "relevant": qrels[other].sort().to_list(),
         "negatives": negatives[other].to_list(),
+        "undecided": undecided,
     }
     for split, text in rows.select("split", "text").head(1).iter_rows():
         facts = {"config": built.spec.name, "table": table, "id": wanted, "split": split, "text": text}
         listed = [f"  {name.removesuffix('_ids'):<10} {_some(some)}" for name, some in ids.items()]
+        listed = listed if undecided else listed[:-1]
         first = f"{wanted}: {built.spec.name}-{table}, split {split}"
         yield _Found(facts | ids, [first, f"  text       {text}", *listed])
 

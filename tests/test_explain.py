@@ -24,7 +24,7 @@ def explain(out: Path, wanted: str) -> list[dict[str, Any]]:
     return [found.facts for found in explain_id(out, wanted, load=lambda _: TOY)]
 
 
-PUBLISHED = {"config", "table", "id", "split", "text", "upstream_ids", "relevant", "negatives"}
+PUBLISHED = {"config", "table", "id", "split", "text", "upstream_ids", "relevant", "negatives", "undecided"}
 DROPPED = {"config", "table", "id", "reason", "meaning"}
 
 
@@ -140,3 +140,13 @@ def test_the_facts_are_worded_in_a_few_lines(out: Path) -> None:
     ]
     (found,) = explain_id(out, "q8", load=lambda _: TOY)
     assert found.lines[0].startswith("q8: dropped from toy queries: empty_query (")
+
+
+def test_undecided_pairs_are_listed_from_both_ends(out: Path) -> None:
+    query, passage = explain(out, "q1")[0]["id"], explain(out, "d1")[0]["id"]
+    pairs = pl.DataFrame({"query_id": [query], "passage_id": [passage]})
+    published("undecided", pairs).write_parquet(out / "work/toy/undecided.parquet")
+    assert explain(out, "q1")[0]["undecided"] == [passage]
+    (found,) = explain_id(out, "d1", load=lambda _: TOY)
+    assert found.facts["undecided"] == [query]
+    assert f"  undecided  {query}" in found.lines

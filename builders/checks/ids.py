@@ -57,7 +57,8 @@ _SHARED_POSITIVES = note(
 _NEVER = note(
     "passage-never-relevant",
     "passages that are relevant to no query",
-    "Nothing to do where the upstream has such passages; else look for lost qrels.",
+    "Nothing to do where the upstream has such passages, or their pairs are undecided (mteb-de explain "
+    "names them); else look for lost qrels.",
 )
 
 
