@@ -46,6 +46,19 @@ def out(shared: Path, tmp_path: Path) -> Path:
     return tmp_path / "dist"
 
 
+@pytest.fixture(scope="module")
+def _scored(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(shared, tmp_path_factory.mktemp("scored") / "dist")
+    run(folder, "hashing")
+    return folder
+
+
+@pytest.fixture
+def scored(_scored: Path, tmp_path: Path) -> Path:
+    """A copy of the built tree with the results of one encoder."""
+    return Path(shutil.copytree(_scored, tmp_path / "scored"))
+
+
 def copy_of(out: Path) -> Path:
     return Path(shutil.copytree(out, out.parent / "copy" / "dist"))
 
@@ -229,18 +242,18 @@ def test_sets_scored_one_by_one_are_those_scored_together(out: Path) -> None:
         assert found[one.pipeline].model_dump() == one.model_dump()
 
 
-def test_a_damaged_result_is_computed_again(out: Path) -> None:
-    first = run(out, "hashing")
-    for path in out.glob("work/*/eval/*"):
+def test_a_damaged_result_is_computed_again(scored: Path) -> None:
+    first = run(scored, "hashing")
+    for path in scored.glob("work/*/eval/*"):
         path.write_bytes(path.read_bytes()[:-20])
-    assert run(out, "hashing") == first
+    assert run(scored, "hashing") == first
 
 
 @pytest.mark.parametrize("gone", ["scores", "sets", "ami", "ndcg_at_10", "ndcg_at_10_shared_error"])
-def test_what_lacks_something_is_computed_again(out: Path, gone: str) -> None:
+def test_what_lacks_something_is_computed_again(scored: Path, gone: str) -> None:
     """Valid JSON, and for some a valid result, but not all that is needed of it."""
-    first, before, changed = run(out, "hashing"), kept(out), 0
-    for path in out.glob("work/*/eval/*"):
+    first, before, changed = run(scored, "hashing"), kept(scored), 0
+    for path in scored.glob("work/*/eval/*"):
         document = json.loads(path.read_bytes())
         if isinstance(document, list):
             if gone == "sets":
@@ -259,7 +272,7 @@ def test_what_lacks_something_is_computed_again(out: Path, gone: str) -> None:
             continue
         changed += 1
         path.write_text(json.dumps(document), encoding="utf-8")
-    assert changed and run(out, "hashing") == first and kept(out) == before
+    assert changed and run(scored, "hashing") == first and kept(scored) == before
 
 
 def test_a_config_that_was_not_built_is_told_with_the_command(tmp_path: Path) -> None:
@@ -275,20 +288,16 @@ def test_what_there_is_not_is_refused(out: Path) -> None:
         run(out, "hashing", pipelines=("k-modes",))
 
 
-def swap_a_file(out: Path) -> None:
-    path = next(out.glob("mteb-de/germandpr/queries/test.parquet"))
-    pl.read_parquet(path).head(2).write_parquet(path)
-
-
 CHANGES = ["mteb-de/germandpr/queries/test.parquet", "tecb-de/tenkgnad/clustering-p2p/test.parquet"]
 
 
 @pytest.mark.parametrize("path", CHANGES)
-@pytest.mark.parametrize("scored", [True, False])
-def test_rows_that_are_not_those_of_the_lock_are_refused(out: Path, path: str, *, scored: bool) -> None:
+@pytest.mark.parametrize("tree", ["scored", "out"])
+def test_rows_that_are_not_those_of_the_lock_are_refused(
+    request: pytest.FixtureRequest, path: str, tree: str
+) -> None:
     """Also where everything was scored before, so that no row would be read again."""
-    if scored:
-        run(out, "hashing")
+    out: Path = request.getfixturevalue(tree)
     rows = pl.read_parquet(out / path)
     rows.head(2).write_parquet(out / path)
     with pytest.raises(StorageError, match=r"test\.parquet: not the file that was built") as caught:
@@ -299,8 +308,9 @@ def test_rows_that_are_not_those_of_the_lock_are_refused(out: Path, path: str, *
         run(out, "hashing")
 
 
-def test_other_rows_are_other_results(out: Path) -> None:
+def test_other_rows_are_other_results(scored: Path) -> None:
     """A build that publishes other queries replaces the files and their hashes in the lock."""
+    out = scored
     first = run(out, "hashing").results
     relock(out, "queries", pl.read_parquet(out / "mteb-de/germandpr/queries/test.parquet").head(2))
     second = run(out, "hashing").results

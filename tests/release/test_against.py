@@ -34,7 +34,10 @@ def there(tmp_path: Path, out: Path) -> Path:
     return tmp_path / "there"
 
 
-@pytest.fixture(params=["folder", "release folder", "tag"])
+REFERENCES = ("folder", "release folder", "tag")
+
+
+@pytest.fixture(params=["folder", *(pytest.param(one, marks=pytest.mark.long) for one in REFERENCES[1:])])
 def compare(
     request: pytest.FixtureRequest, hub: FaultyHub, there: Path, out: Path, tmp_path: Path
 ) -> Compare:
@@ -52,11 +55,13 @@ def compare(
     return compared
 
 
+@pytest.mark.parametrize("compare", REFERENCES, indirect=True)
 @pytest.mark.parametrize("config", ["jobs", "germandpr"])
 def test_equal_tables_are_equal(compare: Compare, config: str) -> None:
     assert compare(config) == ()
 
 
+@pytest.mark.parametrize("compare", REFERENCES, indirect=True)
 def test_scores_within_the_tolerance_are_told(compare: Compare, there: Path) -> None:
     rewrite(there, NEGATIVES, lambda rows: rows.with_columns(shifted(3e-7), shifted(-9e-4, "positive_score")))
     score, positive = compare()
@@ -113,6 +118,7 @@ def test_tables_without_rows_are_equal(there: Path, out: Path, tmp_path: Path) -
     assert hold_against(read_lock(work_folder(out, "jobs") / "lock.json"), out, reference) == ()
 
 
+@pytest.mark.parametrize("compare", REFERENCES, indirect=True)
 def test_a_changed_text_is_drift(compare: Compare, there: Path) -> None:
     rewrite(there, QUERIES, lambda rows: rows.with_columns(text=pl.col("text") + "!"))
     with pytest.raises(Drift, match="germandpr-queries/train"):

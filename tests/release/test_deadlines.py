@@ -80,7 +80,13 @@ def nobody(silent_hub: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return silent_hub
 
 
-@pytest.mark.parametrize("name", SILENCE)
+SLOW = {"build", "verify"}
+"""Verbs that try again or start a process; shorter tests below meet that silence, too."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in SILENCE]
+)
 def test_every_verb_ends_on_a_hub_that_never_answers(
     rehearsed: Path, nobody: str, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
