@@ -23,6 +23,9 @@ _EARLIEST, _LATEST = 1_100_000_000, 10_000_000_000
 """Seconds since 1970 that can be the time of a dump: Reddit is younger than 2004."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME = 80
+_ZSTANDARD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""How a frame begins, or one that is to be passed over (RFC 8878, 3.1)."""
+_PACK = "Name a dump as it was published, packed by zstd; lines of your own are packed by `zstd FILE`."
 _FETCH = "Fetch it again; nothing of an incomplete dump is used."
 _LOOK = "Fetching it again will not help if it was published so: look at the file."
 _OTHER = "Name a dump of submissions, such as RS_2023-01.zst; comments are in others."
@@ -141,6 +144,9 @@ def _unpacked(path: Path) -> Iterator[bytes]:
     try:
         with readable(path, absent=_OTHER), path.open("rb") as file:
             while chunk := file.read(_CHUNK):
+                if empty and not _ZSTANDARD.match(chunk):
+                    what = "a gzip file, not a" if chunk.startswith(b"\x1f\x8b") else "not a"
+                    raise SourceError(f"{path}: {what} Zstandard file", hint=_PACK)
                 empty = False
                 while chunk:
                     frame = frame or unpacker.decompressobj()
@@ -149,6 +155,6 @@ def _unpacked(path: Path) -> Iterator[bytes]:
                     if frame.eof:
                         frame = None
     except zstandard.ZstdError as error:
-        raise SourceError(f"{path}: not a Zstandard file, or a damaged one ({error})", hint=_FETCH) from error
+        raise SourceError(f"{path}: a damaged Zstandard file ({error})", hint=_FETCH) from error
     if frame is not None or empty:
         raise SourceError(f"{path}: the file is cut off", hint=_FETCH)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from builders.errors import StorageError
+from builders.errors import StorageError, UsageError
 from builders.files import exclusive
 from builders.prepare.sets import draw
 from builders.progress import Progress
@@ -94,15 +94,21 @@ def _from_list(spec: Ids, options: HydrateOptions, progress: Progress) -> tuple[
     listed = spec.read(fetched.files)
     told = f"{listed.lines:,} lines − {listed.repeated:,} repeated = {len(listed.ids):,} ids"
     progress.step("ids", told)
-    entries = _complete(spec, listed.ids, options, progress)
+    named = held.named() if held else []
+    entries = _complete(spec, list(dict.fromkeys([*listed.ids, *named])), options, progress)
     stand_in = options.stand_in or fetched.locks[0].kind == "folder"
-    ledger = statuses(entries.values(), archives=spec.archives, stand_in=stand_in)
+    of_list = [entries[name] for name in listed.ids]
+    ledger = statuses(of_list, archives=spec.archives, stand_in=stand_in)
     path = dated_ledger(spec, options.home)
     write_statuses(path, ledger)
     made_up = Origin.STAND_IN in ledger["origin"]
     rehearsed = "; of a stand-in, so that builds from it can be rehearsed only" if made_up else ""
     progress.step("ledger", f"written without texts to {path}{rehearsed}")
     if held is not None:
+        strange = len(set(named).difference(listed.ids))
+        if strange:
+            told = f"{strange:,} of the {len(named):,} ids in {options.out} are not in the list"
+            progress.step("sets", f"{told}; --new-sets draws sets from the list")
         return held, entries
     submissions = prepare_ids(spec, listed, ledger).submissions
     drawn = draw(submissions, spec.sets, seed=SEED)
@@ -131,6 +137,11 @@ def write_texts(
     """Write the text tables of sets; return what they hold, and the published ids that are gone."""
     named = set(sets.named())
     members = [entry for name, entry in entries.items() if name in named]
+    if not any(entry.status is Status.OK or _is_gone(entry) for entry in members):
+        raise UsageError(
+            f"none of the {len(named):,} ids of the sets ({sets.origin}) was found; no text was written",
+            hint="Name a dump that holds them, or take other sets: --new-sets, or --from and another --out.",
+        )
     known = statuses(members, archives=spec.archives, stand_in=options.stand_in)
     texts = texts_of(spec, members)
     (level,) = {rule.level for rule in spec.sets}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import random
 import tracemalloc
@@ -202,10 +203,19 @@ def test_old_lines_lack_fields_and_new_ones_tell_of_deletions(tmp_path: Path) ->
     assert [entry.body for entry in found] == ["", "", "", "NA"]
 
 
-@pytest.mark.parametrize("data", [b"", b'{"id": "abc12", "title": "x"}\n', b"PK\x03\x04" + b"x" * 100])
-def test_what_is_no_dump_is_refused(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "the file is cut off"),
+        (b'{"id": "abc12", "title": "x"}\n', "not a Zstandard file"),
+        (b"PK\x03\x04" + b"x" * 100, "not a Zstandard file"),
+        (gzip.compress(b'{"id": "abc12"}\n'), "a gzip file, not a Zstandard file"),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 100, "a damaged Zstandard file"),
+    ],
+)
+def test_what_is_no_dump_is_refused(tmp_path: Path, data: bytes, what: str) -> None:
     (tmp_path / "RS.zst").write_bytes(data)
-    with pytest.raises(SourceError, match=r"RS\.zst: (?:not a Zstandard file|the file is cut off)"):
+    with pytest.raises(SourceError, match=rf"RS\.zst: {what}"):
         read(tmp_path / "RS.zst", IDS)
 
 

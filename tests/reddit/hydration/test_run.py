@@ -22,7 +22,7 @@ from builders.reddit.recheck import recheck
 from builders.reddit.submission import Status
 from builders.sources import Fetched
 from builders.tables import Kind
-from tests.fixtures.submissions import post, posts
+from tests.fixtures.submissions import post, posts, write_list
 from tests.reddit.hydration.kit import GONE, QUIET, World, dump
 
 
@@ -222,6 +222,24 @@ def test_new_sets_are_drawn_when_asked_for_and_no_id_leaves_the_takedown_list(wo
     world.build()
     hydrate(CONFIG, world.options(origin=str(world.release)), QUIET)
     assert (world.out / TAKEDOWN).read_text(encoding="utf-8") == ""  # this release holds none of them
+
+
+def test_texts_of_ids_that_the_list_lacks_stay(world: World, tmp_path: Path) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    before = world.sentences()
+    write_list(tmp_path / "others", [one.replace("p", "q", 1) for one in posts()])
+    record = hydrate(CONFIG, world.options(sources=(str(tmp_path / "others"),)), QUIET)
+    assert record.gone == {} and world.sentences() == before
+
+
+def test_sets_of_which_nothing_is_known_are_refused_and_no_text_is_lost(world: World, tmp_path: Path) -> None:
+    hydrate(CONFIG, world.options(), QUIET)
+    before = world.sentences()
+    made = {f"q{name[1:]}": data | {"id": f"q{name[1:]}"} for name, data in posts().items()}
+    other = world.options(home=tmp_path / "other home", dumps=(dump(tmp_path, made),))
+    with pytest.raises(UsageError, match=r"none of the \d+ ids of the sets .* was found") as refused:
+        hydrate(CONFIG, other, QUIET)
+    assert "--new-sets" in refused.value.hint and world.sentences() == before
 
 
 def test_posts_that_went_before_the_first_run_are_told_by_published_sets_alone(world: World) -> None:
