@@ -56,9 +56,8 @@ def draw(
     `dist`.
     """
     if suspects and spec.mining is None:
-        raise UsageError(
-            f"{spec.name} mines no hard negatives: there are no suspects", hint="Leave out --suspects."
-        )
+        fault = f"{spec.name} mines no hard negatives: there are no suspects"
+        raise UsageError(fault, hint="Leave out --suspects.")
     pairs = read_pairs(dist, spec)
     if suspects:
         from builders.audit.suspects import opinion_for, rank_suspects
@@ -72,9 +71,8 @@ def draw(
         known, mixed = known_controls(spec.name, controls, notes), max(negatives, positives) // 10
         sample, remarks = random_sample(pairs, negatives, positives, seed, known, mixed=mixed)
     if not sample.items:
-        raise UsageError(
-            f"{spec.name}: there is no pair to judge", hint="Ask for more with --n or --positives."
-        )
+        hint = "Ask for more with --n or --positives."
+        raise UsageError(f"{spec.name}: there is no pair to judge", hint=hint)
     folder = history.sample_folder(dist, spec.name)
     html = page or folder / f"{sample.head.sample}.html"
     table = html.with_suffix(".csv")

@@ -129,11 +129,8 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
     verdicts = Counter(verdict for of in of_pairs for verdict in of)
     strata = sample.head.strata
     split = attrgetter("split")
-    controls = [
-        float(verdict is item.expected)
-        for item in sample.of_kind("control")
-        for verdict in decided.get(item.item, ())
-    ]
+    known = sample.of_kind("control")
+    controls = [float(verdict is one.expected) for one in known for verdict in decided.get(one.item, ())]
     return Scores(
         false_negatives=_rate_of(sample, values, mined),
         by_gap=_groups(sample, values, mined, lambda item: strata[item.stratum or 0].gap),
@@ -176,11 +173,8 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) ->
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
-    gaps = sorted({stratum.gap for stratum in strata.values()}, key=_place)
-    spots = {
-        place: (gaps.index(stratum.gap), _place(stratum.rank), _place(stratum.split))
-        for place, stratum in strata.items()
-    }
+    gaps = sorted({one.gap for one in strata.values()}, key=_place)
+    spots = {at: (gaps.index(one.gap), _place(one.rank), _place(one.split)) for at, one in strata.items()}
     sizes = {place: strata[place].size for place in sorted(strata) if judged.get(place)}
     for place in sorted(strata.keys() - sizes.keys()) if sizes else ():
         sizes[_neighbour(place, sizes, spots)] += strata[place].size
@@ -200,11 +194,8 @@ def _rate_of(sample: Sample, values: Mapping[str, float], part: Iterable[Item]) 
     names = [item.item for item in part if item.item in places]
     weights = _poststratified({places[name]: sample.head.strata[places[name]] for name in names}, judged)
     inside = [name for name in names if name in values]
-    return rate(
-        [values[name] for name in inside],
-        [weights[places[name]] for name in inside],
-        [places[name] for name in inside],
-    )
+    strata = [places[name] for name in inside]
+    return rate([values[name] for name in inside], [weights[place] for place in strata], strata)
 
 
 def _groups(

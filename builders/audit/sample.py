@@ -77,9 +77,8 @@ class Pairs:
     def with_texts(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """Add ``query``, ``title`` and ``text`` to pairs, in their order."""
         queries = self.queries.select("query_id", "query")
-        return pairs.join(queries, on="query_id", maintain_order="left").join(
-            self.corpus, on="passage_id", maintain_order="left"
-        )
+        asked = pairs.join(queries, on="query_id", maintain_order="left")
+        return asked.join(self.corpus, on="passage_id", maintain_order="left")
 
 
 def read_pairs(out: Path, spec: Retrieval) -> Pairs:
@@ -265,9 +264,8 @@ def _stratified(
         .filter(pl.int_range(pl.len()).over("stratum") < pl.col("drawn"))
     )
     known = cells.drop("key", "stratum").rename({"gap_band": "gap", "rank_band": "rank"}, strict=False)
-    strata = [
-        Stratum.model_validate({"split": "", **cell, "kind": kind}) for cell in known.iter_rows(named=True)
-    ]
+    cut_as = ({"split": "", **cell, "kind": kind} for cell in known.iter_rows(named=True))
+    strata = list(map(Stratum.model_validate, cut_as))
     return chosen.drop("key", "order", "drawn").with_columns(kind=pl.lit(kind)), strata
 
 
@@ -314,12 +312,12 @@ def _shortfall(asked: Mapping[str, tuple[pl.DataFrame, int]]) -> list[str]:
     """Remark where there are fewer pairs than were asked for."""
     remarks = []
     for name, (population, wanted) in asked.items():
-        if wanted and population.is_empty():
+        there = population.height
+        if wanted and not there:
             remarks.append(f"there are no {name}")
-        elif (there := population.height) < wanted:
-            remarks.append(
-                f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
-            )
+        elif there < wanted:
+            all_of = f"there are {there:,}, and all of them are in the sample"
+            remarks.append(f"asked for {wanted:,} {name}; {all_of}")
     return remarks
 
 

@@ -51,9 +51,9 @@ def write(
     files.sweep(published)
     _remove_stale(published / lock.config, {published / path for path in encoded})
     others = [release for release in RELEASES if release != lock.release]
-    for release in others:
-        if (out / release / lock.config).exists():
-            _remove_folder(out / release / lock.config)
+    for folder in (out / release / lock.config for release in others):
+        if folder.exists():
+            _remove_folder(folder)
     for path, (data, _) in encoded.items():
         files.write_bytes(published / path, data)
     _write_work(work, draft, lock)
@@ -90,17 +90,15 @@ def _lock(
     published: tuple[PublishedFile, ...],
 ) -> Lock:
     spec = draft.spec
+    tools = {name: importlib.metadata.version(name) for name in _TOOLS}
+    python = ".".join(platform.python_version_tuple()[:2])
     return Lock(
         config=spec.name,
         release=spec.release,
         licence=spec.licence,
         sources=sources,
         parameters=parameters,
-        tools={name: importlib.metadata.version(name) for name in _TOOLS}
-        | {
-            "python": ".".join(platform.python_version_tuple()[:2]),
-            "unicode": unicodedata.unidata_version,
-        },
+        tools=tools | {"python": python, "unicode": unicodedata.unidata_version},
         funnels=draft.funnels,
         splits={table.split: table.frame.height for table in draft.tables if table.kind is Kind.QUERIES},
         facts=draft.facts,

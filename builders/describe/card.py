@@ -48,11 +48,8 @@ def _front_matter(release: Release, datasets: Sequence[Dataset]) -> dict[str, An
         "task_categories": ["text-classification" if clusters else "text-retrieval"],
         "task_ids": sorted({name for about in facts for name in about.task_ids}),
         "configs": [
-            {
-                "config_name": config.name,
-                "data_files": [{"split": file.split, "path": file.path} for file in config.files],
-            }
-            for config in configs
+            {"config_name": one.name, "data_files": [{"split": f.split, "path": f.path} for f in one.files]}
+            for one in configs
         ],
         "dataset_info": [_info(config) for config in configs],
     }
@@ -84,19 +81,16 @@ def _size_category(rows: int) -> str:
 
 
 def _info(config: Config) -> dict[str, Any]:
-    features = []
+    features, files = [], config.files
     for column in SCHEMAS[config.kind]:
         dtype, listed = type_of(column)
         features.append({"name": column.name, "list" if listed else "dtype": dtype})
     return {
         "config_name": config.name,
         "features": features,
-        "splits": [
-            {"name": file.split, "num_bytes": file.arrow_bytes, "num_examples": file.rows}
-            for file in config.files
-        ],
-        "download_size": sum(file.size for file in config.files),
-        "dataset_size": sum(file.arrow_bytes for file in config.files),
+        "splits": [{"name": f.split, "num_bytes": f.arrow_bytes, "num_examples": f.rows} for f in files],
+        "download_size": sum(file.size for file in files),
+        "dataset_size": sum(file.arrow_bytes for file in files),
     }
 
 

@@ -66,9 +66,8 @@ class Dataset:
 def type_of(column: pa.Field[Any]) -> tuple[str, bool]:
     """Return the type of a column by its name in `datasets`, and whether a cell is a list of it."""
     names = {pa.string(): "string", pa.int32(): "int32", pa.float32(): "float32"}
-    if isinstance(column.type, pa.ListType):
-        return names[column.type.value_type], True
-    return names[column.type], False
+    listed = isinstance(column.type, pa.ListType)
+    return names[column.type.value_type if listed else column.type], listed
 
 
 def datasets_of(

@@ -71,12 +71,8 @@ def _stand_ins(datasets: Sequence[Dataset]) -> list[str]:
 
 
 def _contents(datasets: Sequence[Dataset]) -> Markdown:
-    rows = [
-        (code(config.name), code(file.split), file.rows, file.size)
-        for dataset in datasets
-        for config in dataset.configs
-        for file in config.files
-    ]
+    configs = [config for dataset in datasets for config in dataset.configs]
+    rows = [(code(one.name), code(file.split), file.rows, file.size) for one in configs for file in one.files]
     return table(("Config", "Split", "Rows", "Bytes"), rows)
 
 
@@ -218,19 +214,15 @@ def _spread(report: MiningReport) -> Markdown:
 
 def _what_if(report: MiningReport) -> Markdown:
     """Return the table of what other guards, depths and margins would have kept."""
-    rows = [
-        (case.guard, case.depth, f"{case.margin:g}", case.any, case.full, case.negatives)
-        for case in report.what_if
-    ]
+    cases = report.what_if
+    rows = [(one.guard, one.depth, f"{one.margin:g}", one.any, one.full, one.negatives) for one in cases]
     header = ("Guard", "Depth", "Margin", "Queries with one", "Queries with all", "Hard negatives")
     return table(header, rows)
 
 
 def _findings(dataset: Dataset) -> Markdown:
-    rows = [
-        (code(found.code), found.severity, found.count, found.message, found.waived or NOTHING)
-        for found in dataset.lock.findings
-    ]
+    found = dataset.lock.findings
+    rows = [(code(one.code), one.severity, one.count, one.message, one.waived or NOTHING) for one in found]
     return table(("Finding", "Kind", "Count", "What", "Accepted because"), rows)
 
 

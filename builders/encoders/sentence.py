@@ -79,12 +79,9 @@ class E5(TokenEncoder):
 
     def _known(self, revision: str) -> EncoderIdentity | None:
         """Return the one encoder of that commit whose vectors are cached."""
-        found = [
-            one
-            for one in described(self.root or home() / "vectors")
-            if one.revision.startswith(revision)
-            and one == self._declared(one.revision, one.dimensions, one.files)
-        ]
+        kept = described(self.root or home() / "vectors")
+        of_commit = [one for one in kept if one.revision.startswith(revision)]
+        found = [one for one in of_commit if one == self._declared(one.revision, one.dimensions, one.files)]
         return found[0] if len(found) == 1 else None
 
     def _declared(self, revision: str, dimensions: int, hashes: dict[str, str]) -> EncoderIdentity:
@@ -307,9 +304,8 @@ def _loaded_model(folder: Path, name: str, hint: str) -> SentenceTransformer:
             model_kwargs={"use_safetensors": True, "dtype": "float32"},
         )
     except Exception as error:  # the libraries raise all kinds for a folder that is not a model
-        raise EncoderError(
-            f"{name}: the model cannot be loaded: {type(error).__name__}: {error}", hint=hint
-        ) from error
+        fault = f"{name}: the model cannot be loaded: {type(error).__name__}: {error}"
+        raise EncoderError(fault, hint=hint) from error
     return model.eval()
 
 

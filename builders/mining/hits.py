@@ -49,9 +49,7 @@ class Hits:
 def merge_topk(parts: Sequence[Hits], k: int | Int64s) -> Hits:
     """Join the best of parts of the passages: associative, and independent of the order of `parts`.
 
-    Args:
-        parts: Hits of the same queries. Each passage belongs to one part.
-        k: How many are kept of each query; integers (q,) for one per query.
+    Each passage belongs to one part. Of each query `k` are kept; integers (q,) for one number per query.
     """
     return joined(parts).best(k)
 

@@ -109,11 +109,11 @@ def _by_id(
             f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
         )
     ids = frame[key]
-    texts_of = frame.select(key, pl.col(texts).fill_null(""))
-    if ids.is_sorted():
-        return texts_of.with_row_index("row"), vectors
-    order = ids.arg_sort()
-    return texts_of[order].with_row_index("row"), vectors[order.to_numpy()]
+    rows = frame.select(key, pl.col(texts).fill_null(""))
+    if not ids.is_sorted():
+        order = ids.arg_sort()
+        rows, vectors = rows[order], vectors[order.to_numpy()]
+    return rows.with_row_index("row"), vectors
 
 
 def _scored(
@@ -160,7 +160,7 @@ def _scale(
 ) -> pl.DataFrame:
     """Return mean and deviation of the scores over all passages, for the queries that have positives."""
     asked = queries.join(positives, on="query_id", how="semi", maintain_order="left")
-    mean, deviation = np.empty(0), np.empty(0)
+    mean = deviation = np.empty(0)
     if asked.height:
         mean, deviation = score_moments(_rows(query_vectors, asked["row"].to_numpy()), passage_vectors)
     return asked.select("query_id", mean=pl.Series(mean), deviation=pl.Series(deviation))

@@ -124,9 +124,7 @@ def ceiling(recipe: Recipe) -> pl.Expr:
 
 def floor(recipe: Recipe) -> pl.Expr:
     """Return the lowest score of a negative, from ``mean`` and ``deviation`` if the recipe has a floor."""
-    if recipe.floor is None:
-        return pl.lit(-inf)
-    return pl.col("mean") + recipe.floor * pl.col("deviation")
+    return pl.lit(-inf) if recipe.floor is None else pl.col("mean") + recipe.floor * pl.col("deviation")
 
 
 def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) -> pl.DataFrame:
@@ -153,9 +151,7 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     looked_at = labelled.filter(_within_depth(recipe)).with_columns(reason=pl.coalesce("reason", off))
     survives = pl.col("reason").is_null()
     late = survives & (survives.cast(pl.Int64).cum_sum().over("query_id") > recipe.keep)
-    return looked_at.with_columns(
-        reason=pl.when(late).then(pl.lit("beyond_keep")).otherwise(pl.col("reason"))
-    )
+    return looked_at.with_columns(reason=pl.when(late).then(pl.lit("beyond_keep")).otherwise("reason"))
 
 
 def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:

@@ -79,11 +79,9 @@ def exact_topk(
     be a memory map: it is read in order, once for its lengths, and once or twice per tile. `first` is the
     index of the first passage where `passages` is a shard; `merge_topk` joins the results of shards.
     """
-    edge = np.full(len(queries), np.inf)
-    window = exact_window(
-        queries, passages, -edge, edge, _NO_PAIR, k, block=block, tile=tile, progress=progress
-    )
-    return Hits(window.found.row, window.found.index + first, window.found.score)
+    edge, sizes = np.full(len(queries), np.inf), {"block": block, "tile": tile}
+    found = exact_window(queries, passages, -edge, edge, _NO_PAIR, k, **sizes, progress=progress).found
+    return Hits(found.row, found.index + first, found.score)
 
 
 def exact_window(
@@ -126,7 +124,7 @@ def exact_window(
         if progress is not None:
             progress(next(done), products)
 
-    above, within = np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64)
+    above, within = np.zeros((2, len(queries)), np.int64)
     masked_scores = np.full(len(masked.row), -np.inf)
     found = []
     for start in tiles:
@@ -201,8 +199,7 @@ class _Scan:
         self._bounded = bool(np.isfinite(floor).any() or np.isfinite(ceiling).any())
         order = np.argsort(masked.index, kind="stable")
         self._order, self._row, self._index = order, masked.row[order], masked.index[order]
-        self.above = np.zeros(len(queries), np.int64)
-        self.within = np.zeros(len(queries), np.int64)
+        self.above, self.within = np.zeros((2, len(queries)), np.int64)
         self.masked_scores = np.full(len(order), -np.inf)
 
     def _products(self, start: int, rows: Int64s | slice = slice(None)) -> tuple[Float32s, slice]:
@@ -290,6 +287,5 @@ class _Scan:
     def _within(self, rows: Int64s, index: Int64s) -> Hits:
         """Score pairs in float64, and keep those within floor and ceiling."""
         scores = self._scores(rows, index)
-        return Hits(rows, index, scores).at(
-            (scores >= self.floor.exact[rows]) & (scores <= self.ceiling.exact[rows])
-        )
+        inside = (scores >= self.floor.exact[rows]) & (scores <= self.ceiling.exact[rows])
+        return Hits(rows, index, scores).at(inside)

@@ -31,11 +31,7 @@ def score_pairs(
 ) -> Float64s:
     """Return the dot products of pairs of vectors, float64 (m,), added in a fixed order.
 
-    Args:
-        queries: float32 (q, d).
-        passages: float32 (n, d).
-        query_index: Integers (m,), rows of `queries`.
-        passage_index: Integers (m,), rows of `passages`.
+    `queries` are float32 (q, d), `passages` float32 (n, d); the indices, integers (m,), are rows of them.
     """
     scores = np.empty(len(query_index), np.float64)
     step = max(1, _CELLS // queries.shape[1])
@@ -48,11 +44,7 @@ def score_pairs(
 
 
 def _sum_by_halving(terms: Float64s) -> Float64s:
-    """Add up the columns of float64 (m, d) in the order of this module; `terms` is used up.
-
-    Returns:
-        float64 (m,).
-    """
+    """Add up the columns of float64 (m, d) in the order of this module, to float64 (m,); uses up `terms`."""
     width = terms.shape[1]
     while width > 1:
         half = width // 2

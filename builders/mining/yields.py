@@ -38,8 +38,8 @@ def build_report(
     """
     kept = chosen.kept
     counted = _negatives_per_query(queries, guarded, kept)
-    number = counted["negatives"]
-    some, full = int((number > 0).sum()), int((number == recipe.keep).sum())
+    by_count = _by_count(counted, recipe)
+    some, full = queries.height - by_count["0"], by_count[str(recipe.keep)]
     others = kept.join(qrels, on="passage_id", how="semi").height
     times = kept.group_by("passage_id").len()["len"]
     suspicious = guarded.filter(is_suspicious(recipe))["positives"]
@@ -54,7 +54,7 @@ def build_report(
             "any_share": _share(some, queries.height),
             "full_share": _share(full, queries.height),
         },
-        "by_count": _by_count(counted, recipe),
+        "by_count": by_count,
         "by_positives": _by_positives(counted, recipe),
         "looked_at": chosen.looked_at,
         "dropped": chosen.dropped,
