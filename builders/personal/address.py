@@ -168,10 +168,8 @@ def _capitalised(pattern: re.Pattern[str], before: str, start: int = 0) -> re.Ma
 
 def _is_no_street(street: str, ahead: str, after: str) -> bool:
     """Say whether the number behind a street counts what follows, or the street is a numbered road."""
-    return (counted_noun(after) and not _LABEL.search(ahead)) or _is_road(street, after)
-
-
-def _is_road(street: str, after: str) -> bool:
+    if counted_noun(after) and not _LABEL.search(ahead):
+        return True
     return street.casefold().endswith(_ROADS) and _GOES_ON.match(after) is not None
 
 
@@ -242,7 +240,7 @@ _BIRTH_WORDS = (
     re.compile(r"\*(?=[ \u00a0]?[0-9])"),
     re.compile(r"O(?<=D\.O)\.B\.?|O(?<=DO)B\b"),
 )
-_DATE_OF_BIRTH = re.compile(r"ate of birth(?<=[dD]ate of birth)")
+_DATE_OF_BIRTH = {"ate of birth": re.compile(r"ate of birth(?<=[dD]ate of birth)")}
 """What calls a date one of birth. Each begins with a letter as it stands, which the engine finds fastest."""
 _FORWARD = re.compile(
     r"(?!(?<=b\.)(?:,|[ ](?:Ausgabe|Buch|Exemplar|Band)\b))"
@@ -260,7 +258,7 @@ _ALONE = re.compile(r"[ ]?(?:\Z|[\n\0),;†–-]|in\b)")
 def find_birth(scan: Scan) -> Iterator[Span]:
     """Yield dates of birth; a span covers the date alone."""
     written = (pattern.finditer(scan.text) for pattern in _BIRTH_WORDS)
-    for word in chain(*written, scan.from_literal("ate of birth", _DATE_OF_BIRTH)):
+    for word in chain(*written, scan.from_literals(_DATE_OF_BIRTH)):
         if word.group() == "*":
             date = _STAR_FORWARD.match(scan.text, word.end())
         else:

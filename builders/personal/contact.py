@@ -17,6 +17,7 @@ from builders.spec import PersonalKind
 
 _MAIL_DOMAINS = "(?:de|com|org|net|at|ch|eu|info|li|lu|biz|uk|fr|nl|it)"
 """Domains that are believed where the rest is spelled loosely."""
+_AT = {sign: re.compile(sign) for sign in "@＠"}
 _SPELLED = r"[ ]?(?:[aA][tT]|[äÄ][tT]|@)[ ]?[\])}>]"
 _ONE_LETTER = (
     rf"[aA]\)(?:(?<=\w\([aA]\))(?=[\w-]{{1,63}}\.[a-z])"
@@ -64,11 +65,13 @@ _WRAPPED_DOMAIN = re.compile(
 _HANDLE = re.compile(r"\w(?:[\w.-]{0,38}\w)(?![\w@])")
 _NO_HANDLES = words_of("no_handles")
 _REDDIT_NAME = re.compile(r"[\w-]{2,30}(?![\w-])")
-_NAMED = re.compile(
-    r":[ ]{0,2}(?P<handle>live:[\w.:-]{2,40}(?<!\.)|[\w.-]{2,32}#[0-9]{4}"
-    r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
-    r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
-)
+_NAMED = {
+    ":": re.compile(
+        r":[ ]{0,2}(?P<handle>live:[\w.:-]{2,40}(?<!\.)|[\w.-]{2,32}#[0-9]{4}"
+        r"|(?=[\w-]{0,31}[0-9._])[a-zA-Z][\w-]{1,31}(?:\.[\w-]{1,31}){0,3}"
+        r"|[a-z][a-z0-9]{3,31}(?=[ ]?(?:[\n\0\x01,;|)]|\Z)))(?![\w@])"
+    )
+}
 """What may be a handle behind a colon; one of small letters alone must end its line or phrase."""
 _NETWORK = re.compile(
     r"\b(?:[sS]kype|[tT]elegram|[tT]hreema|[dD]iscord|[iI]nstagram|[sS]napchat|[tT]witter|Steam|TikTok)"
@@ -79,15 +82,11 @@ _LOCAL_MARKS = ".'*/=?{|}~_`^!#$%&-"
 
 def find_mail(scan: Scan) -> Iterator[Span]:
     """Yield spans of e-mail addresses and handles."""
-    for sign in ("@", "＠"):
-        at = scan.text.find(sign)
-        while at >= 0:
-            yield from _at_sign(scan, at)
-            at = scan.text.find(sign, at + 1)
-    for literal, pattern in _SPELLED_AT.items():
-        for spelled in scan.from_literal(literal, pattern):
-            yield from _spelled_out(scan, *spelled.span())
-    for match in scan.from_literal(":", _NAMED):
+    for sign in scan.from_literals(_AT):
+        yield from _at_sign(scan, sign.start())
+    for spelled in scan.from_literals(_SPELLED_AT):
+        yield from _spelled_out(scan, *spelled.span())
+    for match in scan.from_literals(_NAMED):
         if _NETWORK.search(scan.before(match.start(), 24)):
             yield Span(*match.span("handle"), PersonalKind.HANDLE, "handle.messenger")
     for slash in _REDDIT.finditer(scan.text):

@@ -206,11 +206,9 @@ def _turned(scan: Scan) -> Iterator[Span]:
         if not is_first_name(match["first"]):
             continue
         before = _SURNAME_BEFORE.search(scan.before(match.start(), _LONGEST_SURNAME))
-        if (
-            before
-            and not is_no_name(before["word"])
-            and (before["alone"] is not None or is_surname(before["word"]))
-        ):
+        if not before or is_no_name(before["word"]):
+            continue
+        if before["alone"] is not None or is_surname(before["word"]):
             start = match.start() - len(before["last"])
             yield Span(start, match.end(), PersonalKind.PERSON, "person.turned")
 
@@ -247,12 +245,9 @@ def _shows(name: str, words: list[str], need: _Need, *, initial: bool) -> bool:
     full = several and (is_first_name(words[0]) or is_surname_like(words[-1]))
     if need is _Need.FULL or full:
         return full
-    alone = (
-        is_given_name(words[0])
-        or is_foreign(words[0])
-        or (is_surname(words[0]) and name.startswith(words[0]))
-    )
-    return alone or (several and need is _Need.SHAPE)
+    if is_given_name(words[0]) or is_foreign(words[0]) or (several and need is _Need.SHAPE):
+        return True
+    return is_surname(words[0]) and name.startswith(words[0])
 
 
 def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
@@ -316,10 +311,8 @@ def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range
 
 def _meeting(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     gap = _NEXT.match(scan.text, cue.end())
-    name = next(
-        _at(scan, gap, _Need.SHAPE if _ADDRESSED.search(cue.group()) else _Need.EVIDENT, alone=False), None
-    )
-    if name and gap:
+    need = _Need.SHAPE if _ADDRESSED.search(cue.group()) else _Need.EVIDENT
+    if any(_at(scan, gap, need, alone=False)):
         yield from _listed(scan, gap, _Need.SHAPE)
 
 

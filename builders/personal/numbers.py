@@ -11,6 +11,13 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
+from stdnum import iban, luhn, numdb
+from stdnum.at import uid, vnr
+from stdnum.ch import ssn
+from stdnum.ch import uid as ch_uid
+from stdnum.ch import vat as ch_vat
+from stdnum.de import idnr, stnr, vat
+
 from builders.personal.scan import LEFT_OF_ZONE, OTHER_WORDS, Scan, Span
 from builders.personal.words import counted, words_of
 from builders.spec import PersonalKind
@@ -41,6 +48,13 @@ def _health_insurance(number: str) -> bool:
     number = number.translate(_SEPARATORS)
     digits = f"{_place(number[0]):02d}{number[1:9]}"
     return len(number) == 10 and _weighted_digit_sums(digits, (1, 2) * 5) % 10 == int(number[9])
+
+
+def _vat(number: str) -> bool:
+    """Check a VAT number of Germany, Austria or Switzerland."""
+    if number[0] == "D":
+        return bool(vat.is_valid(number.replace("\u00a0", "").replace(".", "")))
+    return any(check.is_valid(number) for check in ((uid,) if number[0] == "A" else (ch_vat, ch_uid)))
 
 
 def _id_document(number: str) -> bool:
@@ -121,10 +135,12 @@ _DOCUMENT_WITH_BLANKS = {
 }
 _LETTERS_BACKWARDS = re.compile("[CFGHJ-NPRTV-Z]{1,9}+")
 _OLD_CARD = re.compile(r"[0-9](?<![\w-].)[0-9]{9}D(?!\w)")
-_DRIVING = re.compile(
-    r"ührerschein(?:-?[ ]?[nN](?:ummer|r))?\.?(?:[ ](?:lautet|ist))?[ :#]{0,3}"
-    r"(?P<number>[A-Z](?=[A-Z]{0,9}[0-9])[0-9A-Z]{7,11})(?![\w-])"
-)
+_DRIVING = {
+    "ührerschein": re.compile(
+        r"ührerschein(?:-?[ ]?[nN](?:ummer|r))?\.?(?:[ ](?:lautet|ist))?[ :#]{0,3}"
+        r"(?P<number>[A-Z](?=[A-Z]{0,9}[0-9])[0-9A-Z]{7,11})(?![\w-])"
+    )
+}
 
 _TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
 _TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
@@ -151,35 +167,19 @@ _IS_DOCUMENT = _called("(?:ausweis|personalausweis|pass|reisepass)[ -]?(?:nummer
 
 def find_vat_id(scan: Scan) -> Iterator[Span]:
     """Yield VAT numbers of Germany, Austria and Switzerland."""
-    from stdnum.at import uid
-    from stdnum.ch import uid as ch_uid
-    from stdnum.ch import vat as ch_vat
-    from stdnum.de import vat
-
-    def valid(number: str) -> bool:
-        if number[0] == "D":
-            return bool(vat.is_valid(number.replace("\u00a0", "").replace(".", "")))
-        return bool(
-            uid.is_valid(number) if number[0] == "A" else ch_vat.is_valid(number) or ch_uid.is_valid(number)
-        )
-
     for start, end, number in scan.in_zones(_VAT):
-        known = valid(number) and not OTHER_WORDS.search(scan.before(start, 30))
+        known = _vat(number) and not OTHER_WORDS.search(scan.before(start, 30))
         if known or _is_called(scan, start, _IS_VAT):
             yield Span(start, end, PersonalKind.VAT_ID, "vat_id")
 
 
 def find_social_security(scan: Scan) -> Iterator[Span]:
     """Yield numbers of the German pension insurance, Swiss AHV numbers and, by context, Austrian ones."""
-    from stdnum.at import vnr
-    from stdnum.ch import ssn
-
     kind = PersonalKind.SOCIAL_SECURITY
     for start, end, number in scan.in_zones(_PENSION):
-        right = _pension_insurance(number) and (
-            number.isupper() or scan.near(start, end, _PENSION_WORDS, _NEAR)
-        )
-        if right or _is_called(scan, start, _IS_PENSION):
+        known = _pension_insurance(number)
+        known = known and (number.isupper() or scan.near(start, end, _PENSION_WORDS, _NEAR))
+        if known or _is_called(scan, start, _IS_PENSION):
             yield Span(start, end, kind, "social_security.de")
     for start, end, number in scan.in_zones(_AHV):
         if ssn.is_valid(number.translate(_SEPARATORS)) or _is_called(scan, start, _IS_PENSION):
@@ -201,8 +201,6 @@ def find_health_insurance(scan: Scan) -> Iterator[Span]:
 
 def find_tax_id(scan: Scan) -> Iterator[Span]:
     """Yield tax identification numbers: a right check digit, or words before that call the number one."""
-    from stdnum.de import idnr
-
     for start, end, number in scan.in_zones(_TAX_ID):
         grouped_as_amount = "." in number or "-" in number
         if idnr.is_valid(number.translate(_SEPARATORS)) and not OTHER_WORDS.search(scan.before(start, 30)):
@@ -214,8 +212,6 @@ def find_tax_id(scan: Scan) -> Iterator[Span]:
 
 def find_tax_number(scan: Scan) -> Iterator[Span]:
     """Yield tax numbers in the forms of the states, with a word about taxes before them."""
-    from stdnum.de import stnr
-
     for start, end, number in scan.in_zones(_TAX_NUMBER):
         before = scan.before(start, _NEAR)
         if _TAX_WORDS.search(before) and (stnr.is_valid(number) or _is_called(scan, start, _IS_TAX_NUMBER)):
@@ -229,12 +225,11 @@ def find_id_card(scan: Scan) -> Iterator[Span]:
         known = _id_document(number) and scan.near(start, end, _DOCUMENT_WORDS, _NEAR)
         if known or _is_called(scan, start, _IS_DOCUMENT):
             yield Span(start, end, PersonalKind.ID_CARD, "id_card")
-    for licence in scan.from_literal("ührerschein", _DRIVING):
+    for licence in scan.from_literals(_DRIVING):
         yield Span(*licence.span("number"), PersonalKind.ID_CARD, "id_card.cue")
-    for word, pattern in _DOCUMENT_WITH_BLANKS.items():
-        for match in scan.from_literal(word, pattern):
-            if _id_document(match["number"].translate(_SEPARATORS)):
-                yield Span(*match.span("number"), PersonalKind.ID_CARD, "id_card.blanks")
+    for match in scan.from_literals(_DOCUMENT_WITH_BLANKS):
+        if _id_document(match["number"].translate(_SEPARATORS)):
+            yield Span(*match.span("number"), PersonalKind.ID_CARD, "id_card.blanks")
 
 
 _IBAN = re.compile(
@@ -283,8 +278,6 @@ _FEWEST, _MOST, _FEWEST_IN_ZONE = 6, 11, 5
 
 def find_iban(scan: Scan) -> Iterator[Span]:
     """Yield IBANs: the length of their country and check digits by mod 97 and its own rule, or the word."""
-    from stdnum import iban
-
     for digits, head_end, _ in scan.in_zones(_IBAN):
         start = digits - 3 if scan.text[digits - 1] == " " else digits - 2
         length = _iban_length(scan.text[start : start + 2].upper())
@@ -302,8 +295,6 @@ def find_iban(scan: Scan) -> Iterator[Span]:
 @cache
 def _iban_length(country: str) -> int:
     """Return how long IBANs of a country are, 0 for none; the registry has the parts ("8!n10!n")."""
-    from stdnum import numdb
-
     properties = numdb.get("iban").info(country)[0][1]
     parts = re.findall(r"[0-9]+", properties.get("bban", ""))
     return 4 + sum(map(int, parts)) if parts else 0
@@ -321,8 +312,6 @@ def _end_of_characters(text: str, start: int, limit: int, length: int) -> int:
 
 def find_payment_card(scan: Scan) -> Iterator[Span]:
     """Yield numbers of payment cards: a brand's first digits, length and check digit, or a word before."""
-    from stdnum import luhn
-
     for start, head_end, _ in scan.in_zones(_CARD):
         rest = _REST_OF_CARD.match(scan.text, head_end)
         limit = rest.end() if rest else head_end
@@ -334,13 +323,13 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
             if len(run) < length:
                 continue
             end = _end_of_characters(scan.text, start, limit, length)
-            usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
-            usual = usual and "." not in scan.text[start:end]
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
                 continue
-            if scan.near(start, end, _CARD_WORDS, _NEAR) or (
-                usual and not OTHER_WORDS.search(scan.before(start, 30))
-            ):
+            usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
+            usual = (
+                usual and "." not in scan.text[start:end] and not OTHER_WORDS.search(scan.before(start, 30))
+            )
+            if usual or scan.near(start, end, _CARD_WORDS, _NEAR):
                 yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
                 break
         else:
@@ -353,8 +342,7 @@ def find_bank_account(scan: Scan) -> Iterator[Span]:
 
     A short one behind "Konto" alone is one of bookkeeping, and needs a bank's code near it.
     """
-    found = chain.from_iterable(scan.from_literal(*word) for word in _ACCOUNT_WORDS.items())
-    words = ((*match.span(), match[0]) for match in found)
+    words = ((*match.span(), match[0]) for match in scan.from_literals(_ACCOUNT_WORDS))
     for start, end, word in chain(words, scan.in_zones(_SHORT_WORD)):
         called = _CALLED.match(scan.text, end)
         if called and word not in _ACCOUNT_WORDS and not _in_zone(start, called):
@@ -387,12 +375,9 @@ def _is_of_bank(scan: Scan, called: re.Match[str], *, code: bool) -> bool:
     if code:
         return digits in {5, 8}
     if scan.near(*called.span("number"), _BANK, _NEAR):
-        return digits < _MOST + 1
-    if (
-        not _FEWEST - bool(called["numbered"]) <= digits <= _MOST
-        or "." in called["number"]
-        or "/" in called["number"]
-    ):
+        return digits <= _MOST
+    fits = _FEWEST - bool(called["numbered"]) <= digits <= _MOST
+    if not fits or "." in called["number"] or "/" in called["number"]:
         return False
     announced = scan.text.find(":", called.start(), called.start("number")) >= 0
     return not counted(scan.after(called.end(), 48), _MOST if announced else digits)
@@ -461,15 +446,9 @@ def find_plates(scan: Scan) -> Iterator[Span]:
                 yield Span(*match.span(), PersonalKind.PLATE, "plate.de")
         elif called:
             yield Span(*match.span(), PersonalKind.PLATE, "plate.abroad")
-    yield from _called_plates(scan)
-
-
-def _called_plates(scan: Scan) -> Iterator[Span]:
-    for word, pattern in _CALLED_PLATES.items():
-        for match in scan.from_literal(word, pattern):
-            small = match["small"]
-            if small is None or small.upper() in _PLATE_CODES - _CODES_AND_WORDS:
-                yield Span(*match.span("plate"), PersonalKind.PLATE, "plate.called")
+    for match in scan.from_literals(_CALLED_PLATES):
+        if match["small"] is None or match["small"].upper() in _PLATE_CODES - _CODES_AND_WORDS:
+            yield Span(*match.span("plate"), PersonalKind.PLATE, "plate.called")
 
 
 def _is_licence_or_type(scan: Scan, match: re.Match[str]) -> bool:

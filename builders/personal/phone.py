@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
@@ -42,12 +43,6 @@ def _only_dates(number: str) -> bool:
     return _DATES.fullmatch(number) is not None
 
 
-def _after_dates(number: str) -> int:
-    """Return where the dates and times that begin a run end; 0 where it begins with none."""
-    match = _DATES_FIRST.match(number)
-    return match.end() if match else 0
-
-
 _NEXT_NUMBER = re.compile(r"(?<=[ \u00a0/–-])(?:\(0|0[1-9]|00[1-9]|0 [1-9])")
 """How a number with an area code begins behind another one."""
 _SHORTEST, _USUAL_LENGTH, _LONG = 7, 11, 13
@@ -77,12 +72,10 @@ def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
         if last is None:
             return []
         end = last.start()
-    start = _after_dates(run) if dated else 0
-    if start and run[start] not in "+(0":
-        start = 0
-    cuts = (
-        [match.start() for match in _NEXT_NUMBER.finditer(run, start + 1, end)] if end - start > _LONG else []
-    )
+    dates = _DATES_FIRST.match(run) if dated else None
+    start = dates.end() if dates and run[dates.end()] in "+(0" else 0
+    long = end - start > _LONG
+    cuts = [match.start() for match in _NEXT_NUMBER.finditer(run, start + 1, end)] if long else []
     if not cuts:
         return [(start, end)]
     parts = _cheapest(run, [start, *cuts, end])
@@ -211,15 +204,15 @@ def find_phones(scan: Scan) -> Iterator[Span]:
                 and verdict in {"other", "phone.cue"}
                 and _LISTED.fullmatch(scan.text, last, start)
             )
-            verdict = verdict if carried and _has_length(number) else _verdict(number, before)
+            if not carried or not _FEWEST <= len(_MARKS.sub("", number)) <= _MOST:
+                verdict = _verdict(number, before)
             last = end
             if verdict not in {"", "other"}:
                 yield Span(start, end, PersonalKind.PHONE, verdict)
                 yield from _more(scan, end, number)
     yield from _plain(scan)
-    for label, pattern in _EXTENSIONS.items():
-        for match in scan.from_literal(label, pattern):
-            yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
+    for match in scan.from_literals(_EXTENSIONS):
+        yield Span(*match.span(1), PersonalKind.PHONE, "phone.extension")
 
 
 def _plain(scan: Scan) -> Iterator[Span]:
@@ -261,12 +254,11 @@ def _verdict(number: str, before: str) -> _Verdict:
     broken = max(map(before.rfind, "0123456789\n"))
     if _CALL.search(before[max(broken + 1, len(before) - 40) :].casefold()) or _LETTER.search(before):
         return "phone.cue"
-    if (_FOURS.fullmatch(number) and _FOUR_BEFORE.search(before)) or _COMPACT_DATES.fullmatch(number):
-        return "other"
-    if _THREES.fullmatch(number):
-        return "other"
     if (
-        (number[0] != "+" and _OTHER.search(before[-_LONGEST_WORD:]))
+        (_FOURS.fullmatch(number) and _FOUR_BEFORE.search(before))
+        or _COMPACT_DATES.fullmatch(number)
+        or _THREES.fullmatch(number)
+        or (number[0] != "+" and _OTHER.search(before[-_LONGEST_WORD:]))
         or _NORM.search(before)
         or _is_of_goods(number, before)
     ):
@@ -279,13 +271,9 @@ def _verdict(number: str, before: str) -> _Verdict:
     if _in_pairs(number) or (number[0] == "4" and len(digits) < _FEWEST_WITH_COUNTRY):
         return ""
     if international or _DIALLED.match(number):
-        short = len(digits) < _FEWEST_ABROAD
-        return "phone.possible" if not short and _possible(_dialled(number)) else ""
-    return "phone.valid" if _valid(_dialled(number)) else ""
-
-
-def _has_length(number: str) -> bool:
-    return _FEWEST <= len(_MARKS.sub("", number)) <= _MOST
+        long = len(digits) >= _FEWEST_ABROAD
+        return "phone.possible" if long and _exists(_dialled(number), loosely=True) else ""
+    return "phone.valid" if _exists(_dialled(number), loosely=False) else ""
 
 
 def _is_of_goods(number: str, before: str) -> bool:
@@ -302,26 +290,16 @@ def _in_pairs(number: str) -> bool:
     return len(groups[0]) == 2 and all(len(group) < 3 for group in groups)
 
 
-@lru_cache(maxsize=4096)
-def _possible(number: str) -> bool:
+@lru_cache(maxsize=8192)
+def _exists(number: str, *, loosely: bool) -> bool:
+    """Say whether a plan of numbers has a number, or, `loosely`, numbers of its length."""
     import phonenumbers
 
-    try:
-        return bool(phonenumbers.is_possible_number(phonenumbers.parse(number, "DE")))
-    except phonenumbers.NumberParseException:
-        return False
-
-
-@lru_cache(maxsize=4096)
-def _valid(number: str) -> bool:
-    import phonenumbers
-
-    for region in _REGIONS:
-        try:
-            if phonenumbers.is_valid_number(phonenumbers.parse(number, region)):
+    accepts = phonenumbers.is_possible_number if loosely else phonenumbers.is_valid_number
+    for region in _REGIONS[:1] if loosely else _REGIONS:
+        with suppress(phonenumbers.NumberParseException):
+            if accepts(phonenumbers.parse(number, region)):
                 return True
-        except phonenumbers.NumberParseException:
-            continue
     return False
 
 

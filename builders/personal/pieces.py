@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -162,10 +162,8 @@ def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
     Raises:
         UsageError: A row is no CSV, or not UTF-8.
     """
-    number = 0
     rows = _reader(file, task)
-    while True:
-        number += 1
+    for number in count(1):
         try:
             row = next(rows, None)
         except csv.Error as error:
@@ -460,9 +458,8 @@ def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
 
 def clean_schema(schema: pa.Schema, cleaner: Cleaner) -> pa.Schema:
     """Return a schema with clean names and metadata."""
-    clean: pa.Schema = _MAKE.schema(
-        _clean_fields(list(schema), cleaner), _clean_metadata(schema.metadata, cleaner)
-    )
+    fields = _clean_fields(list(schema), cleaner)
+    clean: pa.Schema = _MAKE.schema(fields, _clean_metadata(schema.metadata, cleaner))
     return clean
 
 
@@ -516,13 +513,8 @@ def _scrubbed_list(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _A
 def _clean_fields(fields: list[pa.Field[Any]], cleaner: Cleaner) -> list[pa.Field[Any]]:
     names = cleaner.names([field.name for field in fields])
     return [
-        pa.field(
-            name,
-            _clean_type(field.type, cleaner),
-            field.nullable,
-            _clean_metadata(field.metadata, cleaner),
-        )
-        for name, field in zip(names, fields, strict=True)
+        pa.field(name, _clean_type(old.type, cleaner), old.nullable, _clean_metadata(old.metadata, cleaner))
+        for name, old in zip(names, fields, strict=True)
     ]
 
 

@@ -17,10 +17,6 @@ _EXAMPLES = 3
 _LONGEST = 60
 PEOPLE = Path(__file__).parent / "people.json"
 """What is found of invented people; `scripts/bench/people.py` writes it, and a test measures it anew."""
-_PEOPLE_FIGURES = tuple(
-    f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found")
-)
-"""Full names and first names behind a cue, full names without one: how many there are and were found."""
 
 
 def report(texts: Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
@@ -81,4 +77,6 @@ def _sorted(counter: Counter[str]) -> dict[str, int]:
 def people_facts() -> dict[str, int]:
     """Return what a lock and a card state of the scrubber: its figures on the held-out invented people."""
     measured = json.loads(PEOPLE.read_text("utf-8"))["heldout"]
-    return {f"personal_{figure}": measured[figure] for figure in _PEOPLE_FIGURES}
+    # Full names and first names behind a cue, full names without one: how many there are and were found.
+    figures = [f"{group}_{what}" for group in ("full", "first", "plain") for what in ("marked", "found")]
+    return {f"personal_{figure}": measured[figure] for figure in figures}

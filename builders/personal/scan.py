@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -98,14 +98,15 @@ class Scan:
             if match := pattern.match(self.text, start):
                 yield match
 
-    def from_literal(self, literal: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Yield all matches of a pattern that begins with a literal, which `str.find` finds much faster."""
-        place = self.text.find(literal)
-        while place >= 0:
-            match = pattern.match(self.text, place)
-            if match:
-                yield match
-            place = self.text.find(literal, match.end() if match else place + 1)
+    def from_literals(self, patterns: Mapping[str, re.Pattern[str]]) -> Iterator[re.Match[str]]:
+        """Yield matches of patterns by the literal each begins with, which `str.find` finds much faster."""
+        for literal, pattern in patterns.items():
+            place = self.text.find(literal)
+            while place >= 0:
+                match = pattern.match(self.text, place)
+                if match:
+                    yield match
+                place = self.text.find(literal, match.end() if match else place + 1)
 
     def before(self, position: int, width: int) -> str:
         """Return at most `width` characters of the same row that end at `position`."""
@@ -167,10 +168,7 @@ def _has_wide_or_decomposed(text: str) -> bool:
 
 
 def _has_fillers(text: str) -> bool:
-    for filler in _FILLERS:  # a generator would take longer than the searches
-        if filler in text:
-            return True
-    return False
+    return any(map(text.__contains__, _FILLERS))
 
 
 class View:
@@ -258,18 +256,14 @@ def _entities(text: str) -> Iterator[_Edit]:
 
 
 def _invisible(text: str) -> Iterator[_Edit]:
-    if _may_hide(text):
+    printable = _seems_printable(text) or _seems_printable("".join(text.split()))
+    if not printable or _has_fillers(text):
         yield from ((*match.span(), "") for match in INVISIBLE.finditer(text) if match[0] != OPAQUE)
 
 
 def _joiners(text: str) -> Iterator[_Edit]:
     if "\u200d" in text:
         yield from ((*match.span(), "") for match in JOINER.finditer(text))
-
-
-def _may_hide(text: str) -> bool:
-    printable = _seems_printable(text) or _seems_printable("".join(text.split()))
-    return not printable or _has_fillers(text)
 
 
 def _seems_printable(text: str) -> bool:

@@ -96,8 +96,6 @@ ORGANISATION = re.compile(
     r"Gruppe|Holding|Gesellschaft|Arena|Halle\b|Stadion)"
 )
 """What follows a name that is a company's, a school's or a street's."""
-
-
 _FOREIGN_ENDS = tuple(words_of("foreign_ends"))
 _COMMON_LETTERS = frozenset(string.ascii_letters + "äöüßéèêàâçîôëïÄÖÜÉÈÀÇ" + "-'’‐‑")
 """Letters of German nouns, foreign words and signs within words included; others are those of names."""
@@ -107,10 +105,8 @@ def is_first_name(word: str, names: frozenset[str] = FIRST_NAMES) -> bool:
     """Say whether a word, or its first part, is a listed first name; capitals count as well."""
     if word in names:
         return True
-    if "-" in word:
-        word = word.partition("-")[0]
-        return word in names or (word.isupper() and word.title() in names)
-    return word.isupper() and word.title() in names
+    first = word.partition("-")[0] if "-" in word else word
+    return first in names or (first.isupper() and first.title() in names)
 
 
 def is_given_name(word: str) -> bool:
@@ -208,8 +204,6 @@ _TOWN_ENDS = re.compile(
     r"(?:berge|ingen|hausen|kirchen|hafen|haven|brücken|felden?|weiler|hofen|hagen|leben|rode|walde|see|linden|"
     r"werder|münde|beuren|stetten|bergen|burgen)\Z"
 )
-
-
 _FEWEST_OF_CALLS = 7
 """A number with so many digits, written without dots, counts no nouns."""
 
