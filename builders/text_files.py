@@ -24,14 +24,14 @@ def numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, rest
 
 
-def text_lines(data: bytes) -> list[tuple[int, str]]:
+def _text_lines(data: bytes) -> list[tuple[int, str]]:
     """Return the lines of a text that are not blank, numbered from 1, without their ends, LF or CRLF."""
     data.decode()  # names the byte, counted from the beginning of the text
     return [(number, line.decode().rstrip("\r\n")) for number, line in numbered(io.BytesIO(data))]
 
 
 def source_lines(path: Path, *, absent: str, form: str) -> list[tuple[int, str]]:
-    """Return the lines of a text of an upstream, as `text_lines` does.
+    """Return the lines of a text of an upstream, as `_text_lines` does.
 
     Args:
         path: The file.
@@ -43,7 +43,7 @@ def source_lines(path: Path, *, absent: str, form: str) -> list[tuple[int, str]]
     """
     try:
         with readable(path, absent=absent):
-            return text_lines(path.read_bytes())
+            return _text_lines(path.read_bytes())
     except UnicodeDecodeError as error:
         raise SourceSchema(f"{path}: not UTF-8 text (byte {error.start:,})", hint=form) from error
 
@@ -77,7 +77,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         with readable(path):
             if path.stat().st_size > _LARGEST:
                 raise UsageError(f"{path}: larger than 64 MB; this is no file of ours")
-            lines = text_lines(path.read_bytes())
+            lines = _text_lines(path.read_bytes())
     except UnicodeDecodeError as error:
         raise UsageError(
             f"{path}: not UTF-8 (byte {error.start})", hint="Take the file as it came."

@@ -5,14 +5,20 @@ from pathlib import Path
 import pytest
 
 from builders.errors import UsageError
-from builders.text_files import numbered, numbered_lines, parse_json, text_lines, whole
+from builders.text_files import numbered, numbered_lines, parse_json, source_lines, whole
 
 
 def test_marks_and_blank_lines_are_passed_over_and_numbers_stay() -> None:
     lines = [b"\xef\xbb\xbfa\r\n", b"\r\n", b" \t\n", b"\xef\xbb\xbfb", b""]
     assert list(numbered(lines)) == [(1, b"a\r\n"), (4, b"\xef\xbb\xbfb")]
-    assert text_lines(b"\xef\xbb\xbf\na\r\n \nb ") == [(2, "a"), (4, "b ")]
-    assert text_lines(b"") == []
+
+
+def test_lines_of_a_text_lose_their_ends_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbf\na\r\n \nb ")
+    assert source_lines(path, absent="", form="") == [(2, "a"), (4, "b ")]
+    path.write_bytes(b"")
+    assert source_lines(path, absent="", form="") == []
 
 
 def test_json_that_cannot_be_read_is_one_kind_of_error() -> None:

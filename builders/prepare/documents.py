@@ -20,7 +20,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedDocuments:
+class _Prepared:
     """The documents that sets are drawn from, and the rows that were dropped.
 
     Attributes:
@@ -36,7 +36,7 @@ class PreparedDocuments:
     personal: dict[str, PersonalReport]
 
 
-def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
+def prepare_documents(spec: Clustering, read: Documents) -> _Prepared:
     """Turn upstream rows into documents, and account for every row on the way."""
     _refuse_malformed(spec, read.malformed)
     _refuse_bad_ids(spec, read.rows)
@@ -65,7 +65,7 @@ def prepare_documents(spec: Clustering, read: Documents) -> PreparedDocuments:
         out=kept.height,
     )
     texts = kept.with_columns(s2s="title", p2p=pl.concat_str("title", "text", separator=" "))
-    return PreparedDocuments(
+    return _Prepared(
         documents=texts.drop("title", "text").sort(spec.order),
         dropped=dropped.sort("table", "reason", "id"),
         funnel=funnel,
