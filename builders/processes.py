@@ -21,13 +21,24 @@ def pool(size: int) -> ProcessPoolExecutor:
 
 @contextlib.contextmanager
 def starting() -> Iterator[None]:
-    """Keep signals waiting while an executor takes work: an interrupt would break a start half done."""
+    """Keep signals until an executor has taken work: an interrupt would leave a start half done.
+
+    A mask alone does not: another thread of this process may get the signal.
+    """
     resource_tracker.ensure_running()  # it lets signals through when it starts
+    kept: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.signal(number, lambda got, _: kept.append(got)) for number in _ENDS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # workers are born with this mask
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for got in kept:
+            signal.raise_signal(got)
 
 
 def kill(executor: ProcessPoolExecutor) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.sample import Pairs, read_pairs, suspect_sample
+from builders.audit.sample import Pairs, _banded, read_pairs, suspect_sample
 from builders.audit.suspects import opinion_for, rank_suspects
 from builders.spec import PAIR
 from tests.audit.kit import jobs
@@ -51,13 +51,12 @@ def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: in
     rows = draw.sample(range(one_each.height), PLANTED)
     planted = one_each[sorted(rows)].select(*PAIR, "split")
     gaps = draw.choices(tree.negatives["gap"].sort().to_list(), k=PLANTED)
-    wrong = planted.with_columns(rank=pl.lit(20, pl.Int32), gap=pl.Series(gaps)).select(
-        tree.negatives.columns
-    )
+    mined = tree.negatives.drop("gap_band", "rank_band")
+    wrong = planted.with_columns(rank=pl.lit(20, pl.Int32), gap=pl.Series(gaps)).select(mined.columns)
     spoilt = replace(
         tree,
         positives=tree.positives.join(planted, on=PAIR, how="anti"),
-        negatives=pl.concat([tree.negatives, wrong]),
+        negatives=_banded(pl.concat([mined, wrong])),
     )
     opinion = opinion_for("lexical", spoilt, jobs())
     drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, "lexical")[0]

@@ -81,7 +81,7 @@ def empty(path: Path) -> None:
         (without("kldb_2010"), TRAIN, 2, (TRAIN, "column 'kldb_2010' is missing (expected string)")),
         (empty, QUERIES, 1, ("germandpr", "empty-split")),
         (Path.unlink, CORPUS, 2, ("mteb/GermanDPR", "config 'corpus'", "corpus/corpus-*")),
-        (Path.unlink, f"{GERMANDPR}/README.md", 2, (f"{GERMANDPR}/README.md", "No such file")),
+        (Path.unlink, f"{GERMANDPR}/README.md", 2, (f"{GERMANDPR}/README.md", "no such file")),
     ],
 )
 def test_a_damaged_upstream_is_named_and_the_earlier_build_stays(
