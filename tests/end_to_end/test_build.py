@@ -18,6 +18,7 @@ from builders.rehearsal import Hub, serve
 from builders.spec import ALL_KINDS, Recipe
 from builders.tables import Kind, inside
 from builders.text.merge import encoded_text
+from tests.cli.kit import call
 from tests.end_to_end.kit import ROWS, Tree, build, run, with_upstreams, without_network
 from tests.fixtures import upstream
 from tests.mining.test_remine import World, expected
@@ -62,6 +63,7 @@ def test_all_rows_of_jobs_are_accounted_for(built: Tree) -> None:
     )
 
 
+@pytest.mark.long
 def test_every_planted_fault_of_all_rows_is_accounted_for() -> None:
     planted = json.loads((upstream.upstream() / "planted.json").read_text(encoding="utf-8"))
     spec = registry.load_retrieval("jobs")
@@ -89,22 +91,23 @@ def test_no_contact_of_the_upstream_is_left_in_a_published_text(built: Tree) -> 
     assert sum(lock_of(built, "jobs").personal["queries"].values()) > 0
 
 
-def test_a_second_run_encodes_nothing_and_gives_the_same_tree(
+def test_a_second_run_asks_and_encodes_nothing_and_gives_the_same_tree(
     built: Tree, upstream_hub: Hub, tmp_path: Path
 ) -> None:
     seen = len(upstream_hub.log)
-    again = build(upstream_hub, tmp_path, "germandpr", home=built.home)
+    words = ("build", "germandpr", "--offline", "--out", str(tmp_path / "dist"))
+    env = without_network() | {"HF_ENDPOINT": upstream_hub.endpoint}  # caches are kept apart by endpoint
+    assert run(*words, env=env, home=built.home).returncode == 0
     jobs = build(upstream_hub, tmp_path, "jobs", "--limit", str(ROWS), home=built.home)
     assert "encode query    0 encoded" in jobs.printed
     assert "encode passage  0 encoded" in jobs.printed
     assert len(upstream_hub.log) == seen
-    assert again.bytes_by_path() == built.bytes_by_path()
+    assert jobs.bytes_by_path() == built.bytes_by_path()
     for config in ("germandpr", "jobs"):
-        locks = [(tree.out / "work" / config / "lock.json").read_bytes() for tree in (built, again)]
+        locks = [(tree.out / "work" / config / "lock.json").read_bytes() for tree in (built, jobs)]
         assert locks[0] == locks[1]
-    assert (again.out / "mteb-de/manifest.json").read_bytes() == (
-        built.out / "mteb-de/manifest.json"
-    ).read_bytes()
+    manifests = [(tree.out / "mteb-de/manifest.json").read_bytes() for tree in (built, jobs)]
+    assert manifests[0] == manifests[1]
 
 
 def test_shuffled_rows_and_other_threads_give_the_same_bytes(
@@ -162,13 +165,10 @@ def _sets(queries: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, set[str]]:
     }
 
 
-def test_offline_builds_from_the_cache_and_names_what_is_missing(
-    built: Tree, upstream_hub: Hub, tmp_path: Path
-) -> None:
+def test_offline_names_what_is_missing_in_the_cache(upstream_hub: Hub, tmp_path: Path) -> None:
     words = ("build", "germandpr", "--offline", "--out", str(tmp_path / "dist"))
-    env = without_network() | {"HF_ENDPOINT": upstream_hub.endpoint}  # caches are kept apart by endpoint
     before = len(upstream_hub.log)
-    assert run(*words, env=env, home=built.home).returncode == 0
+    env = without_network() | {"HF_ENDPOINT": upstream_hub.endpoint}
     cold = run(*words, env=env, home=tmp_path / "cold")
     assert len(upstream_hub.log) == before
     assert cold.returncode == 2
@@ -177,19 +177,19 @@ def test_offline_builds_from_the_cache_and_names_what_is_missing(
     assert "Traceback" not in cold.stderr
 
 
-def test_check_finds_no_error_in_what_was_built(built: Tree) -> None:
-    done = run("check", "--dist", str(built.out), env=without_network(), home=built.home)
-    assert done.returncode == 0, done.stdout
-    assert "0 of them errors" in done.stdout
+def test_check_finds_no_error_in_what_was_built(built: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "check", "--dist", str(built.out))
+    assert done.code == 0, done.out
+    assert "0 of them errors" in done.out
     path = built.out / "mteb-de/jobs/queries/test.parquet"
     kept = path.read_bytes()
     try:
         pl.read_parquet(path).with_columns(text=pl.lit("Ruf an: 0221 4710815")).write_parquet(path)
-        spoiled = run("check", "--dist", str(built.out), env=without_network(), home=built.home)
+        spoiled = call(capsys, "check", "--dist", str(built.out))
     finally:
         path.write_bytes(kept)
-    assert spoiled.returncode == 1
-    assert "personal-data" in spoiled.stdout
+    assert spoiled.code == 1
+    assert "personal-data" in spoiled.out
 
 
 def test_a_build_fits_one_screen(built: Tree) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.end_to_end.bad_days import contents
 from tests.end_to_end.kit import without_network
 
-WORDS = ("build", "germandpr", "jobs", "--sample", "--limit", "40", "--encoder", "offline", "--offline")
+WORDS = ("build", "germandpr", "jobs", "--sample", "--limit", "20", "--encoder", "offline", "--offline")
 HERE = {
     "PYTHONHASHSEED": "1",
     "TZ": "Pacific/Kiritimati",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,8 @@ from builders.rehearsal import Hub
 from builders.spec import RECIPES
 from builders.tables import Kind, inside
 from builders.text.merge import encoded_text
-from tests.end_to_end.kit import ROWS, Tree, build, run, without_network
+from tests.cli.kit import call
+from tests.end_to_end.kit import ROWS, Tree, build
 from tests.mining.test_remine import World, expected
 
 pytestmark = pytest.mark.upstream
@@ -108,6 +111,7 @@ def test_suspicious_positives_lie_in_the_work_folder_of_every_recipe(built: Tree
     assert silent.is_empty()
 
 
+@pytest.mark.long
 def test_one_thread_gives_the_same_bytes(by_v1: Tree, upstream_hub: Hub, built: Tree) -> None:
     again = build(
         upstream_hub, by_v1.out.parent / "one", "jobs", *LIMIT, "--recipe", "v1", home=built.home, threads=1
@@ -117,14 +121,15 @@ def test_one_thread_gives_the_same_bytes(by_v1: Tree, upstream_hub: Hub, built: 
         assert (again.out / "work/jobs" / name).read_bytes() == (by_v1.out / "work/jobs" / name).read_bytes()
 
 
-def test_check_opens_a_gate_for_another_recipe_than_the_configs(by_v1: Tree) -> None:
-    done = run("check", "--dist", str(by_v1.out), env=without_network(), home=by_v1.home)
-    assert done.returncode == 0, done.stdout
-    assert "recipe-chosen" in done.stdout
+def test_check_opens_a_gate_for_another_recipe_than_the_configs(
+    by_v1: Tree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = call(capsys, "check", "--dist", str(by_v1.out))
+    assert done.code == 0, done.out
+    assert "recipe-chosen" in done.out
 
 
-def test_a_lock_is_never_made_by_another_recipe(by_v1: Tree) -> None:
-    words = ("build", "jobs", "--update-lock", "--recipe", "v1", "--out", str(by_v1.out.parent / "none"))
-    done = run(*words, env=without_network(), home=by_v1.home)
-    assert done.returncode == 1
-    assert "--recipe" in done.stderr
+def test_a_lock_is_never_made_by_another_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "build", "jobs", "--update-lock", "--recipe", "v1", "--out", str(tmp_path / "none"))
+    assert done.code == 1
+    assert "--recipe" in done.err

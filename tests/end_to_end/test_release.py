@@ -59,6 +59,7 @@ def test_apply_refuses_a_build_whose_gates_are_shut(built: Tree, hub: Hub, tmp_p
     assert ("dataset", "verein/probe") not in hub.store.repos
 
 
+@pytest.mark.long
 def test_a_release_is_applied_loaded_and_verified(germandpr_alone: Tree, hub: Hub, tmp_path: Path) -> None:
     tree, env = germandpr_alone, hub.environment(tmp_path)
     out = ("--out", str(tree.out))
