@@ -299,6 +299,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.long
 def test_from_a_hub_by_tag_scores_are_those_of_the_folder(pairs: Path, sets: Path, tmp_path: Path) -> None:
     store = Store(orgs=["verein"])
     for name, folder in (("mteb-de", pairs), ("tecb-de", sets)):

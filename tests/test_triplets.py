@@ -129,6 +129,7 @@ def recipe(**values: str) -> str:
     return code.replace("logging_steps=10", "logging_steps=1") + _TELL
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The fill_missing parameter is deprecated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:The `get_sentence_embedding_dimension` method:FutureWarning")
 def test_the_documented_recipe_trains_and_its_model_is_evaluated_alike(release: Path, tmp_path: Path) -> None:

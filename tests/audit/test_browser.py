@@ -357,7 +357,13 @@ def test_what_the_browser_kept_may_be_damaged(browser: Browser, written: _Drawn,
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1100), ("dark", 1100), ("light", 390), ("dark", 390)]
+    ("scheme", "width"),
+    [
+        ("light", 390),
+        ("dark", 1100),
+        pytest.param("light", 1100, marks=pytest.mark.long),
+        pytest.param("dark", 390, marks=pytest.mark.long),
+    ],
 )
 def test_axe_finds_no_serious_fault_and_nothing_runs_over_the_edge(
     browser: Browser, place: Path, scheme: Literal["light", "dark"], width: int

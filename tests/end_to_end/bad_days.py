@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.end_to_end.driver import Driver, Fate, Ran
 
-JOBS = ("jobs", "--limit", "40", "--encoder", "offline", "--workers", "1")
+JOBS = ("jobs", "--limit", "24", "--encoder", "offline", "--workers", "1")
 GERMANDPR = "datasets/mteb/GermanDPR"
 POSTINGS = "datasets/mischeiwiller/german-job-postings"
 

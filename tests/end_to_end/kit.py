@@ -18,7 +18,7 @@ from builders.tables import Kind, inside, published_path
 
 _CLIENTS_OWN = "ignore:Use 'content=:DeprecationWarning"
 """A warning that the Hub's client raises about its own upload."""
-ROWS = 500
+ROWS = 200
 """Queries that the suite builds of `jobs`; scripts/acceptance builds all."""
 
 

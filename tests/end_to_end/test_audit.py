@@ -16,8 +16,8 @@ from tests.audit.kit import jobs
 from tests.end_to_end.kit import ROWS, Tree, run
 
 pytestmark = pytest.mark.upstream
-PLANTED = 20
-FIRST = 60
+PLANTED = 6
+FIRST = 18
 
 
 @pytest.fixture(scope="module")

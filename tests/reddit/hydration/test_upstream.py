@@ -135,6 +135,7 @@ def _there(world: World) -> dict[str, dict[str, Any]]:
     return {name: data for name, data in world.server.submissions.items() if name in named}
 
 
+@pytest.mark.long
 def test_fifty_deletions_are_purged_everywhere(world: World) -> None:
     world.build()
     sets = world.table(Kind.CLUSTERING_IDS)["submission_ids"].to_list()
