@@ -1,7 +1,5 @@
 """Read a built or hydrated config: its tables, its lock, and what lies beside the lock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

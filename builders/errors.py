@@ -17,8 +17,6 @@ MtebDeError                    message says what, where, and what to do next
 The number is the exit code of the command.
 """
 
-from __future__ import annotations
-
 
 class MtebDeError(Exception):
     """Base of the tree.

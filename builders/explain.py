@@ -1,7 +1,5 @@
 """Explain where a published id comes from, and why a row was dropped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Writing and hashing files: nothing of ours is ever half-written."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

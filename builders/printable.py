@@ -1,7 +1,5 @@
 """Text fit to print: labels, escaped names, shares, intervals, counts and shortened lists. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 NOTHING = "–"

@@ -1,7 +1,5 @@
 """Worker processes: spawned, never forked, and ended with their parent, however that ends."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Where long work reports what it does."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """Config names, found by file name; only the asked module is imported."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from importlib import resources

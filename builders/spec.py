@@ -5,8 +5,6 @@ file name. Its functions are pure: the build fetches, and hands them frames. A l
 lower case; a source's `name` is the file's name without a folder, and its key in the fetched files.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Text from outside, read in one way by all: what is harmless is forgiven, and what is wrong can be named."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

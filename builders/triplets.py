@@ -1,7 +1,5 @@
 """The training view of a retrieval config, which notes/training.md tells consumers of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Rates with their intervals: weighted back from the strata. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Write the report of all audits with its plots, and what the cards cite."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial

@@ -5,8 +5,6 @@ Bankier 1988), so that small splits and the closest negatives are seen often eno
 Within a stratum the pairs with the smallest hash are drawn, whatever the order of the rows.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from bisect import bisect_left

@@ -4,8 +4,6 @@ A spreadsheet rewrites what looks like a number, a date or a formula. The ids of
 a letter and a hyphen and stay; every id that comes from elsewhere gets an apostrophe in front.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

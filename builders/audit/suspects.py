@@ -4,8 +4,6 @@ A second judge that cannot see the miner's scores measures how close the passage
 query's own positives; the pairs on which it differs most from the miner lead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

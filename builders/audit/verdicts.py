@@ -1,7 +1,5 @@
 """Import verdicts into the history, and derive the decisions that the next build applies."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

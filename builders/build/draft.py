@@ -1,7 +1,5 @@
 """What a build is asked for, and what it has made before that is checked and written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

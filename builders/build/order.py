@@ -1,7 +1,5 @@
 """The order of the steps: fetch, build, check, write. Every build writes its lock last."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from builders import checks

@@ -1,7 +1,5 @@
 """Writing a built config: the published files, the work folder, and the lock last."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Rules on clustering sets: shape, labels, levels, agreement of s2s and p2p, texts, and published figures."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Findings: their codes, how rows that break a rule become one, and waivers, which consent to some."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

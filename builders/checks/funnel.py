@@ -1,7 +1,5 @@
 """Rules on the funnels: every row that was read is published, merged, or dropped for a reason."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Rules on the ids of queries and passages, and on the pairs that are relevant."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 

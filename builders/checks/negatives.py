@@ -1,7 +1,5 @@
 """Rules on hard negatives, recomputed from the published tables and the lock's recipe alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Rules on clustering sets of ids: nothing but ids and names of subreddits, and those of the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Rules on a release: licences, and files, manifest, card and Croissant against the locks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Apply the rules to a build and to a built tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path

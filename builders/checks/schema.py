@@ -1,7 +1,5 @@
 """Rules on the shape of the tables: which there are, columns, dtypes, nulls."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

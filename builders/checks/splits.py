@@ -1,7 +1,5 @@
 """Rules on the splits: no twin in another split, assignments that stay, ratios."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

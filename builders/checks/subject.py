@@ -1,7 +1,5 @@
 """A built config as its rules see it: the published tables, and the records of the build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar

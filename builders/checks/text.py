@@ -1,7 +1,5 @@
 """Rules on the texts of queries and passages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

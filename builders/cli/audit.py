@@ -1,7 +1,5 @@
 """`mteb-de audit`: sample, import, report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

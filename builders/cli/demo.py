@@ -1,7 +1,5 @@
 """`mteb-de demo`."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verbs by name, each imported when it is called, and how they run: faults become messages and exit codes."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`mteb-de hydrate` and `recheck`: texts of published ids, on the machine that asks for them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`mteb-de check`, `explain` and `list`: what was built."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Options that several verbs take, and the settings of the environment that are options too."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Print data to stdout, all else to stderr; obey no markup and no control character from outside."""
 
-from __future__ import annotations
-
 import codecs
 import datetime
 import json

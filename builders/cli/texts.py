@@ -1,7 +1,5 @@
 """Hydrated texts as `mteb-de eval` sees them: where they lie, and whether their scores can be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Books in the format of GermEval 2019 task 1: like XML, line by line, with bare ``&`` and without a root."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reading upstream rows so that a bad one can be named by file and row."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from builders.errors import SourceError, SourceSchema

@@ -1,7 +1,5 @@
 """Book blurbs of GermEval 2019 task 1, clustered by genre and by topic."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from importlib import resources

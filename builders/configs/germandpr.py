@@ -1,7 +1,5 @@
 """GermanDPR: questions and Wikipedia passages; upstream ids are kept, every upstream pair is a positive."""
 
-from __future__ import annotations
-
 import polars as pl
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """German job postings: the title is the query, the posting's ESCO and KldB profile the passage."""
 
-from __future__ import annotations
-
 import polars as pl
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """Reddit submissions in German, clustered by subreddit: ids and labels alone are published."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from builders.reddit.dated_ledger import is_stand_in

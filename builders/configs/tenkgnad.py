@@ -1,7 +1,5 @@
 """10kGNAD: articles of an Austrian newspaper from the One Million Posts Corpus, clustered by section."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from builders.sources.containers import read_table

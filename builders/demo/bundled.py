@@ -1,7 +1,5 @@
 """The bundled sample: made-up upstreams in the layout of a stand-in, written by scripts/make_sample."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from importlib import resources

@@ -1,7 +1,5 @@
 """The demo: the bundled sample from upstream files to a verified release, offline."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Card with plots, Croissant and licence files of a release: a pure function of locks, citations, target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from builders.describe.target import Target

@@ -1,7 +1,5 @@
 """The dataset card: metadata for the Hub, and a body for people."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A config has one record set per split. Qrels and hard negatives have two more th
 side: mlcroissant takes one join per record set, and cannot read a set that builds on another.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from importlib import resources

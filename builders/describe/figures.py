@@ -1,7 +1,5 @@
 """The card's figures: tables and sentences made from locks and citations; none is typed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from builders.checks.negatives import LEAST_YIELD

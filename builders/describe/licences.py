@@ -1,7 +1,5 @@
 """Licences by their Hub id: names, addresses, and the texts that lie beside the data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

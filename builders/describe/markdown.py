@@ -1,7 +1,5 @@
 """Markdown out of values that may be hostile: everything is escaped unless it is `Markdown` already."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

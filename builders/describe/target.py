@@ -1,7 +1,5 @@
 """The repository, version and date under which a release is published."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Cards lie beside the package in a checkout and inside it in a wheel. A dataset's
 YAML between two lines of dashes: the facts that the card's metadata and Croissant need too.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from functools import cache

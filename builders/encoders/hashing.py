@@ -1,7 +1,5 @@
 """A baseline without a model: character n-grams, hashed into a vector."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Sequence
 from functools import cached_property

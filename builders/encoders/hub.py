@@ -4,8 +4,6 @@ What another server than the Hub serves goes into a cache of its own beside the 
 under a commit's name it must never pass for the Hub's.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from fnmatch import fnmatch

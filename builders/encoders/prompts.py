@@ -1,7 +1,5 @@
 """The prompts that mteb puts before the texts of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What an encoder is, which texts it may be given, and how those that are too long are cut."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Its files are written once, named after their checksum, and safe with several writers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

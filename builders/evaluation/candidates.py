@@ -1,7 +1,5 @@
 """Find what is evaluated by the name that a user gives it."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.util

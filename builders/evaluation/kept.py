@@ -1,7 +1,5 @@
 """Keep results: the same rows, encoder and parameters are never scored twice."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -3,8 +3,6 @@
 Settings are those of the paper's evaluator (ClimSocAna/tecb-de), and a seed reaches everything that draws.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import warnings
 from collections.abc import Iterator, Sequence

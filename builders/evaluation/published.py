@@ -1,7 +1,5 @@
 """Compare our scores with published ones: whether other rows, seed and version explain a difference."""
 
-from __future__ import annotations
-
 import csv
 import functools
 from collections import Counter

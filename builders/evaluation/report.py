@@ -3,8 +3,6 @@
 Both are made from the same blocks, and the same content gives the same bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import re

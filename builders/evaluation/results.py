@@ -1,7 +1,5 @@
 """Hold the results of an evaluation, as they are kept, compared, drawn and printed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Literal
 

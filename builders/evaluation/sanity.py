@@ -1,7 +1,5 @@
 """Check scores: what knows nothing scores at chance, what knows all finds all, encoders score between."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

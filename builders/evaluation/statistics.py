@@ -1,7 +1,5 @@
 """Statistics of the tables themselves: lengths, balance of labels, positives of a query, overlap of words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Measure how well an encoder's vectors cluster: V-measure set by set, as mteb computes it, and chance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby

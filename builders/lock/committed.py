@@ -1,7 +1,5 @@
 """The committed locks and splits beside the configs: read by builds, written by `--update-lock` alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 A lock holds no date, path, host or version of the release: building again gives the same lock.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

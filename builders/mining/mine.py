@@ -1,7 +1,5 @@
 """Mining: frames and vectors in, hard negatives and their report out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

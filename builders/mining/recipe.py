@@ -3,8 +3,6 @@
 A ranking is labelled once (`label`) and can then be judged by several recipes (`judge`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf, isfinite
 

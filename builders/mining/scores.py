@@ -4,8 +4,6 @@ A score is the dot product of two float32 vectors. The products are exact in flo
 53); they are added by halving, by additions of whole arrays alone, so that no library chooses the order.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

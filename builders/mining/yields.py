@@ -1,7 +1,5 @@
 """The report of mining: yield first, then why it is what it is. Pure."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ A house number is looked for first; what stands before it decides. A word that e
 A date is one of birth where words call it so, before or after it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain

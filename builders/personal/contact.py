@@ -4,8 +4,6 @@ They are found from a sign in their middle (``://``, ``@``, a dot before a top-l
 stands before the sign is read backwards. So a text without such signs costs one pass.
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Iterator

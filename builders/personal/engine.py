@@ -4,8 +4,6 @@ The rows of a batch are joined into one working text, so that each pattern runs 
 Those with findings are looked at again, as they will be read next time, until nothing more is found.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of persons: behind what announces them, and full names by listed first names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum

@@ -4,8 +4,6 @@ A number whose check digits are wrong is none, unless a word of its own calls it
 shape and check digits together would still hit numbers of other kinds, words around the number decide.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -5,8 +5,6 @@ come from a shape of ours; the library decides whether such a number exists. A w
 number that exists in no plan of numbers, as in an example or with a digit too few, is believed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

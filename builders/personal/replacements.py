@@ -1,7 +1,5 @@
 """What was replaced, in figures and masked examples."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections import Counter

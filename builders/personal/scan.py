@@ -3,8 +3,6 @@
 Full-width forms of ASCII are ASCII; what is a placeholder, or was found already, is one opaque character.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right

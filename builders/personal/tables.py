@@ -1,7 +1,5 @@
 """Scrubbing a table of any size on the disk: CSV, JSON lines or parquet, in pieces, on all cores."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections import deque

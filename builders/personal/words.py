@@ -3,8 +3,6 @@
 The lists are in `lists/`.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

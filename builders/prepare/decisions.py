@@ -6,8 +6,6 @@ relevant, is neither positive nor negative. A decision is about what the query a
 of its group, and a relevant pair extends to other passages as an observed one does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

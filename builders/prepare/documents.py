@@ -1,7 +1,5 @@
 """From the rows of a clustering upstream to documents: normalise, compose, scrub, drop. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

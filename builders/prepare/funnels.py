@@ -3,8 +3,6 @@
 No figure is the rest of the others, so that the check that they add up can fail.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """From upstream rows to queries, passages and relations: normalise, scrub, drop, merge, relate. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 

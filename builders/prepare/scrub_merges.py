@@ -3,8 +3,6 @@
 Whether titles differ is seen before they are scrubbed; nothing of that leaves this module but numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

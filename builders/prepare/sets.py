@@ -5,8 +5,6 @@ that equal numbers of documents give the published sizes. They shuffled rows wit
 seeded generator draws rows from the ordered documents.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The committed assignment is an input: what it holds stays. A group is known in i
 of blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given likewise.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

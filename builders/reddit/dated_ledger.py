@@ -4,8 +4,6 @@ It is the pinned source of labels and sets. Each line names where its answer com
 which did not come from Reddit, or from archives of it, can never be published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from pathlib import Path

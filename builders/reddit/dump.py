@@ -1,7 +1,5 @@
 """Dumps of submissions: Pushshift and Arctic Shift, `RS_*.zst`, one submission a line."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable, Container, Iterator, Mapping

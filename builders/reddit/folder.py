@@ -1,7 +1,5 @@
 """The folder of hydrated texts: tables in the published layout, a card, and what is left of each set."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import re

@@ -1,7 +1,5 @@
 """Hydrating: ids in, ledger completed, text tables out. Nothing here writes into a release."""
 
-from __future__ import annotations
-
 import datetime
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ It holds texts, so only its owner may read it, and SQLite overwrites with zeros 
 ledger without texts, which builds read, is `dated_ledger`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -4,8 +4,6 @@ An id that Reddit leaves out of an answer is MISSING. An answer that leaves out 
 its ids are asked again together with some that Reddit is known to have.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reading published ids: from the folder of a release, or from the Hub by its tag."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rechecking: what has been deleted since goes out of the ledger, its dated form, and the texts."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """The upstream's file of submission ids, the submissions that sets are drawn from, and the published sets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

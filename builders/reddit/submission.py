@@ -1,7 +1,5 @@
 """A submission: what is kept of it, how Reddit and dumps give it, and which of two answers counts."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Mapping

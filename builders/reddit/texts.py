@@ -4,8 +4,6 @@ Reddit's Markdown is a dialect of its own, and a library for Markdown reads `2*3
 Hörer*innen` as emphasis. So what is mark-up here is taken away in passes of linear time.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator

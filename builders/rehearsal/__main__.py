@@ -3,8 +3,6 @@
 ROOT holds ``datasets/OWNER/NAME`` and ``models/OWNER/NAME``. The endpoint is printed once it answers.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

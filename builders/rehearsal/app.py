@@ -3,8 +3,6 @@
 Routes match the raw path, since a revision such as ``refs/pr/1`` arrives as one part, ``refs%2Fpr%2F1``.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -4,8 +4,6 @@ The Hub's validator is not public. Errors here are what it is known to refuse; w
 error too, since a warning would be lost in a rehearsal.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 Files of an imported folder that a Hub would keep as LFS objects stay on disk.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -3,8 +3,6 @@
 ``python -m builders.release.child`` takes a request on stdin and answers on stdout, both JSON.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A file is hashed each time it is handed out, and appears and is replaced by rena
 cannot disturb each other, and nothing needs to be flushed to be safe.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator

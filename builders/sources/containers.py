@@ -4,8 +4,6 @@ Nothing is unpacked to a path, or written beside a file. An archive that is not 
 whole; of a database, no trigger, view or function of its own runs.
 """
 
-from __future__ import annotations
-
 import lzma
 import sqlite3
 import zipfile

@@ -1,7 +1,5 @@
 """Fetching all sources of a config, and comparing them with a lock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b

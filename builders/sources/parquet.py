@@ -1,7 +1,5 @@
 """Reading upstream parquet: only the named columns, and only with the expected types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Gender forms of German job titles, reduced to the masculine one: "Koch/Köchin", "Fahrer*in", "KochIn"."""
 
-from __future__ import annotations
-
 import re
 
 _LONGEST_PAIR = 16  # words on either side of the slash

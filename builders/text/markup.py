@@ -4,8 +4,6 @@ The standard library's parser takes hours for a hostile page of one megabyte. Th
 tags, comments, and elements whose content is no text. Entities stay: normalising unescapes them once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Merging duplicates: same text, same id, made of its hash."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Literal

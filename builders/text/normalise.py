@@ -1,7 +1,5 @@
 """Normalising: NFC, entities unescaped once, white space folded, invisible characters removed."""
 
-from __future__ import annotations
-
 import html
 import unicodedata
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Places at the end of a job title: "in Köln", "im Raum Köln", "- 50667 Köln", "(Köln)"."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -4,8 +4,6 @@ Equal merge keys are one query; queries of equal relevance keys are one group, w
 equal leak keys never span splits.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable
