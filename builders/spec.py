@@ -306,6 +306,11 @@ class Scored:
     rows: tuple[int, int] | None = None
 
 
+def first_reason(rules: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the name of the first rule that holds in a row; null where none does."""
+    return pl.coalesce(pl.when(holds).then(pl.lit(name)) for name, holds in rules.items())
+
+
 def identity(text: str) -> str:
     """Return the text itself: the merge and relevance key of configs whose texts are already canonical."""
     return text

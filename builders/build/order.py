@@ -9,7 +9,7 @@ from builders.build.write import write
 from builders.errors import Refused, UsageError
 from builders.files import exclusive
 from builders.hub import is_stand_in
-from builders.lock.committed import committed_lock, from_upstream, whole_upstream
+from builders.lock.committed import committed_lock, whole_upstream
 from builders.lock.lock import Lock
 from builders.progress import Progress
 from builders.sources import Fetched, fetch, verify_against
@@ -84,6 +84,6 @@ def _sources(spec: ConfigSpec, options: Options, progress: Progress) -> tuple[Fe
         record=not options.against_lock,
     )
     stand_in = is_stand_in() and any(source.kind == "hub" for source in fetched.locks)
-    if locked is not None and options.against_lock and from_upstream(fetched.locks, {"stand_in": stand_in}):
+    if locked is not None and options.against_lock and whole_upstream(fetched.locks, {"stand_in": stand_in}):
         verify_against(fetched.locks, locked.sources)
     return fetched, stand_in

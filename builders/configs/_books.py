@@ -50,7 +50,7 @@ def books(lines: Iterable[tuple[str, int, bytes]]) -> Iterator[Book | Malformed]
             yield Malformed(block.where, "the book is not closed")
             block = None
         if line.startswith(b"<book"):
-            block = _Block(file, number, [])
+            block = _Block(file, f"{file}:{number}", [])
         elif block is None:
             if not _BETWEEN_BOOKS.fullmatch(line.decode("utf-8", "replace")):
                 yield Malformed(f"{file}:{number}", "text outside of a book")
@@ -65,15 +65,11 @@ def books(lines: Iterable[tuple[str, int, bytes]]) -> Iterator[Book | Malformed]
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of a book that is being read."""
+    """The lines of a book that is being read, and where the first of them is."""
 
     file: str
-    number: int
+    where: str
     lines: list[bytes]
-
-    @property
-    def where(self) -> str:
-        return f"{self.file}:{self.number}"
 
 
 def _book(block: _Block) -> Book | Malformed:

@@ -45,7 +45,6 @@ def refuse_rows(rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
 
 def refuse_repeated_ids(rows: pl.DataFrame, column: str) -> None:
     """Refuse rows of `with_ids` where an id stands twice; the error names file, row and column."""
-    again = rows.filter(~pl.col(column).is_first_distinct())
-    if not again.is_empty():
-        text = f"column {column!r} holds {again.item(0, column)!r}, as an earlier row does"
-        refuse_rows(rows, ~pl.col(column).is_first_distinct(), text)
+    again = ~pl.col(column).is_first_distinct()
+    first = rows.filter(again).head(1)[column].to_list()
+    refuse_rows(rows, again, f"column {column!r} holds {first and first[0]!r}, as an earlier row does")

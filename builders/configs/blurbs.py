@@ -19,6 +19,7 @@ from builders.spec import (
     Scored,
     TextFigures,
     Within,
+    first_reason,
 )
 
 ARCHIVE = "germeval2019t1-public-data-final.zip"
@@ -70,17 +71,12 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by("upstream_id", maintain_order=True)
         .agg(pl.col("topic").first(), distinct=pl.len())
     )
-    reason = (
-        pl
-        .when(genres.list.len() == 0)
-        .then(pl.lit("no_genre"))
-        .when(genres.list.len() > 1)
-        .then(pl.lit("several_genres"))
-        .when(pl.col("topic").is_null())
-        .then(pl.lit("no_topic"))
-        .when(pl.col("distinct") > _MOST_TOPICS)
-        .then(pl.lit("many_topics"))
-    )
+    reason = first_reason({
+        "no_genre": genres.list.len() == 0,
+        "several_genres": genres.list.len() > 1,
+        "no_topic": pl.col("topic").is_null(),
+        "many_topics": pl.col("distinct") > _MOST_TOPICS,
+    })
     return rows.join(rarest, on="upstream_id", how="left").select(
         "upstream_id", "title", text="body", genre=genres.list.first(), topic="topic", reason=reason
     )
@@ -128,11 +124,7 @@ CONFIG = Clustering(
         },
     ),
     scored=Scored(
-        {
-            "clustering-s2s": "BlurbsClusteringS2S",
-            "clustering-p2p": "BlurbsClusteringP2P",
-        },
-        tolerance=0.022,
+        {"clustering-s2s": "BlurbsClusteringS2S", "clustering-p2p": "BlurbsClusteringP2P"}, tolerance=0.022
     ),
     notes=(
         "Sizes of the sets are those of the published benchmark; which books a set holds is not, since the "

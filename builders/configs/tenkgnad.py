@@ -13,6 +13,7 @@ from builders.spec import (
     Sampled,
     Scored,
     TextFigures,
+    first_reason,
 )
 from builders.text.markup import element_text, paragraphs
 
@@ -20,17 +21,7 @@ DATABASE = "corpus.sqlite3"
 _TAIL = r"\. \(.+,.+2[0-9]+\)"
 """Authors or agencies and the date, as 10kGNAD finds them; it too reads years such as 21015."""
 _TAIL_REACH = 50
-_SECTIONS = (
-    "Etat",
-    "Inland",
-    "International",
-    "Kultur",
-    "Panorama",
-    "Sport",
-    "Web",
-    "Wirtschaft",
-    "Wissenschaft",
-)
+_SECTIONS = frozenset("Etat Inland International Kultur Panorama Sport Web Wirtschaft Wissenschaft".split())
 
 
 def read(files: Files) -> Documents:
@@ -38,16 +29,14 @@ def read(files: Files) -> Documents:
     (path,) = files[DATABASE]
     articles, malformed = read_table(path, "Articles", key="ID_Article", texts=("Path", "Title", "Body"))
     bodies = articles["Body"].fill_null("").to_list()
+    descriptions = [element_text(body, "h2", itemprop="description") for body in bodies]
+    texts = [paragraphs(body, within="copytext") for body in bodies]
     rows = articles.select(
         upstream_id=pl.col("ID_Article").cast(pl.String),
-        path=pl.col("Path"),
-        title=pl.col("Title"),
-        description=pl.Series(
-            [element_text(body, "h2", itemprop="description") for body in bodies], dtype=pl.String
-        ),
-        paragraphs=pl.Series(
-            [paragraphs(body, within="copytext") for body in bodies], dtype=pl.List(pl.String)
-        ),
+        path="Path",
+        title="Title",
+        description=pl.Series(descriptions, dtype=pl.String),
+        paragraphs=pl.Series(texts, dtype=pl.List(pl.String)),
     )
     return Documents(rows, malformed)
 
@@ -74,22 +63,13 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
     )
     path = pl.col("path").fill_null("").str.to_lowercase()
     section = pl.col("path").str.split("/").list.get(1, null_on_oob=True)
-    reason = (
-        pl
-        .when(~path.str.starts_with("newsroom/"))
-        .then(pl.lit("not_newsroom"))
-        .when(path.str.starts_with("newsroom/user"))
-        .then(pl.lit("user_page"))
-        .when(section == "")
-        .then(pl.lit("no_section"))
-    )
+    reason = first_reason({
+        "not_newsroom": ~path.str.starts_with("newsroom/"),
+        "user_page": path.str.starts_with("newsroom/user"),
+        "no_section": section == "",
+    })
     return rows.select(
-        "upstream_id",
-        "path",
-        "title",
-        text=pl.when(text != "").then(text),
-        section=section,
-        reason=reason,
+        "upstream_id", "path", "title", text=pl.when(text != "").then(text), section=section, reason=reason
     )
 
 
@@ -117,7 +97,7 @@ CONFIG = Clustering(
         source="mteb, TenKGnadClusteringS2S and TenKGnadClusteringP2P",
         documents=10_277,
         sizes={"topic": (2_851, 1_436, 5_533, 5_039, 4_684, 3_313, 2_706, 9_962, 2_451, 7_939)},
-        labels={"section": frozenset(_SECTIONS)},
+        labels={"section": _SECTIONS},
         texts={
             "s2s": TextFigures(unique=10_267, shortest=13, mean=50.97, longest=108),
             "p2p": TextFigures(unique=10_275, shortest=45, mean=2_648.46, longest=32_702),

@@ -60,14 +60,10 @@ def is_pinned(source: LockedSource) -> bool:
     return source.kind in {"hub", "http"} or made_here
 
 
-def from_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
-    """Return whether sources are the pinned ones themselves, so that a lock's hashes must hold for them."""
-    return not parameters.get("stand_in") and all(map(is_pinned, sources))
-
-
 def whole_upstream(sources: tuple[LockedSource, ...], parameters: dict[str, Any]) -> bool:
     """Return whether all of the real upstreams was built, so that published figures of them must be met."""
-    return from_upstream(sources, parameters) and parameters.get("limit") is None
+    unlimited = parameters.get("limit") is None and not parameters.get("stand_in")
+    return unlimited and all(map(is_pinned, sources))
 
 
 def commit(out: Path, lock: Lock, folder: Path) -> tuple[Path, ...]:

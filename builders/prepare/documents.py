@@ -6,9 +6,9 @@ import polars as pl
 
 from builders.errors import SourceError
 from builders.lock.lock import Funnel, PersonalReport
-from builders.prepare.funnels import Space, in_space
-from builders.prepare.retrieval import scrubbed
-from builders.spec import Clustering, Documents
+from builders.prepare.funnels import Space, by_reason, in_space
+from builders.prepare.retrieval import each, refuse_bad_ids, scrubbed
+from builders.spec import Clustering, Documents, first_reason
 from builders.text.merge import digest
 from builders.text.normalise import normalise_frame
 
@@ -37,44 +37,33 @@ class _Prepared:
 def prepare_documents(spec: Clustering, read: Documents) -> _Prepared:
     """Turn upstream rows into documents, and account for every row on the way."""
     _refuse_malformed(spec, read.malformed)
-    _refuse_bad_ids(spec, read.rows)
+    refuse_bad_ids(spec, "documents", read.rows)
     composed = spec.compose(normalise_frame(read.rows, keep=["upstream_id", *spec.order]))
     clean, personal = scrubbed(composed, spec.personal)
-    reason = (
-        pl
-        .when(pl.col("reason").is_not_null())
-        .then("reason")
-        .when(pl.col("title").is_null())
-        .then(pl.lit("no_title"))
-        .when(pl.col("text").is_null())
-        .then(pl.lit("no_text"))
-    )
-    judged = clean.with_columns(reason.alias("reason"))
+    textless = first_reason({"no_title": pl.col("title").is_null(), "no_text": pl.col("text").is_null()})
+    judged = clean.with_columns(reason=pl.coalesce("reason", textless))
     kept = judged.filter(pl.col("reason").is_null()).drop("reason")
     dropped = pl.concat([
         in_space(_as_dropped(judged.drop_nulls("reason"), "upstream_id", pl.col("reason")), Space.UPSTREAM),
         in_space(_as_dropped(read.malformed, "id", pl.lit("malformed")), Space.PLACE),
     ])
-    reasons = dropped.group_by("reason").len().sort("reason")
-    funnel = Funnel(
-        table="documents",
-        read=read.rows.height + read.malformed.height,
-        dropped=dict(reasons.iter_rows()),
-        out=kept.height,
-    )
     texts = kept.with_columns(s2s="title", p2p=pl.concat_str("title", "text", separator=" "))
     return _Prepared(
         documents=texts.drop("title", "text").sort(spec.order),
         dropped=dropped.sort("table", "reason", "id"),
-        funnel=funnel,
+        funnel=Funnel(
+            table="documents",
+            read=read.rows.height + read.malformed.height,
+            dropped=by_reason(dropped),
+            out=kept.height,
+        ),
         personal={"documents": personal},
     )
 
 
 def limit_documents(read: Documents, rows: int) -> Documents:
     """Keep `rows` documents, chosen by the hash of their id and so whatever their order."""
-    hashes = pl.Series([digest(upstream_id) for upstream_id in read.rows["upstream_id"].to_list()])
-    return Documents(read.rows.sort(hashes).head(rows), read.malformed)
+    return Documents(read.rows.sort(each(read.rows["upstream_id"], digest)).head(rows), read.malformed)
 
 
 def _as_dropped(rows: pl.DataFrame, key: str, reason: pl.Expr) -> pl.DataFrame:
@@ -94,13 +83,3 @@ def _refuse_malformed(spec: Clustering, malformed: pl.DataFrame) -> None:
         "\n".join([message, *lines]),
         hint=f"Look at them; a waiver of {_WAIVER} with reason and largest count passes them over.",
     )
-
-
-def _refuse_bad_ids(spec: Clustering, rows: pl.DataFrame) -> None:
-    ids = rows["upstream_id"]
-    bad = ids.filter(ids.is_null() | ids.is_duplicated() | (ids == ""))
-    if len(bad):
-        raise SourceError(
-            f"{spec.name}: {len(bad)} documents have no id of their own, such as {bad[0]!r}",
-            hint="Ids must be unique upstream; look whether a file was read twice.",
-        )

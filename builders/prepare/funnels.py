@@ -118,7 +118,7 @@ def funnels(
     rows = Funnel(
         table="rows",
         read=records.queries.height + nameless.get("rows", 0),
-        dropped=_by_reason(lost),
+        dropped=by_reason(lost),
         out=records.queries.join(queries.ids, on="upstream_id", how="semi").height,
     )
     in_queries, in_passages = (lost.filter(pl.col("table") == name) for name in ("queries", "passages"))
@@ -127,14 +127,14 @@ def funnels(
         Funnel(
             table="queries",
             read=rows.out if whole else records.queries.height + nameless.get("queries", 0),
-            dropped=_by_reason(pl.concat([in_queries, losses.queries])),
+            dropped=by_reason(pl.concat([in_queries, losses.queries])),
             merged=_merged(queries),
             out=kept.queries.height,
         ),
         Funnel(
             table="passages",
             read=rows.out if whole else records.passages.height + nameless.get("passages", 0),
-            dropped=_by_reason(in_passages),
+            dropped=by_reason(in_passages),
             merged=_merged(passages),
             out=passages.rows.height,
         ),
@@ -159,7 +159,7 @@ def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> F
     return Funnel(
         table="pairs",
         read=records.pairs.height + relevant.height + nameless,
-        dropped=_by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
+        dropped=by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
         merged=pairs.select(pl.struct(PAIR).is_first_distinct().not_().sum()).item(),
         undecided=left.join(kept.relations.undecided, on=PAIR, how="semi").height,
         out=left.join(kept.relations.qrels, on=PAIR, how="semi").height,
@@ -170,9 +170,9 @@ def _merged(result: Merged) -> int:
     return result.ids.height - result.ids.drop("upstream_id").n_unique()
 
 
-def _by_reason(dropped: pl.DataFrame) -> dict[str, int]:
-    counted = dropped.group_by("reason").len().sort("reason")
-    return dict(zip(counted["reason"].to_list(), counted["len"].to_list(), strict=True))
+def by_reason(dropped: pl.DataFrame) -> dict[str, int]:
+    """Count dropped rows by reason."""
+    return dict(dropped.group_by("reason").len().sort("reason").iter_rows())
 
 
 def in_space(dropped: pl.DataFrame, space: Space) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from builders.personal.replacements import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
 from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
-from builders.spec import PAIR, PersonalKind, Records, Relations, Retrieval
+from builders.spec import PAIR, ConfigSpec, PersonalKind, Records, Relations, Retrieval, first_reason
 from builders.text.merge import digest, merge_passages, merge_queries
 from builders.text.normalise import normalise_frame
 
@@ -57,8 +57,8 @@ class _Usable:
 
 def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = ()) -> Prepared:
     """Turn upstream rows into what is published, and account for every row on the way."""
-    _require_unique(spec, "queries", records.queries)
-    _require_unique(spec, "passages", records.passages)
+    refuse_bad_ids(spec, "queries", records.queries)
+    refuse_bad_ids(spec, "passages", records.passages)
     usable = _usable(spec, records)
     queries = merge_queries(usable.queries.select("upstream_id", "text", "key"), spec.ids)
     passages = merge_passages(usable.passages.select("upstream_id", "title", "text"), spec.ids)
@@ -129,19 +129,15 @@ def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
     )
 
 
-def _require_unique(spec: Retrieval, table: str, rows: pl.DataFrame) -> None:
+def refuse_bad_ids(spec: ConfigSpec, table: str, rows: pl.DataFrame) -> None:
+    """Refuse rows of a config's `read` that share their ``upstream_id``, or have none."""
     ids = rows["upstream_id"]
-    if missing := ids.null_count():
-        first = ids.is_null().arg_max()
+    bad = ids.is_null() | ids.is_duplicated() | (ids == "").fill_null(value=False)
+    if count := bad.sum():
+        first = bad.arg_max() or 0
         raise SourceSchema(
-            f"{spec.name}: {missing} of the {table} have no id, the first in row {first}",
-            hint="The upstream is damaged, or its id column has another name now.",
-        )
-    twice = ids.filter(ids.is_duplicated())
-    if len(twice):
-        raise SourceSchema(
-            f"{spec.name}: id {twice[0]!r} stands in {int((ids == twice[0]).sum())} rows of the {table}",
-            hint="Ids must be unique upstream; look whether a file was read twice.",
+            f"{spec.name}: {count} of the {table} have no id of their own, first row {first}, {ids[first]!r}",
+            hint="Ids must be unique upstream; look whether a file was read twice or the column renamed.",
         )
 
 
@@ -184,19 +180,11 @@ def scrubbed(
 
 def _unusable(spec: Retrieval, queries: pl.DataFrame, passages: pl.DataFrame) -> pl.DataFrame:
     """Rows without text, with the table and the reason; the first reason wins where a row is both."""
-    empty_query = (
-        pl
-        .when(pl.col("text").is_null())
-        .then(pl.lit("empty_query"))
-        .when(pl.col("key") == "")
-        .then(pl.lit("no_query_words"))
-    )
+    no_text = pl.col("text").is_null()
+    empty_query = first_reason({"empty_query": no_text, "no_query_words": pl.col("key") == ""})
     bad_queries = queries.select(table=pl.lit("queries"), id="upstream_id", reason=empty_query)
-    bad_passages = passages.select(
-        table=pl.lit("passages"),
-        id="upstream_id",
-        reason=pl.when(pl.col("text").is_null()).then(pl.lit(spec.empty_passage)),
-    )
+    empty_passage = pl.when(no_text).then(pl.lit(spec.empty_passage))
+    bad_passages = passages.select(table=pl.lit("passages"), id="upstream_id", reason=empty_passage)
     bad = pl.concat([bad_queries, bad_passages]).drop_nulls("reason").cast(pl.Schema(_REASONS))
     if spec.rows == "pair":
         return bad.unique("id", keep="first", maintain_order=True).with_columns(table=pl.lit("rows"))

@@ -12,11 +12,7 @@ from builders.text.titles import has_uncued
 
 _INTERNATIONAL = re.compile(r"(?<![\w+])(?:\+|00)[1-9][0-9]")
 
-SCRUB_MERGES: dict[str, type[pl.DataType]] = {
-    "query_id": pl.String,
-    "titles": pl.UInt32,
-    "cue": pl.Boolean,
-}
+SCRUB_MERGES: dict[str, type[pl.DataType]] = {"query_id": pl.String, "titles": pl.UInt32, "cue": pl.Boolean}
 """Columns of what `scrub_merges` returns."""
 
 

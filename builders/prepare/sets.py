@@ -37,9 +37,6 @@ def _set_size(documents: int, smallest: float, sizes: random.Random) -> int:
     """Return the size of a set: a whole number from `smallest` of all documents to all of them.
 
     Source: `randint(int(0.1 * N), N)` of the original extraction scripts.
-
-    Raises:
-        FindingsError: So small a share of so few documents may be an empty set.
     """
     least = int(smallest * documents)
     if least < 1:
@@ -53,12 +50,8 @@ def _set_size(documents: int, smallest: float, sizes: random.Random) -> int:
 def draw(documents: pl.DataFrame, rules: Sequence[SetRule], *, seed: int) -> list[DrawnSet]:
     """Draw the sets of all rules, in their order; equal arguments give equal sets, on any machine.
 
-    Args:
-        documents: The columns that the rules name, without nulls. Their order decides which rows are drawn:
-            sort them by what does not change.
-        rules: How sets are drawn.
-        seed: Of both generators.
-
+    `documents` has the columns that the rules name, without nulls. Their order decides which rows are drawn:
+    sort them by what does not change.
     """
     sizes, rows = random.Random(seed), random.Random(f"{seed}:rows")
     return [drawn for rule in rules for drawn in _sets(documents, rule, sizes, rows)]

@@ -15,7 +15,7 @@ from builders.build.order import Options, build
 from builders.checks.finding import Severity
 from builders.demo.bundled import lay_out
 from builders.errors import FindingsError, MtebDeError, Refused, UsageError
-from builders.lock.committed import from_upstream, stand_ins
+from builders.lock.committed import stand_ins, whole_upstream
 from builders.lock.lock import read_manifest
 from builders.spec import Clustering, ConfigSpec, HubSource, Part, Relations, Retrieval
 from tests.release.kit import loopback
@@ -181,4 +181,4 @@ def test_a_dataset_of_a_stand_in_marks_a_build_of_any_kind(
         options = replace(of_sample(sample, tmp_path), offline=False, home=tmp_path / "home")
         lock = build(with_source(spec, more), options, Silent())
     assert f"{name}: its sources came from a stand-in for the Hub" in stand_ins(lock)
-    assert not from_upstream(lock.sources[-1:], lock.parameters)
+    assert not whole_upstream(lock.sources[-1:], lock.parameters)

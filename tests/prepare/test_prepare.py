@@ -199,7 +199,10 @@ def test_every_pair_ends_somewhere() -> None:
     )
 
 
-@pytest.mark.parametrize(("ids", "word"), [(["q1", None], "row 1"), (["q1", "q1"], "'q1' stands in 2 rows")])
+@pytest.mark.parametrize(
+    ("ids", "word"),
+    [(["q1", None], "row 1"), (["q1", "q1"], "2 of the queries have no id of their own, first row 0, 'q1'")],
+)
 def test_ids_must_be_there_and_unique(ids: list[str | None], word: str) -> None:
     rows = replace_queries(strings(upstream_id=ids, text=["a", "b"]))
     with pytest.raises(SourceSchema, match=word):
