@@ -116,7 +116,8 @@ def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) 
     }
     for split, text in rows.select("split", "text").head(1).iter_rows():
         facts = {"config": built.spec.name, "table": table, "id": wanted, "split": split, "text": text}
-        listed = [f"  {name.removesuffix('_ids'):<10} {_some(some)}" for name, some in ids.items()]
+        shown = {name.removesuffix("_ids"): ", ".join(shortened(some)) for name, some in ids.items()}
+        listed = [f"  {name:<10} {some or 'none'}" for name, some in shown.items()]
         listed = listed if undecided else listed[:-1]
         first = f"{wanted}: {built.spec.name}-{table}, split {split}"
         yield _Found(facts | ids, [first, f"  text       {text}", *listed])
@@ -125,7 +126,3 @@ def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) 
 def _under(heading: str, lines: Sequence[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         yield f"  {'' if number else heading:<10} {line}"
-
-
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(shortened(ids)) or "none"

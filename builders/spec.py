@@ -114,10 +114,6 @@ class RecordedFile:
     licence: str
 
 
-def _never(_: Path) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class LocalFile:
     """A plain file that a verb of this command makes on this machine: no upstream has it.
@@ -134,7 +130,7 @@ class LocalFile:
     folder: str
     hint: str
     licence: str = ""
-    is_stand_in: Callable[[Path], bool] = _never
+    is_stand_in: Callable[[Path], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +239,6 @@ RELEASES: dict[str, Release] = {
 }
 
 
-def _no_rows() -> pl.DataFrame:
-    return pl.DataFrame(schema={"table": pl.String, "id": pl.String})
-
-
 @dataclass(frozen=True, slots=True)
 class Records:
     """What the `read` of a retrieval config returns: upstream rows with upstream ids, raw text.
@@ -262,7 +254,9 @@ class Records:
     queries: pl.DataFrame
     passages: pl.DataFrame
     pairs: pl.DataFrame
-    nameless: pl.DataFrame = field(default_factory=_no_rows)
+    nameless: pl.DataFrame = field(
+        default_factory=lambda: pl.DataFrame(schema={"table": pl.String, "id": pl.String})
+    )
 
 
 @dataclass(frozen=True, slots=True)

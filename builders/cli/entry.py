@@ -76,16 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     streams.install()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` ignores the second
-            signal.signal(number, _leave)  # so that what is half-written is removed
+            # so that what is half-written is removed
+            signal.signal(number, lambda got, _: sys.exit(_SIGNALLED + got))
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # a second Ctrl-C, while the first was told
         code = _INTERRUPTED
     sys.exit(code)
-
-
-def _leave(number: int, _: object) -> None:
-    sys.exit(_SIGNALLED + number)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

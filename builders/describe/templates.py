@@ -83,7 +83,8 @@ def render_page(name: str, *, script: str = "", images: bool = False, **values: 
     Its content-security policy admits the style, which lies beside the template, and the script by their
     hashes, and with `images` those that their address holds. Every value is escaped unless it is `Markup`.
     """
-    style, code = (_asset(path) if path else "" for path in (name.replace(".html.j2", ".css"), script))
+    folder, paths = resources.files("builders"), (name.replace(".html.j2", ".css"), script)
+    style, code = ((folder / path).read_text(encoding="utf-8") if path else "" for path in paths)
     admitted = [*(["img-src data:"] if images else []), *([f"script-src '{_hash(code)}'"] if code else [])]
     policy = Markup("; ".join([*admitted, f"style-src '{_hash(style)}'"]))
     template = _environment(html=True).get_template(name)
@@ -92,10 +93,6 @@ def render_page(name: str, *, script: str = "", images: bool = False, **values: 
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _asset(path: str) -> str:
-    return (resources.files("builders") / path).read_text(encoding="utf-8")
 
 
 def card_text(name: str) -> str | None:

@@ -116,13 +116,13 @@ def find_address(scan: Scan) -> Iterator[Span]:
         word = text[text.rfind(" ", max(0, first - _WIDTH), first) + 1 : first]
         if not place and word.islower() and not word.casefold().endswith(_ENDS):
             continue  # most are seen here to be no house number
-        counts = _is_year(number.group()) or UNIT.match(text, end) is not None
+        counts = re.fullmatch(_YEAR, number.group()) or UNIT.match(text, end)
         if counts and not place:
             continue
         window = scan.before(first, _WIDTH)
         before = window.removesuffix(" Nr.")
         if before[-1:].isupper() or before[-2:-1].isupper():
-            before = _in_small_letters(before)
+            before = _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
         street = _street_with_place(before, place) if place else ""
         alone = "" if street or counts else _street_alone(before, number)
         ahead = before[: len(before) - len(street or alone)] if street or alone else ""
@@ -169,15 +169,6 @@ def _is_no_street(street: str, ahead: str, after: str) -> bool:
     if counted_noun(after) and not _LABEL.search(ahead):
         return True
     return street.casefold().endswith(_ROADS) and _GOES_ON.match(after) is not None
-
-
-def _in_small_letters(before: str) -> str:
-    """Return the text with its words in capitals as others are written, each character in its place."""
-    return _CAPITALS.sub(lambda word: word.group()[0] + word.group()[1:].lower(), before)
-
-
-def _is_year(number: str) -> bool:
-    return len(number) == 4 and number.isdigit() and number[:2] in {"18", "19", "20"}
 
 
 def _street_alone(before: str, number: re.Match[str]) -> str:

@@ -183,14 +183,10 @@ def _with_marks(text: str, span: Span) -> Span:
     return span if end == span.end else span._replace(end=end)
 
 
-def _order(span: Span) -> tuple[int, int, int, str]:
-    return _PRIORITY[span.kind], span.start, -span.end, span.rule
-
-
 def _disjoint(candidates: Iterable[Span]) -> list[Span]:
     """Keep of overlapping spans the one of the first kind; of one kind, the first, the longest, by rule."""
     kept: list[Span] = []
-    by_kind = sorted(set(candidates), key=_order)
+    by_kind = sorted(set(candidates), key=lambda one: (_PRIORITY[one.kind], one.start, -one.end, one.rule))
     for _, group in groupby(by_kind, key=lambda span: span.kind):
         starts = [span.start for span in kept]
         free_from, accepted = 0, []

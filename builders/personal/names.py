@@ -187,7 +187,8 @@ def find_full(scan: Scan) -> Iterator[Span]:
     for match in _FULL.finditer(text):
         word, start = match[0], match.start()
         given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
-        if not given and (text[start - 5 : start] not in _ROLE_TAILS or not _role_before(scan, start)):
+        role_before = text[start - 5 : start] in _ROLE_TAILS  # "Sprecherin ", "34-jährige "
+        if not given and not (role_before and scan.before(start - 1, _LONGEST_ROLE).endswith(_ROLE_ENDS)):
             continue
         listed = given and is_first_name(word)
         if scan.titles and not listed:
@@ -209,11 +210,6 @@ def _turned(scan: Scan) -> Iterator[Span]:
         if before["alone"] is not None or is_surname(before["word"]):
             start = match.start() - len(before["last"])
             yield Span(start, match.end(), PersonalKind.PERSON, "person.turned")
-
-
-def _role_before(scan: Scan, position: int) -> bool:
-    """Say whether the word before a place is a role's: "Sprecherin ", "34-jährige "."""
-    return scan.before(position - 1, _LONGEST_ROLE).endswith(_ROLE_ENDS)
 
 
 def _name_at(scan: Scan, position: int, need: _Need) -> Range | None:
@@ -276,12 +272,9 @@ def _at(
     A single word that may not stand `alone` is a first name or foreign.
     """
     name = _name_at(scan, gap.end(), max(need, titled) if scan.titles else need) if gap else None
-    if name and (alone or _is_more_than_a_surname(scan.text[slice(*name)])):
+    word = scan.text[slice(*name)] if name else ""
+    if name and (alone or is_given_name(word) or is_foreign(word) or _SEVERAL.search(word)):
         yield name
-
-
-def _is_more_than_a_surname(name: str) -> bool:
-    return is_given_name(name) or is_foreign(name) or _SEVERAL.search(name) is not None
 
 
 def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range]:

@@ -90,8 +90,9 @@ class Cleaner:
         return together(self._reports)
 
     def texts(self, before: Sequence[str | None], cues: Sequence[str] = ()) -> list[str | None]:
-        """Scrub strings, each behind its cue where there is one."""
-        cues = list(map(_sure_cue, cues, before))
+        """Scrub strings, each behind its cue where there is one; "Name" announces no things."""
+        cued = zip(cues, before, strict=False)
+        cues = ["" if cue == _NAME and not is_short_name(text or "") else cue for cue, text in cued]
         if not any(cues):
             after, spans = scrub_rows(before, self._kinds)
             self._reports.append(report(before, spans))
@@ -133,11 +134,6 @@ def _cues_of(names: Iterable[str]) -> list[str]:
     """Return the cues of columns that stand side by side: beside a first name, "Name" is a surname."""
     cues = list(map(_cue_of, names))
     return [_LAST_NAME if cue == _NAME and _FIRST_NAME in cues else cue for cue in cues]
-
-
-def _sure_cue(cue: str, value: str | None) -> str:
-    """Return the cue of a value: "Name" announces no things."""
-    return "" if cue == _NAME and not is_short_name(value or "") else cue
 
 
 def renamed(before: Sequence[str], after: Sequence[str]) -> list[str]:

@@ -100,11 +100,8 @@ def _plan_state(
             state, why = "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
     except (StorageError, Refused) as error:
         return "stale", error.message, ()
-    return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else _refused(plan, api)
-
-
-def _refused(plan: Plan, api: HfApi) -> tuple[str, ...]:
-    return plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
+    refused = plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
+    return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else refused
 
 
 def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str]:

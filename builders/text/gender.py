@@ -90,8 +90,8 @@ def _unpaired(tokens: list[str]) -> list[str]:
     while position < len(tokens):
         length = _pair_length(kept, tokens, position) if tokens[position] in _CONNECTORS else 0
         if length:
-            second = tokens[position + 1 : position + 1 + length]
-            kept[-length:] = map(_masculine, kept[-length:], second)
+            pairs = zip(kept[-length:], tokens[position + 1 : position + 1 + length], strict=True)
+            kept[-length:] = [one if one == other or _is_pair(one, other) else other for one, other in pairs]
             position += 1 + length
         else:
             kept.append(tokens[position])
@@ -103,19 +103,11 @@ def _pair_length(before: list[str], tokens: list[str], position: int) -> int:
     """Return how many words around the connector pair, 0 for none."""
     for length in range(1, min(len(before), len(tokens) - position - 1, _LONGEST_PAIR) + 1):
         pairs = list(zip(before[-length:], tokens[position + 1 : position + 1 + length], strict=True))
-        if not all(left == right or _either_pair(left, right) for left, right in pairs):
+        if not all(left == right or _is_pair(left, right) or _is_pair(right, left) for left, right in pairs):
             continue
         if tokens[position] == "/" or any(left != right for left, right in pairs):
             return length
     return 0
-
-
-def _either_pair(left: str, right: str) -> bool:
-    return _is_pair(left, right) or _is_pair(right, left)
-
-
-def _masculine(left: str, right: str) -> str:
-    return left if left == right or _is_pair(left, right) else right
 
 
 def _joined(tokens: list[str]) -> str:

@@ -53,14 +53,12 @@ def normalise_frame(frame: pl.DataFrame, *, keep: Collection[str]) -> pl.DataFra
     A text of which nothing is left becomes null, in a list too, so that lists keep their length.
     """
     columns = [
-        _normalised(series) if _holds_text(series.dtype) and series.name not in keep else series
+        _normalised(series)
+        if series.dtype in (pl.String, pl.List(pl.String)) and series.name not in keep
+        else series
         for series in frame.get_columns()
     ]
     return pl.DataFrame(columns) if columns else frame
-
-
-def _holds_text(dtype: pl.DataType) -> bool:
-    return dtype == pl.String or dtype == pl.List(pl.String)
 
 
 def _normalised(series: pl.Series) -> pl.Series:
