@@ -19,7 +19,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from builders import __version__
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
+Api: TypeAlias = "HfApi"
+"""The Hub's client, whose import takes long."""
 HUB = "https://huggingface.co"
 _SETTING = "MTEB_DE_HUB_TIMEOUT"
 _SILENCES = 3

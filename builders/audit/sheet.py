@@ -43,8 +43,13 @@ def to_csv(sample: Sample, pairs: Pairs) -> bytes:
         ids = (sample.head.sample, item.item, item.query_id, item.passage_id)
         cells = (row["query"], row["title"], row["text"], "", "")
         guarded = (name if _SAFE_ID.fullmatch(name) else f"'{name}" for name in ids)
-        writer.writerow([number, *guarded, *(f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells)])
+        writer.writerow([number, *guarded, *map(_neutral, cells)])
     return out.getvalue().encode("utf-8-sig", errors="replace")
+
+
+def _neutral(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def read_csv(path: Path, folders: Sequence[Path], auditor: str) -> list[tuple[int, Judgement]]:

@@ -1,20 +1,14 @@
 """The plots of a card, drawn from locks alone: the same locks give the same bytes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from builders.describe.dataset import Dataset
 from builders.describe.markdown import Markdown, escape
 from builders.plots import charts
-from builders.plots.svg import plot_path, svg
+from builders.plots.svg import Figure, plot_path, svg
 from builders.printable import share, span
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _METRICS = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "v_measure": "V-measure"}
 _MOST_IN_WORDS = 8

@@ -3,8 +3,6 @@
 Numbers stay numbers, and a missing value is null: `cells` is how terminal and report print them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,11 +27,9 @@ from builders.evaluation.results import (
 )
 from builders.evaluation.statistics import STEP, ConfigStatistics, bands, tenths
 from builders.plots import charts
+from builders.plots.svg import Figure
 from builders.printable import NOTHING, percent, share, shortened, span
 from builders.tables import SPLITS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _METRICS = SCORES | {"v_measure": "V-measure"}
 _WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")

@@ -3,12 +3,10 @@
 Citations decide no row: each names the rows that it was measured on, and is left out of a card of others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import ValidationError
 
@@ -76,12 +74,11 @@ class Citations(Frozen):
     audit: CitedAudit | None = None
     scores: tuple[CitedScore, ...] = ()
 
-    def of_rows(self, rows: str) -> Citations:
+    def of_rows(self, rows: str) -> Self:
         """Return the citations that were measured on the rows of that id."""
-        return Citations(
-            audit=self.audit if self.audit and self.audit.build == rows else None,
-            scores=tuple(score for score in self.scores if score.build == rows),
-        )
+        audit = self.audit if self.audit and self.audit.build == rows else None
+        scores = tuple(score for score in self.scores if score.build == rows)
+        return self.model_copy(update={"audit": audit, "scores": scores})
 
 
 def citations_path(folder: Path, config: str) -> Path:

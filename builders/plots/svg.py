@@ -3,20 +3,19 @@
 A plot is drawn in the light colours; rules inside the file turn each into its dark twin.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import warnings
 from collections.abc import Callable
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from builders.printable import one_line
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as _Figure
 
+Figure: TypeAlias = "_Figure"
 GROUND, INK, SOFT, LINE = "#ffffff", "#1d1c1a", "#5b5852", "#d9d5cc"
 NONE = "#c9c5bc"
 """Part of a bar that stands for nothing."""

@@ -6,21 +6,17 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from builders.errors import UsageError
 from builders.files import reading
-from builders.hub import check_repo, client
+from builders.hub import Api, check_repo, client
 from builders.lock.committed import drift
 from builders.lock.lock import MANIFEST, Lock, read_manifest
 from builders.release.diff import row_changes
 from builders.release.tree import Split, Tree, local_tree, read_remote, remote_tree
 from builders.tables import SCHEMAS, kind_of, read_frame, score_columns
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _TOLERANCE = 1e-3
 """By how much a score may differ on another machine: other kernels give other last bits."""
@@ -37,7 +33,7 @@ class Reference:
 
 
 def open_reference(
-    name: str, releases: Collection[str], out: Path, downloads: Path, *, api: HfApi | None = None
+    name: str, releases: Collection[str], out: Path, downloads: Path, *, api: Api | None = None
 ) -> Reference:
     """Find the tables to compare with, before anything of these releases is built into `out`, another folder.
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from builders import describe
 from builders.describe.target import Target, Version, parse_version, version_of
 from builders.errors import Refused
 from builders.files import FileIds, ids_of, reading
-from builders.hub import check_repo, client
+from builders.hub import Api, check_repo, client
 from builders.lock.beside import citations_path, read_citations
 from builders.lock.committed import FOLDER
 from builders.lock.lock import Frozen, locks_of
@@ -34,9 +34,6 @@ from builders.release.tree import (
     same_bytes,
 )
 from builders.spec import RELEASES
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 Bump = Literal["none", "patch", "minor", "major"]
 _BUMPS: tuple[Bump, ...] = ("none", "patch", "minor", "major")
@@ -147,7 +144,7 @@ def diff(
     *,
     revision: str | None = None,
     beside: Path = FOLDER,
-    api: HfApi | None = None,
+    api: Api | None = None,
 ) -> Comparison:
     """Compare a built release, row by row, with a tag or "main"; `beside` holds the citations.
 
@@ -163,7 +160,7 @@ def compare(
     out: Path,
     release: str,
     repo: str,
-    api: HfApi,
+    api: Api,
     ids: Callable[[Path], FileIds],
     *,
     revision: str | None = None,

@@ -13,7 +13,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -21,7 +21,7 @@ from builders import describe, files
 from builders.describe.target import Target
 from builders.errors import Refused, StorageError
 from builders.files import FileIds
-from builders.hub import client
+from builders.hub import Api, client
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Frozen, Lock, first_fault, locks_of
@@ -31,9 +31,6 @@ from builders.release.diff import Bump, Comparison, check_version, compare
 from builders.release.tree import Remote, paths_in, same_bytes
 from builders.spec import RELEASES
 from builders.text_files import parse_json
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _SCHEMA_VERSION = 1
 _SEAL = "sha256"
@@ -188,7 +185,7 @@ def make_plan(
     *,
     least: bool = False,
     beside: Path = FOLDER,
-    api: HfApi | None = None,
+    api: Api | None = None,
 ) -> Plan:
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
@@ -204,7 +201,7 @@ def make_plan(
         return _make_plan(out, release, target, least, beside, api or client())
 
 
-def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Path, api: HfApi) -> Plan:
+def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Path, api: Api) -> Plan:
     ids = functools.cache(files.ids_of)
     remote, comparison = compare(out, release, target.repo, api, ids, beside=beside)
     difference = comparison.difference

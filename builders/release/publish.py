@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from builders import files
 from builders.errors import MtebDeError, Refused, RemoteError, StorageError
 from builders.files import FileIds
-from builders.hub import HUB, LONGEST_WAIT, client, explain, hub_errors, is_loopback, reason, wait_seconds
+from builders.hub import (
+    HUB,
+    LONGEST_WAIT,
+    Api,
+    client,
+    explain,
+    hub_errors,
+    is_loopback,
+    reason,
+    wait_seconds,
+)
 from builders.printable import listed
 from builders.release.plan import (
     Plan,
@@ -27,7 +37,7 @@ from builders.release.plan import (
 from builders.release.tree import Remote, differences, read_files, read_remote, read_tags
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete, HfApi
+    from huggingface_hub import CommitOperationAdd, CommitOperationCopy, CommitOperationDelete
 
     Operations = Sequence[CommitOperationAdd | CommitOperationCopy | CommitOperationDelete]
 
@@ -72,7 +82,7 @@ def apply(
     out: Path,
     release: str,
     *,
-    api: HfApi | None = None,
+    api: Api | None = None,
     ask: Callable[[Plan], None] = lambda plan: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Applied:
@@ -117,7 +127,7 @@ def check_receipt(out: Path, release: str, plan: Plan) -> None:
         raise Refused(fault, hint=f"Rehearse the plan again: {rehearse}")
 
 
-def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
+def push(plan: Plan, folder: Path, api: Api, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
     """Commit the files of a plan in its folder and tag the commit; `apply` and the rehearsal both do it.
 
     A private copy is sent, made of the bytes that were compared with the plan.
@@ -141,7 +151,7 @@ def push(plan: Plan, folder: Path, api: HfApi, *, sleep: Callable[[float], None]
         return publish(change, api, sleep=sleep)
 
 
-def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
+def publish(change: Change, api: Api, *, sleep: Callable[[float], None] = time.sleep) -> Applied:
     """Commit a change and tag the commit.
 
     A commit that was applied although an error came back, or before an earlier run was cut, is recognised by
@@ -153,7 +163,7 @@ def publish(change: Change, api: HfApi, *, sleep: Callable[[float], None] = time
 @dataclass(frozen=True, slots=True)
 class _Publication:
     change: Change
-    api: HfApi
+    api: Api
     sleep: Callable[[float], None]
 
     def run(self) -> Applied:
@@ -307,7 +317,7 @@ class _Publication:
             raise error
 
 
-def _check_token(api: HfApi, repo: str) -> None:
+def _check_token(api: Api, repo: str) -> None:
     """Refuse a token that only reads, or of no member of the owner; others are left to the Hub's 403."""
     owner = repo.partition("/")[0]
     with hub_errors("checking the token"):

@@ -10,17 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from builders.describe.target import parse_version
 from builders.errors import Refused, UsageError
-from builders.hub import check_repo, client
+from builders.hub import Api, check_repo, client
 from builders.release.diff import Bump, compare_trees, least_after
 from builders.release.publish import Applied, Change, publish
 from builders.release.tree import read_files, read_remote, remote_tree, same_bytes
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +30,7 @@ class _Rollback:
     delete: tuple[str, ...]
 
 
-def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi | None = None) -> _Rollback:
+def plan_rollback(repo: str, to: str, *, version: str | None = None, api: Api | None = None) -> _Rollback:
     """Return what going back to a tag would change; reads only.
 
     The version of the restored files is by default the least that may follow the highest one.
@@ -85,7 +81,7 @@ def plan_rollback(repo: str, to: str, *, version: str | None = None, api: HfApi 
 
 
 def rollback(
-    planned: _Rollback, *, api: HfApi | None = None, sleep: Callable[[float], None] = time.sleep
+    planned: _Rollback, *, api: Api | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> Applied:
     """Go back as planned, with one commit and one tag. Planning and running it again is safe."""
     return publish(planned.change, api or client(), sleep=sleep)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from builders.errors import Refused, StorageError
 from builders.files import reading
-from builders.hub import check_repo, client, is_loopback
+from builders.hub import Api, check_repo, client, is_loopback
 from builders.printable import listed
 from builders.release.plan import Plan, changes, check_bytes, check_visibility, command, plan_path, read_plan
 from builders.release.publish import check_receipt
 from builders.release.tree import Remote, differences, read_files, read_remote
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _State = Literal["none", "current", "rehearsed", "unfinished", "applied", "superseded", "rebuilt", "stale"]
 _PUBLISHED = frozenset({"applied", "superseded", "rebuilt"})
@@ -48,7 +45,7 @@ class Status:
     next: str
 
 
-def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> Status:
+def status(out: Path, release: str, repo: str, *, api: Api | None = None) -> Status:
     """Return where a release stands; reads only."""
     check_repo(repo)
     api = api or client()
@@ -75,7 +72,7 @@ def status(out: Path, release: str, repo: str, *, api: HfApi | None = None) -> S
 
 
 def _plan_state(
-    out: Path, release: str, repo: str, remote: Remote, api: HfApi
+    out: Path, release: str, repo: str, remote: Remote, api: Api
 ) -> tuple[_State, str, tuple[str, ...]]:
     if not plan_path(out, release).exists():
         return "none", f"there is no plan in {out}", ()
@@ -104,7 +101,7 @@ def _plan_state(
     return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else refused
 
 
-def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str]:
+def _against_remote(plan: Plan, remote: Remote, api: Api) -> tuple[_State, str]:
     if plan.tag in remote.tags:
         commit = remote.tags[plan.tag]
         tree = remote.files if commit == remote.head else read_files(api, plan.repo, commit)
@@ -120,7 +117,7 @@ def _against_remote(plan: Plan, remote: Remote, api: HfApi) -> tuple[_State, str
     return "current", ""
 
 
-def _main(repo: str, remote: Remote, api: HfApi) -> str:
+def _main(repo: str, remote: Remote, api: Api) -> str:
     """Return what `main` holds: a version, and after a rollback the earlier one whose files these are."""
     main = f"main is now {_version_of_head(remote) or f'{remote.head}, which no version names'}"
     for version in remote.versions:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -16,15 +16,12 @@ from builders.checks.finding import Severity
 from builders.describe.target import Version, version_of
 from builders.errors import Refused, RemoteError, SourceError, StorageError, UsageError
 from builders.files import FileIds, ids_of
-from builders.hub import hub_errors
+from builders.hub import Api, hub_errors
 from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
 from builders.printable import printable
 from builders.sources.repository import card_configs, matching
 from builders.tables import read_frame
 from builders.text_files import parse_json
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _CARD = "README.md"
 _CROISSANT = "croissant.jsonld"
@@ -124,7 +121,7 @@ class Remote:
 ABSENT = Remote(None, private=False, tags={}, files={})
 
 
-def read_remote(api: HfApi, repo: str) -> Remote:
+def read_remote(api: Api, repo: str) -> Remote:
     """Return what a dataset repository holds now; reads only."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -143,14 +140,14 @@ def read_remote(api: HfApi, repo: str) -> Remote:
     return Remote(info.sha, bool(info.private), read_tags(api, repo), files, gated=bool(info.gated))
 
 
-def read_tags(api: HfApi, repo: str) -> dict[str, str]:
+def read_tags(api: Api, repo: str) -> dict[str, str]:
     """Return the commits by tag."""
     with hub_errors(f"reading the tags of {repo}"):
         tags = api.list_repo_refs(repo, repo_type="dataset").tags
         return {tag.name: tag.target_commit for tag in tags}
 
 
-def read_files(api: HfApi, repo: str, commit: str) -> dict[str, FileIds]:
+def read_files(api: Api, repo: str, commit: str) -> dict[str, FileIds]:
     """Return the files of a commit by path, without the Hub's own `.gitattributes`."""
     return {path: file for path, file in hub.tree(api, repo, commit).items() if path != _GITATTRIBUTES}
 
@@ -202,7 +199,7 @@ def local_tree(
     return Tree(splits, files, read, "manifest", manifest.release)
 
 
-def remote_tree(api: HfApi, repo: str, remote: Remote, commit: str, folder: Path) -> Tree:
+def remote_tree(api: Api, repo: str, remote: Remote, commit: str, folder: Path) -> Tree:
     """Return the tree of a published commit; only what must be read is downloaded, to `folder`.
 
     An entry of the manifest counts where the repository holds the very bytes that it names.

@@ -4,25 +4,19 @@ The Hub is asked once: files lie in a cache of its client's layout, each held ag
 lists. `datasets` would resolve the README's patterns only over files that are all there, or the network.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from builders import hub
 from builders.errors import SourceChanged, SourceError, SourceMissing
 from builders.files import FileIds, ids_of, readable, safe_path, write_bytes
 from builders.printable import quoted
 from builders.sources.cache import CacheMiss, Say, Stored, stored_at
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
-    from builders.spec import HubSource, Part
+from builders.spec import HubSource, Part
 
 _Selection = dict[str, dict[str, Stored]]
 """The files of a dataset: by part, then by path in the order of the README's patterns."""
@@ -95,7 +89,7 @@ def on_the_hub(source: HubSource, cache: Path, *, offline: bool, say: Say) -> tu
 class _Dataset:
     """A commit of a dataset on the Hub, of which `cache` holds files."""
 
-    api: HfApi
+    api: hub.Api
     repo: str
     commit: str
     cache: Path
