@@ -34,12 +34,10 @@ class Built:
     """A config as it lies on disk; a table is read each time that it is asked for.
 
     Attributes:
-        folder: Holds the tables in the published layout: a release under the folder that was built into, or
-            hydrated texts.
+        folder: Holds the tables in the published layout: a release among the builds, or hydrated texts.
         work: Holds the lock and what the build keeps beside it; None for hydrated texts.
         lock: The lock of the build; None for hydrated texts, which have none.
-        contents: A hash of the rows of each table by its path, as the lock names them; of hydrated texts the
-            sha256 of the files.
+        contents: A hash of the rows of each table by its path; of hydrated texts the sha256 of the file.
         sums: The sha256 of each table by its path.
         stand_in: Whether something else than all of the real upstream was built or hydrated.
         not_comparable: What keeps scores of hydrated texts from being compared with published ones.
@@ -178,9 +176,7 @@ def read_all(out: Path, load: Callable[[str], ConfigSpec]) -> list[Built]:
     return [_of_lock(out, load(lock.config), lock) for lock in locks]
 
 
-def read_hydrated(
-    folder: Path, spec: ConfigSpec, *, not_comparable: str = "", stand_in: bool = False
-) -> Built:
+def read_hydrated(folder: Path, spec: ConfigSpec, *, not_comparable: str = "", stand_in: bool) -> Built:
     """Read the texts that were hydrated of a config of ids.
 
     Args:

@@ -53,9 +53,7 @@ _DISK_ERRORS = {  # the network's errors are OSErrors too
     getattr(errno, name) for name in "EACCES EDQUOT EFBIG EIO EISDIR ENOSPC ENOTDIR EPERM EROFS".split()
 }
 _NO_LOGIN = "Log in with `hf auth login`, or set HF_TOKEN to a token that is still valid."
-_CONFLICT = (
-    "Try again in a minute; if it stays so, use a token that may write, and not open pull requests only."
-)
+_CONFLICT = "Try again in a minute; if it stays so, use a token that may do more than open pull requests."
 _NO_RIGHT = (
     "Set HF_TOKEN to a token that may read this repository, with write access where it is published: "
     f"{HUB}/settings/tokens."
@@ -159,8 +157,7 @@ def resolve(
 ) -> str:
     """Return the commit of 40 digits that a branch, a tag, or the beginning of a commit means.
 
-    `cache` is a folder of the client's layout that remembers the commit of a beginning; `offline` looks
-    nowhere else.
+    `cache` is a folder of the client's layout that remembers such commits; `offline` asks it alone.
     """
     from huggingface_hub.file_download import repo_folder_name
     from huggingface_hub.utils import build_hf_headers, hf_raise_for_status, http_backoff

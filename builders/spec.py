@@ -23,8 +23,7 @@ PAIR = ["query_id", "passage_id"]
 class PersonalKind(StrEnum):
     """A kind of personal data, in the order in which overlapping findings are decided.
 
-    A kind's placeholder in a text is its value in capitals, ``<EMAIL>``; both kinds of names share
-    ``<PERSON>``.
+    A kind's placeholder in a text is its value in capitals, ``<EMAIL>``; both of names: ``<PERSON>``.
     """
 
     URL = "url"
@@ -61,8 +60,7 @@ _NOT_CONTACT = {"ip_address", "birth_date", "address", "plate", "person", "full_
 CONTACT: tuple[PersonalKind, ...] = tuple(kind for kind in ALL_KINDS if kind not in _NOT_CONTACT)
 """What reaches a person, and numbers of accounts and documents: for news, blurbs and Wikipedia passages.
 
-Postal addresses, dates and plates are public text there; an IP address reaches nobody, and is a fact about a
-network.
+Postal addresses, dates and plates are public text there; an IP address reaches nobody.
 """
 
 Files = Mapping[str, Sequence[Path]]
@@ -105,8 +103,7 @@ class HttpSource:
 class RecordedFile:
     """A plain file behind a URL whose hash stands in the config's committed lock, not in its spec.
 
-    Without such a lock it is read from stand-ins only, or fetched once to be recorded: a build never takes
-    whatever the server sends.
+    Without such a lock it is read from stand-ins, or fetched once to be recorded, and never taken unseen.
     """
 
     name: str
@@ -239,6 +236,9 @@ RELEASES: dict[str, Release] = {
 }
 
 
+_NAMELESS = {"table": pl.String, "id": pl.String}
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
     """What the `read` of a retrieval config returns: upstream rows with upstream ids, raw text.
@@ -254,9 +254,7 @@ class Records:
     queries: pl.DataFrame
     passages: pl.DataFrame
     pairs: pl.DataFrame
-    nameless: pl.DataFrame = field(
-        default_factory=lambda: pl.DataFrame(schema={"table": pl.String, "id": pl.String})
-    )
+    nameless: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_NAMELESS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,16 +343,13 @@ class Retrieval:
         personal: The kinds of personal data that are replaced.
         compose: Normalised passages in; ``upstream_id``, ``title``, ``text`` out, and ``core`` where `relate`
             needs one, ``occupation`` where a passage has one. A null text is dropped for `empty_passage`.
-        rows: "table": queries and passages are counted apart. "pair": an upstream row is both (a posting),
-            and is dropped whole.
+        rows: "table": queries and passages are counted apart. "pair": a row is both, and is dropped whole.
         query_key: Displayed query text in, merge key out. Equal keys are one query.
         relevance_key: Merge key in, relevance key out. Queries of equal keys are a group.
         leak_key: Relevance key in, leak key out, which is coarser. Equal keys never span splits.
         spelling: What two texts of one leak key may differ in, for the card.
-        relate: One row per observed pair in (``query_id``, ``passage_id``, ``group``, ``core``),
-            relations out.
-        titles: Whether the queries are titles of jobs, in which roles, degrees and codes announce nothing
-            personal.
+        relate: One row per observed pair in with ``group`` and ``core``, relations out.
+        titles: Whether the queries are titles of jobs, whose roles, degrees and codes announce nobody.
         waivers: Findings that are accepted.
         notes: Facts about meaning that the card prints as limitations.
     """

@@ -49,11 +49,8 @@ def _column(name: str, dtype: pa.DataType) -> pa.Field[pa.DataType]:
 
 
 _STRING = pa.string()
-_SETS = pa.schema([
-    _column("sentences", pa.list_(_STRING)),
-    _column("labels", pa.list_(_STRING)),
-    _column("level", _STRING),
-])
+_TEXTS = pa.list_(_STRING)
+_SETS = pa.schema([_column("sentences", _TEXTS), _column("labels", _TEXTS), _column("level", _STRING)])
 SCHEMAS: dict[Kind, pa.Schema] = {
     Kind.CORPUS: pa.schema([_column("_id", _STRING), _column("title", _STRING), _column("text", _STRING)]),
     Kind.QUERIES: pa.schema([_column("_id", _STRING), _column("text", _STRING)]),
@@ -72,8 +69,8 @@ SCHEMAS: dict[Kind, pa.Schema] = {
     Kind.CLUSTERING_S2S: _SETS,
     Kind.CLUSTERING_P2P: _SETS,
     Kind.CLUSTERING_IDS: pa.schema([
-        _column("submission_ids", pa.list_(_STRING)),
-        _column("labels", pa.list_(_STRING)),
+        _column("submission_ids", _TEXTS),
+        _column("labels", _TEXTS),
     ]),
 }
 SORT_KEYS: dict[Kind, tuple[str, ...]] = {
@@ -203,11 +200,8 @@ def _row_groups(rows: pa.Table) -> Iterator[pa.Table]:
     """Cut a table by size, not by number of rows: a clustering set is one row, and some are large."""
     start = 0
     while start < rows.num_rows or start == 0:
-        fitting = bisect.bisect_right(
-            range(1, rows.num_rows - start + 1),
-            _ROW_GROUP_BYTES,
-            key=lambda count: rows.slice(start, count).nbytes,
-        )
+        sizes = range(1, rows.num_rows - start + 1)
+        fitting = bisect.bisect_right(sizes, _ROW_GROUP_BYTES, key=lambda n: rows.slice(start, n).nbytes)
         yield rows.slice(start, max(1, fitting))
         start += max(1, fitting)
 
@@ -239,8 +233,7 @@ def content_hash(rows: pa.Table) -> str:
     """Return the sha256 of names, types and values of a table without nulls, in row order.
 
     Each column is hashed as its name, its type, and little-endian values: numbers as they lie in memory,
-    strings as 64-bit lengths and UTF-8, lists as 64-bit lengths and their items. Chunking, offsets and the
-    width of Arrow's offsets do not enter.
+    strings as 64-bit lengths and UTF-8, lists as 64-bit lengths and their items. Chunks do not enter.
 
     Raises:
         ValueError: A column has nulls, or a type that is not published.
@@ -306,6 +299,4 @@ def read_frame(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
             return read_whole(file, columns)
     except DAMAGE as error:
         problem = one_line(error, 200)
-        raise StorageError(
-            f"{path}: not a parquet file ({problem})", hint="Build the config again."
-        ) from error
+        raise StorageError(f"{path}: no parquet file ({problem})", hint="Build the config again.") from error

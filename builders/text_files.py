@@ -77,9 +77,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise UsageError(f"{path}: larger than 64 MB; this is no file of ours")
             lines = _text_lines(path.read_bytes())
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path}: not UTF-8 (byte {error.start})", hint="Take the file as it came."
-        ) from error
+        raise UsageError(f"{path}: not UTF-8 (byte {error.start})", hint="Take it as it came.") from error
     for number, line in lines:
         yield number, _without_halves(line)
 

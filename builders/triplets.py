@@ -12,8 +12,7 @@ def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train
     """Return one row for each hard negative of each query: query, relevant passage and hard negative.
 
     Positives are dealt in turn: the query's first negative stands with its first positive by id, the second
-    with the second, and so on, from the first again where there are fewer. A query without hard negatives
-    has no row.
+    with the second, and so on, again from the first. Queries without hard negatives have no row.
 
     Args:
         folder: The release as it is published or built: `dist/mteb-de`.

@@ -104,8 +104,7 @@ _Auditor = Annotated[str, AfterValidator(auditor_name)]
 class Stratum(Frozen):
     """A cell of the population: `size` pairs, `drawn` of them in the sample.
 
-    `gap` is a band of distances below the guard, "0.0500–0.0523", `rank` a band of ranks, "6–20"; both
-    are empty for positives.
+    Of negatives, `gap` is a band of distances below the guard, "0.0500–0.0523", `rank` one of ranks, "6–20".
     """
 
     kind: PairKind

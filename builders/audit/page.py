@@ -52,8 +52,7 @@ def draw(
 
     In place of a random sample, `suspects` takes the likeliest false negatives, as the judge `second` ranks
     them, "lexical" if None. `controls` is a file of pairs confirmed by hand, by default the one among the
-    notes. The CSV lies beside `page`, by default both beside the record of the sample, in the ``work`` of
-    `dist`.
+    notes. The CSV lies beside `page`, by default both beside the sample's record in the ``work`` of `dist`.
     """
     if suspects and spec.mining is None:
         fault = f"{spec.name} mines no hard negatives: there are no suspects"

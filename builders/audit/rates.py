@@ -166,8 +166,7 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, int]) ->
     """Return, by stratum, how many pairs of the population one of its judged pairs stands for.
 
     What a stratum gave to the sample and nobody could decide must not lower its weight, so a stratum counts
-    with all its pairs. One without a judged pair is added to its neighbour: the closest band of gaps, then of
-    ranks, then split, then place.
+    with all its pairs. One without a judged pair joins its neighbour: by gap, rank, split, place.
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """

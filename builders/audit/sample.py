@@ -251,10 +251,8 @@ def _stratified(
         order=_hashes(population, f"{seed}:{kind}"),
     )
     cells = keyed.group_by("key").agg(pl.col(cut).first(), size=pl.len()).sort("key")
-    drawn = _allocate(cells["size"].to_list(), wanted)
-    cells = cells.with_columns(
-        drawn=pl.Series(drawn, dtype=pl.Int64), stratum=pl.int_range(first, first + cells.height)
-    )
+    drawn = pl.Series(_allocate(cells["size"].to_list(), wanted), dtype=pl.Int64)
+    cells = cells.with_columns(drawn=drawn, stratum=pl.int_range(first, first + cells.height))
     chosen = (
         keyed
         .join(cells.select("key", "drawn", "stratum"), on="key")

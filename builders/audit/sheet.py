@@ -25,10 +25,7 @@ _SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
 _SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
 _WRITTEN = {event.words: event for event in (*Verdict, NoVerdict.WITHDRAWN)}
 _LARGEST_CELL = 1 << 20
-_REWRITTEN = (
-    "A spreadsheet may have rewritten an id as a number: copy the column from the CSV that "
-    "mteb-de audit sample wrote."
-)
+_REWRITTEN = "A spreadsheet may have made an id a number: copy the column from the CSV that was drawn."
 
 
 def to_csv(sample: Sample, pairs: Pairs) -> bytes:

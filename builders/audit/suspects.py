@@ -31,8 +31,7 @@ def rank_suspects(built: Pairs, opinion: _Opinion) -> pl.DataFrame:
     positives, whichever is higher. Standings are shares of the pairs, so that scales do not matter.
 
     Returns:
-        ``query_id``, ``passage_id``, ``suspicion`` float64 in [0, 1], the most suspicious first; ties by the
-        smaller gap, then by id.
+        ``query_id``, ``passage_id``, ``suspicion`` float64 in [0, 1], highest first, then by gap and id.
     """
     texts = built.corpus.select("passage_id", passage=encoded_text(built.corpus))
     queries = built.queries.select("query_id", "query")

@@ -282,8 +282,7 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
 
     A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
     it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
-    when as many as needed found it not relevant and none found it relevant. Auditors who were unsure do not
-    count. Controls decide nothing.
+    when as many as needed found it not relevant and none relevant. The unsure and controls do not count.
 
     A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds

@@ -142,9 +142,8 @@ def _mine(
         progress=partial(progress.tick, f"mine {recipe.name}"),
     )
     progress.step("mine", *summary_lines(mined.report))
-    return mined, LockedMining(
-        recipe=asdict(recipe), encoder=encoder.identity, report=mined.report, truncated=truncated
-    )
+    used, report = encoder.identity, mined.report
+    return mined, LockedMining(recipe=asdict(recipe), encoder=used, report=report, truncated=truncated)
 
 
 def build_clustering(spec: Clustering, fetched: Fetched, options: Options, progress: Progress) -> Draft:

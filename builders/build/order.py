@@ -38,9 +38,8 @@ def build(spec: ConfigSpec, options: Options, progress: Progress) -> Lock:
         subject = draft.subject(upstream=whole_upstream(fetched.locks, parameters))
         findings = checks.run(subject, unmined=draft.unmined)
         stop_on_errors(spec, findings)
-        lines = [
-            f"{one.severity} {one.code}: {one.message}{' (waived)' * bool(one.waived)}" for one in findings
-        ]
+        waived = {True: " (waived)", False: ""}
+        lines = [f"{f.severity} {f.code}: {f.message}{waived[bool(f.waived)]}" for f in findings]
         progress.step("check", *(lines or ["no findings"]))
         lock = write(options.out, draft, fetched.locks, parameters, findings)
         progress.step("write", f"{len(lock.files)} files, {sum(file.size for file in lock.files):,} bytes")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import polars as pl
 
@@ -56,9 +56,7 @@ _MALFORMED = gate(
 _COMPARE = "Find out what is read otherwise; a waiver says why it is right."
 _OTHER_SIZES = gate("published-sizes", "sets of another size than published", _COMPARE)
 _OTHER_LABELS = gate("published-labels", "labels that are not published, or are missing", _COMPARE)
-_OTHER_LENGTHS = gate(
-    "published-lengths", "lengths and numbers of texts far from the published ones", _COMPARE
-)
+_OTHER_LENGTHS = gate("published-lengths", "lengths and numbers of texts far from published ones", _COMPARE)
 _TOLERANCE = 0.02
 """Share by which lengths may differ: texts are normalised here, and rows were drawn without a seed there."""
 _UNIQUE = 0.002  # random sets leave out a few documents, and other ones each time
@@ -188,9 +186,8 @@ def _published(subject: Sets) -> Iterator[Finding]:
     yield from _OTHER_SIZES.lines(wrong, message=f"{_OTHER_SIZES.meaning}: {len(wrong)} ({documents})")
     yield from _OTHER_LABELS.lines(sorted(_other_labels(subject.spec, sets, known)))
     here = figures(subject).texts
-    yield from _OTHER_LENGTHS.lines([
-        far for name, there in known.texts.items() for far in _far(name, here[name], there)
-    ])
+    lengths = (_far(name, here[name], there) for name, there in known.texts.items())
+    yield from _OTHER_LENGTHS.lines(list(chain.from_iterable(lengths)))
 
 
 def _other_labels(spec: Clustering, sets: pl.DataFrame, known: PublishedSets) -> Iterator[str]:
@@ -241,9 +238,8 @@ def figures(subject: Subject[Clustering | Ids]) -> ClusteringFigures:
     else:
         sets = subject.numbered(Kind.CLUSTERING_S2S)
         counted = {name: _rows(subject, kind) for name, kind in CLUSTERING.items()}
-    repeated = {
-        name: dict(_repeated(frame).group_by("set").len().iter_rows()) for name, frame in counted.items()
-    }
+    repeats = {name: _repeated(frame).group_by("set").len() for name, frame in counted.items()}
+    repeated = {name: dict(frame.iter_rows()) for name, frame in repeats.items()}
     return ClusteringFigures(
         sets=tuple(
             SetFigures(

@@ -113,11 +113,7 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda one: (order.index(one.severity), one.code, one.config))
 
 
-_UNUSED = error(
-    "unused-waiver",
-    "waivers that no longer fire",
-    "Remove them from the config's `waivers`: what they accepted is gone.",
-)
+_UNUSED = error("unused-waiver", "waivers that no longer fire", "Remove them: what they accepted is gone.")
 _REFUSED = error(
     "waiver-refused",
     "waivers of an error, without a reason, or for nothing",

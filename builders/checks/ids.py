@@ -37,9 +37,7 @@ _REMAP = "Remap the qrels by the ids that survive merging, and drop pairs whose 
 
 _DANGLING_QUERY = error("dangling-qrels-query", "qrels rows whose query is in no split", _REMAP)
 _DANGLING_CORPUS = error("dangling-qrels-corpus", "qrels rows whose passage is not there", _REMAP)
-_WRONG_SPLIT = error(
-    "qrels-wrong-split", "qrels rows whose query is in another split", "Split the qrels by their query."
-)
+_WRONG_SPLIT = error("qrels-wrong-split", "qrels rows whose query is in another split", "Split by query.")
 _UNJUDGED = error(
     "query-without-qrels",
     "queries without a positive in their split",
@@ -106,8 +104,7 @@ def pair_faults(
 ) -> Iterator[Finding]:
     """Find the pairs of qrels or hard negatives that lack an end, or occur more than once.
 
-    Their codes count pairs whose query is in no split or in another one, whose passage is not in the corpus,
-    and that occur more than once.
+    Their codes count pairs whose query is in no split, or in another one, or whose passage is not there.
     """
     pairs, queries, corpus = (subject.stacked(each) for each in (kind, Kind.QUERIES, Kind.CORPUS))
     row = f"{kind}/{{split}} {{query_id}} → {{passage_id}}"

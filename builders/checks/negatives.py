@@ -60,9 +60,7 @@ _YIELD = gate(
 )
 _BELOW_FLOOR = error("negative-below-floor", "negatives that score lower than the recipe's floor", _MINE)
 _SUSPICIOUS = error("negative-suspicious", "negatives of queries whose best positive is suspicious", _MINE)
-_EQUIVALENT = error(
-    "negative-equivalent", "negatives that share a class with a positive of their query", _MINE
-)
+_EQUIVALENT = error("negative-equivalent", "negatives that share a class with a positive", _MINE)
 _SCALE_UNKNOWN = note(
     "scale-unknown",
     "tables that the recipe's rules need and that are not there, so that the rules were not applied",

@@ -25,9 +25,7 @@ _LABEL = error(
     "A label is published: look at the ledger, and at `read` of the config.",
 )
 _TWICE = error("submission-twice", "ids that stand in one set more than once", _LEDGER)
-_UNKNOWN = error(
-    "submission-unknown", "ids that the ledger does not know as there, under this label", _LEDGER
-)
+_UNKNOWN = error("submission-unknown", "ids that the ledger does not hold as there, of this label", _LEDGER)
 _PARTIAL = error(
     "submission-partial",
     "labels of which a set does not hold all submissions",

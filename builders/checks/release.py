@@ -79,23 +79,19 @@ def check_release(
 def _licences(locks: Mapping[str, Lock], release: str) -> Iterator[Finding]:
     admitted = RELEASES[release].admits
     refused = {name: lock.licence for name, lock in locks.items() if lock.licence not in admitted}
-    yield from _LICENCE.lines([
-        f"{name}: {licence!a}, {release} admits {', '.join(admitted)}" for name, licence in refused.items()
-    ])
+    admits = f"{release} admits {', '.join(admitted)}"
+    yield from _LICENCE.lines([f"{name}: {licence!a}, {admits}" for name, licence in refused.items()])
 
 
 def _names(folder: Path, locked: Mapping[str, PublishedFile], found: set[str]) -> Iterator[Finding]:
     yield from _MISSING.lines(sorted(f"{folder.name}/{path}" for path in set(locked) - found))
-    extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) if not _beside(path))
+    beside = {p for p in found if is_plot(p) or (p.startswith("LICENSE") and "/" not in p)} | _BESIDE
+    extra = sorted(f"{folder.name}/{path}" for path in found - set(locked) - beside)
     yield from _EXTRA.lines([*map(ascii, extra)])
     of_config = {path for path, file in locked.items() if file.config.endswith("top_ranked")}
     reranking = of_config | {path for path in found if "top_ranked" in Path(path).parent.name}
     named = sorted(f"{folder.name}/{path}" for path in reranking)
     yield from _TOP_RANKED.lines([*map(ascii, named)])
-
-
-def _beside(path: str) -> bool:
-    return path in _BESIDE or (path.startswith("LICENSE") and "/" not in path) or is_plot(path)
 
 
 def _contents(

@@ -91,9 +91,7 @@ def nulls(subject: AnySubject) -> Iterator[Finding]:
         for name, count in frame.null_count().row(0, named=True).items()
         if count
     }
-    yield from _NULL.counted(
-        sum(found.values()), (f"{where}: {count} null" for where, count in found.items())
-    )
+    yield from _NULL.counted(sum(found.values()), (f"{at}: {count} null" for at, count in found.items()))
 
 
 def _empty_splits(subject: AnySubject) -> Iterator[Finding]:

@@ -10,14 +10,8 @@ from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
 
-_notes = opt.value(
-    "--notes", opt.FOLDER, "Folder of notes; the history of audits lies in its audits/.", "notes"
-)
-_locks = opt.value(
-    "--locks",
-    opt.FOLDER,
-    "Folder of committed locks, decisions and citations.  [default: beside the configs]",
-)
+_notes = opt.value("--notes", opt.FOLDER, "Folder of notes; audits are kept in its audits/.", "notes")
+_locks = opt.value("--locks", opt.FOLDER, "Folder of what is committed.  [default: beside the configs]")
 
 
 @click.group("audit")
@@ -145,8 +139,7 @@ def import_(
       mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
       mteb-de audit import s-0f3a5b7c9d1e2f40.csv --auditor Ben
 
-    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that would
-    replace verdicts; 2 could not run.
+    Exit codes: 0 taken in; 1 another build, one person's twice, or a CSV would replace some; 2 could not run.
     """
     from builders.audit.verdicts import import_verdicts
     from builders.printable import counted

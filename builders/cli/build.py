@@ -27,23 +27,16 @@ FOUND = 1
 @opt.CONFIGS
 @opt.OUT
 @opt.value(
-    "--encoder",
-    click.Choice(["e5", "offline"]),
-    "The pinned E5, or the bundled small one: no download, for rehearsals only.",
-    "e5",
+    "--encoder", click.Choice(["e5", "offline"]), "The pinned E5, or a small one for rehearsals.", "e5"
 )
-@opt.value(
-    "--recipe", click.Choice(["v0", "v1"]), "How hard negatives are mined.  [default: as the config says]"
-)
+@opt.value("--recipe", click.Choice(["v0", "v1"]), "How negatives are mined.  [default: the config's]")
 @opt.OFFLINE
 @opt.value("--limit", opt.AT_LEAST_1, "Build from this many queries, or documents, only.")
 @opt.WORKERS
 @opt.flag("--sample", "Build from the bundled sample instead of the upstreams.")
 @opt.flag("--check", "Rebuild, and compare with the committed lock.")
 @click.option(
-    "--against",
-    metavar="DIR|OWNER/NAME@TAG",
-    help="With --check: compare with these tables too, scores within 1e-3.",
+    "--against", metavar="DIR|OWNER/NAME@TAG", help="With --check: compare with these tables, scores to 1e-3."
 )
 @opt.flag("--update-lock", "Make this build the committed lock, with its splits.")
 @opt.committed_folder("locks and splits")
@@ -158,9 +151,7 @@ def _in_sample(specs: list[ConfigSpec], sample: Path, *, named: bool) -> list[Co
     for name, absent in filter(itemgetter(1), lacks.items()):
         message = f"{name}: the bundled sample holds nothing of {', '.join(absent)}"
         if named:
-            raise UsageError(
-                message, hint="Build it from its upstreams; scripts/make_sample makes the sample."
-            )
+            raise UsageError(message, hint="Build from its upstreams; scripts/make_sample makes the sample.")
         tell(f"{message}; left out")
     return [spec for spec in specs if not lacks[spec.name]]
 

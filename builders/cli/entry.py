@@ -100,7 +100,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return _COULD_NOT_RUN
     except click.ClickException as error:
-        complain(error.format_message(), _usage_hint(error))
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        complain(error.format_message(), f"See {context.command_path} --help." if context else "")
         return _COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted; nothing is half-written: run the same command again")
@@ -111,11 +112,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain(*_unforeseen(error))
         return _COULD_NOT_RUN
     return result if isinstance(result, int) else 0
-
-
-def _usage_hint(error: click.ClickException) -> str:
-    context = getattr(error, "ctx", None)
-    return f"See {context.command_path} --help." if isinstance(context, click.Context) else ""
 
 
 def _unforeseen(error: Exception) -> tuple[str, str]:

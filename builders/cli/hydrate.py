@@ -23,15 +23,9 @@ _CONFIG = click.argument("config", metavar="CONFIG")
     show_default=False,
     help="Published ids, of a repository's tag or in a release folder.  [default: the upstream's list]",
 )
-@opt.flag(
-    "--new-sets", "Draw sets anew from the upstream's list, also where --out holds sets to compare with."
-)
+@opt.flag("--new-sets", "Draw sets anew from the upstream's list, also where --out holds sets.")
 @click.option(
-    "--dump",
-    "dumps",
-    type=opt.FILE_THERE,
-    multiple=True,
-    help="Read submissions from this .zst dump instead of asking Reddit; may be given several times.",
+    "--dump", "dumps", type=opt.FILE_THERE, multiple=True, help="Read this .zst dump, not Reddit; repeatable."
 )
 @opt.flag("--bad-lines", "Read a dump also where more than 1 % of its lines are no submissions.")
 @opt.HYDRATED

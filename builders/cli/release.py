@@ -214,11 +214,9 @@ def rehearse(release: str, out: Path, as_json: bool) -> None:
 def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
     """Publish a rehearsed plan: one commit and one tag.
 
-    It may be run again: where the tag is there with the planned files, nothing is sent. No build and no plan
-    may use the same folder meanwhile.
+    It may be run again: where the tag is there with the planned files, nothing is sent. The folder is held.
 
-    Exit codes: 0 published, now or before; 1 refused (no receipt, stale parent, a tag with other files, open
-    gate); 2 could not run.
+    Exit codes: 0 published, now or before; 1 refused (no receipt, stale, other tag, gate); 2 could not run.
     """
     from builders.release.publish import apply as run
 
@@ -314,8 +312,7 @@ def status(release: str, repo: str, out: Path, as_json: bool) -> None:
 def rollback(repo: str, to: str, version: str | None, yes: bool, as_json: bool) -> None:
     """Publish the files of an earlier version again: one forward commit and one new tag.
 
-    Nothing is taken away: the tags in between stay. Card and Croissant come back as they were, and so name
-    the earlier version.
+    The tags in between stay. Card and Croissant come back as they were, and so name the earlier version.
 
     \b
     Example:

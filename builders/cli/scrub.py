@@ -52,8 +52,7 @@ def command(
     placeholder's text. With --no-header, columns of a CSV file are called 1, 2, 3 and so on.
 
     Exit codes: 0 written; 1 written, but what may hold personal data stays: bytes, numbers of parquet that
-    look personal, or a named --column of neither text nor numbers; 2 the file or a column is not there, or
-    is broken.
+    look personal, or a named --column of neither text nor numbers; 2 the file or column is missing or broken.
     """
     from builders.personal.tables import scrub_file
     from builders.spec import ALL_KINDS, CONTACT

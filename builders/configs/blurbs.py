@@ -45,9 +45,8 @@ def read(files: Files) -> Documents:
     malformed = pl.DataFrame(faults, schema={"id": pl.String, "problem": pl.String}, orient="row")
     twice = pl.col("isbn").is_duplicated()
     repeated = rows.filter(twice).select(id="where", problem=pl.format("ISBN {} stands there twice", "isbn"))
-    return Documents(
-        rows.filter(~twice).drop("where").rename({"isbn": "upstream_id"}), pl.concat([malformed, repeated])
-    )
+    once = rows.filter(~twice).drop("where").rename({"isbn": "upstream_id"})
+    return Documents(once, pl.concat([malformed, repeated]))
 
 
 def compose(rows: pl.DataFrame) -> pl.DataFrame:
@@ -57,8 +56,7 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
     categories of all books, of equally rare ones the first by name.
 
     Returns:
-        ``upstream_id``, ``title``, ``text``, ``genre``, ``topic`` str; ``reason`` str, null where nothing is
-        wrong with the labels.
+        ``upstream_id``, ``title``, ``text``, ``genre``, ``topic`` str; ``reason`` str, null where it is kept.
     """
     genres, topics = pl.col("genres").list.unique().list.drop_nulls(), pl.col("topics").list.drop_nulls()
     counted = rows.select("upstream_id", topic=topics).explode("topic").drop_nulls()
@@ -82,9 +80,8 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_LABELS: dict[str, list[str]] = json.loads(
-    (resources.files("builders.configs") / "_blurbs_labels.json").read_text(encoding="utf-8")
-)
+_labels = resources.files("builders.configs") / "_blurbs_labels.json"
+_LABELS: dict[str, list[str]] = json.loads(_labels.read_text(encoding="utf-8"))
 
 CONFIG = Clustering(
     name="blurbs",

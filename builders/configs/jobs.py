@@ -84,9 +84,8 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
         ignore_nulls=True,
     )
     skill_set = uris.list.unique().list.sort().list.join(" ")
-    core = pl.concat_str(
-        [part.fill_null("") for part in (pl.col("occupation_uri"), skill_set, pl.col("kldb"))], separator="|"
-    )
+    parts = pl.col("occupation_uri"), skill_set, pl.col("kldb")
+    core = pl.concat_str([part.fill_null("") for part in parts], separator="|")
     return passages.select(
         "upstream_id",
         title=pl.lit(""),
@@ -141,10 +140,8 @@ def _profiles(postings: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     observed = postings.select(keys).unique()
     cores = postings.select("group", "core").unique()
     extended = cores.join(members, on="core").select(keys).unique().join(observed, on=keys, how="anti")
-    return pl.concat([
-        observed.with_columns(extended=pl.lit(value=False)),
-        extended.with_columns(extended=pl.lit(value=True)),
-    ])
+    no, yes = pl.lit(value=False), pl.lit(value=True)
+    return pl.concat([observed.with_columns(extended=no), extended.with_columns(extended=yes)])
 
 
 CONFIG = Retrieval(

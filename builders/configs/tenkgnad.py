@@ -48,19 +48,16 @@ def compose(rows: pl.DataFrame) -> pl.DataFrame:
     and without the names and the date that end them. Source: `extract_dataset_from_sqlite.py` of 10kGNAD.
 
     Returns:
-        ``upstream_id``, ``path``, ``title``, ``text``, ``section`` str; ``reason`` str, null for articles to
-        keep.
+        ``upstream_id``, ``path``, ``title``, ``text``, ``section`` str; ``reason`` str, null if kept.
     """
     body = pl.col("paragraphs").list.drop_nulls().list.join(" ").str.replace_all(r"[\"']", "")
     folded = body.str.replace_all(r"\s+", " ").str.strip_chars()
-    untailed = pl.concat_str(
-        folded.str.head(-_TAIL_REACH), folded.str.tail(_TAIL_REACH).str.replace_all(_TAIL, ".")
-    )
+    tail = folded.str.tail(_TAIL_REACH).str.replace_all(_TAIL, ".")
+    untailed = pl.concat_str(folded.str.head(-_TAIL_REACH), tail)
     ends = pl.col("description").str.contains(r"[.!?…:]$")
     description = pl.when(ends).then("description").otherwise(pl.format("{}.", "description"))
-    text = pl.concat_str(
-        description, pl.when(untailed != "").then(untailed), separator=" ", ignore_nulls=True
-    )
+    rest = pl.when(untailed != "").then(untailed)
+    text = pl.concat_str(description, rest, separator=" ", ignore_nulls=True)
     path = pl.col("path").fill_null("").str.to_lowercase()
     section = pl.col("path").str.split("/").list.get(1, null_on_oob=True)
     reason = first_reason({

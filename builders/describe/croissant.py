@@ -90,7 +90,7 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
         if (mining := dataset.lock.mining) and starved(dataset):
             some, total = mining.report.yield_.any, mining.report.queries
             sentences.append(
-                f"Hard negatives are scarce: {some} of {total} queries ({share(some, total)}) have one."
+                f"Few hard negatives: {some} of {total} queries have one ({share(some, total)})."
             )
     return one_line(" ".join(sentences))
 

@@ -79,8 +79,7 @@ def datasets_of(
     """Return the datasets of a release, by name, out of the arguments of `render`.
 
     Raises:
-        UsageError: There is no lock, one belongs to another release or stands there twice, or names a file
-            that is not one of ours.
+        UsageError: There is no lock, one is of another release, stands there twice, or names an unknown file.
     """
     if not locks:
         raise UsageError(f"{release.name}: no built config to describe", hint="Build its configs first.")

@@ -26,8 +26,7 @@ _PLAIN_CODE = re.compile(r"""[\w ./:@=+,()*<>#"'-]+""")
 def escape(value: object) -> Markdown:
     """Return a value as one line of text that no Markdown or HTML rule changes.
 
-    White space, line breaks included, becomes one space; control characters go; whole numbers get commas. No
-    address in it becomes a link.
+    White space becomes one space; control characters go; whole numbers get commas. No address is a link.
     """
     if isinstance(value, Markdown):
         return value

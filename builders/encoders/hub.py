@@ -34,9 +34,8 @@ def resolve(model: str, revision: str, *, offline: bool = False) -> str:
             f"{model}: revision {revision!r} is not a commit",
             hint="Pin at least 7 digits of a commit hash; branches and tags move.",
         )
-    commit = hub.resolve(
-        hub.client(), model, revision, "model", advice=_ADVICE, cache=_models_cache(), offline=offline
-    )
+    api, cache = hub.client(), _models_cache()
+    commit = hub.resolve(api, model, revision, "model", advice=_ADVICE, cache=cache, offline=offline)
     if not commit.startswith(revision):
         raise EncoderError(
             f"{model}: the Hub resolves {revision} to {commit!r}, which is another commit",

@@ -38,8 +38,7 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Return the vectors of texts that fit, float32 (n, `identity.dimensions`), L2-normalised.
 
-        The prefix of the role is added here. A vector depends on its text alone, not by a bit on the other
-        texts, their order or the workers.
+        The prefix of the role is added here. A vector's bits depend on its text alone.
 
         Raises:
             EncoderError: A text is not usable or too long, or the model does not load.
@@ -117,9 +116,7 @@ def _require_fitting(counts: Sequence[int], limit: int) -> None:
             )
 
 
-def _cut_to_fit(
-    texts: Sequence[str], count: Callable[[Sequence[str]], Sequence[int]], limit: int
-) -> list[str]:
+def _cut_to_fit(texts: Sequence[str], count: Callable[[Sequence[str]], list[int]], limit: int) -> list[str]:
     """Cut each text that has too many tokens to a beginning that fits; the others stay.
 
     The cut is found by bisection over characters. A word's beginning may have more tokens than the word, so

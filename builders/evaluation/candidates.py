@@ -120,9 +120,8 @@ def naming(one: Candidate) -> Iterator[None]:
 def facts_of(candidate: Candidate, identity: EncoderIdentity | None, lock: Lock | None) -> EncoderFacts:
     """Return the facts of a candidate with the identity of its encoder; the config's lock names the miner."""
     if identity is None:
-        return (
-            BM25_FACTS if candidate.name == BM25 else EncoderFacts(name=candidate.name, kind=candidate.kind)
-        )
+        known = EncoderFacts(name=candidate.name, kind=candidate.kind)
+        return BM25_FACTS if candidate.name == BM25 else known
     miner = lock.mining.encoder if lock and lock.mining else None
     return EncoderFacts(
         name=candidate.name,

@@ -46,9 +46,8 @@ def score(
 ) -> RetrievalResult:
     """Score rankings, which hold all parts of `judged`: means over queries with 95 % bootstrap intervals.
 
-    nDCG@10 is given by length of the query too: bands hold about equally many queries, at most ten bands and
-    about ten queries in each at least; queries of one length are never in two bands. Scores are rounded to 5
-    digits as mteb rounds them.
+    nDCG@10 is given by length of the query too: at most ten bands of about equally many queries, ten or
+    more in each; queries of one length are in one band. Scores are rounded to 5 digits as mteb rounds them.
     """
     tables = [per_query(part, run) for part, run in rankings]
     found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
@@ -249,9 +248,8 @@ def _sum_of_ranks(
     weights: pl.DataFrame, key: str, weight: str, curve: Float64s, passages: int
 ) -> tuple[Float64s, Float64s]:
     """Return mean and variance, per key, of weights times discounts; passages without a weight have 0."""
-    sums = weights.group_by(key, maintain_order=True).agg(
-        total=pl.col(weight).sum(), squares=(pl.col(weight) ** 2).sum()
-    )
+    own, by_key = pl.col(weight), weights.group_by(key, maintain_order=True)
+    sums = by_key.agg(total=own.sum(), squares=(own**2).sum())
     total, squares = sums.get_column("total").to_numpy(), sums.get_column("squares").to_numpy()
     curve = curve[:passages]
     mean = total * curve.sum() / passages

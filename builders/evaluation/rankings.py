@@ -43,8 +43,7 @@ class Judged:
     """Queries with qrels, and the passages they are searched in.
 
     Attributes:
-        queries: ``query_id``, ``text`` of the queries that have qrels, sorted by id; the others are left out,
-            as mteb leaves them out.
+        queries: ``query_id``, ``text`` of the queries that have qrels, as in mteb, sorted by id.
         corpus: ``passage_id``, ``title``, ``text`` of all passages, sorted by id.
         qrels: ``query_id``, ``passage_id``, ``score`` of those queries, sorted by both ids; a pair of a
             passage that is not in the corpus stays, and nothing can find it.
@@ -146,8 +145,7 @@ def rank_by_rule(judged: Judged, rule: str, k: int = _DEPTH, *, seed: int = 42) 
 
     "random": each query's own random order; it must score near `metrics.chance`. "constant": all passages
     have one score, so that ids alone, descending, decide; at chance too, unless ids or their order tell what
-    is relevant. "oracle": a query's positives in the corpus and nothing else; its nDCG@10 and MRR@10 are 1,
-    unless positives are not in the corpus.
+    is relevant. "oracle": a query's positives in the corpus and nothing else; its nDCG@10 is 1.
     """
     rng, passages = np.random.default_rng(seed), judged.corpus.height
     width = min(k, passages)

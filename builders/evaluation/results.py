@@ -65,8 +65,7 @@ class Band(Frozen):
 class RetrievalResult(Frozen):
     """How an encoder searches in a split of a config, or in "all" of them.
 
-    Scores have the names of `SCORES`, the last two where passages have classes; `lengths` is nDCG@10 by
-    length of the query.
+    Scores are named as in `SCORES`, the last two where passages have classes; `lengths`: nDCG@10 by length.
     """
 
     pipeline: ClassVar[str] = ""

@@ -37,7 +37,7 @@ _CONSTANT = error(
 _ORACLE = error(
     "eval-oracle-below-one",
     "scores of an oracle below 1",
-    "Positives are missing from the corpus: run mteb-de check.",
+    "Positives are not in the corpus.",
 )
 _LEXICAL = note(
     "eval-words-suffice",

@@ -113,13 +113,13 @@ def score_pipelines(
 
 
 def summed_up(
-    config: str, encoder: EncoderFacts, pipeline: str, scores: Sequence[SetScore]
+    config: str, encoder: EncoderFacts, pipeline: str, sets: Sequence[SetScore]
 ) -> ClusteringResult:
     """Return scores of sets with their means and population standard deviations, over all and by level."""
     levels: dict[str, list[float]] = {}
-    for score in scores:
+    for score in sets:
         levels.setdefault(score.level.partition(":")[0], []).append(score.v_measure)
-    values = [score.v_measure for score in scores]
+    values = [score.v_measure for score in sets]
     return ClusteringResult(
         config=config,
         encoder=encoder,
@@ -130,7 +130,7 @@ def summed_up(
             level: LevelScore(sets=len(found), mean=float(np.mean(found)), spread=float(np.std(found)))
             for level, found in levels.items()
         },
-        sets=tuple(scores),
+        sets=tuple(sets),
     )
 
 

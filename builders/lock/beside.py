@@ -102,9 +102,10 @@ def cite_audit(path: Path, audit: CitedAudit | None) -> None:
 def cite_scores(path: Path, scores: Sequence[CitedScore]) -> None:
     """Put scores of one build into the citations of a config; equal citations are equal bytes.
 
-    A score replaces that of the same config, model and metric, in its place; others come behind, and scores
-    of other rows go.
+    A score replaces that of the same config, model and metric in place; others follow; other rows' go.
     """
+    if not scores:
+        return
     found = read_citations(path)
     builds = {score.build for score in scores}
     kept = [score for score in found.scores if score.build in builds]

@@ -23,8 +23,7 @@ class Mined:
 
     Attributes:
         negatives: ``query_id`` str, ``passage_id`` str, ``rank`` int32 (1-based, among all passages),
-            ``score`` float32 (cosine), ``positive_score`` float32 (the guarding positive's), sorted by query
-            and rank.
+            ``score`` float32 (cosine), ``positive_score`` float32 (the guard's), sorted by query and rank.
         scale: ``query_id`` str, ``mean`` float64, ``deviation`` float64: of the scores over all passages, for
             every query with a positive; sorted by query.
         suspicious: ``query_id`` str, ``passage_id`` str, ``score`` float32, ``deviations`` float32 (above the
@@ -87,9 +86,8 @@ def mine(
         chosen = choose_within(served, corpus, excluded, vectors, passage_vectors, recipe, progress=progress)
     else:
         chosen = rules.choose(labelled, recipe)
-    negatives = chosen.kept.with_columns(
-        pl.col("rank").cast(pl.Int32), pl.col("score", "positive_score").cast(pl.Float32)
-    )
+    types = {"rank": pl.Int32, "score": pl.Float32, "positive_score": pl.Float32}
+    negatives = chosen.kept.cast(pl.Schema(types))
     return Mined(
         negatives.sort("query_id", "rank"),
         build_report(queries, qrels, guarded, chosen, labelled, recipe, bounded),
@@ -103,9 +101,7 @@ def _by_id(
 ) -> tuple[pl.DataFrame, Float32s]:
     """Sort rows and their vectors by id."""
     if len(vectors) != frame.height:
-        raise EncoderError(
-            f"{what}: {frame.height} rows and {len(vectors)} vectors", hint="Encode every row once."
-        )
+        raise EncoderError(f"{what}: {frame.height} rows, {len(vectors)} vectors", hint="Encode every row.")
     ids = frame[key]
     rows = frame.select(key, pl.col(texts).fill_null(""))
     if not ids.is_sorted():

@@ -23,8 +23,7 @@ class Chosen:
     """What a recipe took and what it dropped.
 
     Attributes:
-        kept: ``query_id``, ``passage_id``, ``rank``, ``score`` float64, ``positive_score`` float64: the hard
-            negatives.
+        kept: Hard negatives: ``query_id``, ``passage_id``, ``rank``, ``score``, ``positive_score`` (float64).
         looked_at: Passages within the depth; where it is unbounded, those at the floor or above it.
         dropped: How many of them are no hard negatives, by reason.
         ties: Queries where the id decided at the end of "depth" or of "keep".
@@ -51,9 +50,7 @@ def require_valid(recipe: Recipe) -> None:
         f"depth_counts {recipe.depth_counts!r} is unknown": recipe.depth_counts not in {"all", "candidates"},
     }
     if found := [fault for fault, holds in faults.items() if holds]:
-        raise UsageError(
-            f"recipe {recipe.name!r}: {'; '.join(found)}", hint="Correct the recipe in the config."
-        )
+        raise UsageError(f"recipe {recipe.name!r}: {'; '.join(found)}", hint="Correct it in the config.")
 
 
 def exclusions(

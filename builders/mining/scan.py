@@ -50,8 +50,7 @@ class _Window:
     """What lies between floor and ceiling.
 
     Attributes:
-        found: The first passages of each query that are not masked, and within its floor and ceiling, in the
-            order of `Hits.best`.
+        found: The first passages of each query that are not masked and within limits, as `Hits.best` orders.
         above: int64 (q,): passages that are not masked, above the ceiling, and not below the floor.
         within: int64 (q,): passages that are not masked, and within floor and ceiling.
         masked_scores: float64 (m,): the scores of the masked pairs; minus infinity for those below the floor.
@@ -101,8 +100,7 @@ def exact_window(
     Scores are those of `score_pairs`, ties are broken by index; blocks, tiles, threads and the BLAS kernel
     change the time only. Method: float32 products, block by block, against a running threshold; the best k
     and some spare ones are scored again in float64; where the k-th does not beat all that was not fetched by
-    more than float32's error bound (`float32_error`), the query is scanned again for everything within that
-    bound.
+    more than float32's error bound (`float32_error`), the query is scanned again for all within it.
 
     Args:
         queries: float32 (q, d), finite.

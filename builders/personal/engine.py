@@ -49,8 +49,7 @@ def scrub(texts: pl.Series, kinds: Collection[PersonalKind] = ALL_KINDS, *, titl
         texts: Strings; nulls stay null.
         kinds: What is replaced.
         titles: Whether the texts are titles of jobs. There, behind a role, a degree or "Fr.", only full names
-            that begin with a listed first name are names ("Projektleiter: Chemie" stays), and a licence plate
-            needs a word that calls it so.
+            that begin with a listed first name are names ("Projektleiter: Chemie" stays); plates need a word.
     """
     rows, spans = scrub_rows(texts.cast(pl.String).to_list(), kinds, titles=titles)
     return Scrubbed(pl.Series(texts.name, rows, dtype=pl.String), spans)
@@ -91,7 +90,7 @@ def _find(rows: Sequence[str], kinds: Collection[PersonalKind], *, titles: bool)
     """Return the spans of each row, in order."""
     plain = list(map(is_plain, rows))
     views = {
-        row: View(text, plain=plain[row]) for row, text in enumerate(rows) if "<" in text or not plain[row]
+        row: View(text, plain=plain[row]) for row, text in enumerate(rows) if not plain[row] or "<" in text
     }
     found: list[list[Span]] = [[] for _ in rows]
     open_rows: Sequence[int] = range(len(rows))

@@ -180,8 +180,7 @@ def find_announced(scan: Scan) -> Iterator[Span]:
 def find_full(scan: Scan) -> Iterator[Span]:
     """Yield a listed first name with the words after it, and other likely names; brands stay.
 
-    A name is likely where its last word is like a surname, and a role stands before it or its first word is a
-    first name as well as a word.
+    A name is likely where its last word is like a surname, and a role is before it or its first word a name.
     """
     text = scan.text
     for match in _FULL.finditer(text):

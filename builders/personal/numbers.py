@@ -58,8 +58,7 @@ def _vat(number: str) -> bool:
 def _id_document(number: str) -> bool:
     """Check the number of a German identity card or passport (ICAO Doc 9303, weights 7, 3, 1).
 
-    The nine characters that are printed carry no check digit; it is the tenth of the machine-readable line,
-    after which the letter D may stand.
+    The nine that are printed carry no check digit; it is the tenth of the machine-readable line, before a D.
     """
     number = number.removesuffix("D") if len(number) > 9 else number
     if not any(character.isdigit() for character in number):

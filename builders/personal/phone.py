@@ -78,11 +78,8 @@ def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
         return [(start, end)]
     parts = _cheapest(run, [start, *cuts, end])
     ends = [first + len(run[first:stop].rstrip(_END_MARKS)) for first, stop in parts]
-    return [
-        (first, stop)
-        for (first, _), stop in zip(parts, ends, strict=True)
-        if not _only_dates(run[first:stop])
-    ]
+    spans = [(first, stop) for (first, _), stop in zip(parts, ends, strict=True)]
+    return [span for span in spans if not _only_dates(run[slice(*span)])]
 
 
 def _cheapest(run: str, places: list[int]) -> list[tuple[int, int]]:

@@ -331,7 +331,7 @@ def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
             open_.pop()
             inside, cue = open_[-1][1] if open_ else False, ""
         elif number := match["whole"]:
-            if inside and _may_be_personal(int(number), cue):
+            if inside and (_LEAST_ANNOUNCED if cue else _LEAST) <= int(number) < _MOST:
                 found.append(_String(*match.span(), number, cue, None))
         else:
             token = match.group()
@@ -352,10 +352,6 @@ def _strings(text: str, task: Task, keys: set[str]) -> list[_String]:
         if owner in first_names:
             found[place] = found[place]._replace(cue=_LAST_NAME)
     return found
-
-
-def _may_be_personal(number: int, cue: str) -> bool:
-    return (_LEAST_ANNOUNCED if cue else _LEAST) <= number < _MOST
 
 
 def _spliced(text: str, strings: Sequence[_String], new: list[str]) -> str:

@@ -156,9 +156,7 @@ def _require_separator(first: Sequence[str], separator: str) -> None:
     sign = max(others, key=others.__getitem__)
     if others[sign] >= len(first):
         ways = f"{_SEPARATORS[sign]} if that stands between the values, or {_SEPARATORS[separator]} if not"
-        raise UsageError(
-            f"the first row holds more {sign!r} than {separator!r}", hint=f"Pass --separator {ways}."
-        )
+        raise UsageError(f"the first row holds more {sign!r} than {separator!r}", hint=f"--separator {ways}.")
 
 
 def _named_twice(name: str, more: str = "") -> UsageError:

@@ -22,8 +22,7 @@ class _Prepared:
     """The documents that sets are drawn from, and the rows that were dropped.
 
     Attributes:
-        documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), and the columns of
-            labels; ordered as the spec says.
+        documents: ``upstream_id``, ``s2s`` (the title), ``p2p`` (title, space, text), labels; in order.
         dropped: ``table``, ``id``, ``space``, ``reason``; see `builders.prepare.funnels.Space`.
         personal: What was replaced, by table.
     """

@@ -10,7 +10,7 @@ import polars as pl
 
 from builders.lock.lock import Funnel
 from builders.prepare.decisions import Resolved
-from builders.spec import PAIR, Records, Relations, Retrieval
+from builders.spec import PAIR, Records, Relations, Retrieval, first_reason
 from builders.text.merge import Merged
 
 
@@ -59,27 +59,19 @@ PAIR_SEPARATOR = " → "
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
-    """What is not published, each ``table``, ``id``, ``reason``.
+class Outcome:
+    """Published queries and relations, observed pairs with published ids, what auditors decided, and losses.
 
-    Attributes:
-        rows: Upstream rows without text.
-        queries: Published ids of queries without a positive.
+    Losses have ``table``, ``id``, ``reason``: rows and pairs of the upstream, and queries without positive.
     """
-
-    rows: pl.DataFrame
-    queries: pl.DataFrame
-    pairs: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The published queries and relations, observed pairs with published ids, and what auditors decided."""
 
     queries: pl.DataFrame
     pairs: pl.DataFrame
     resolved: Resolved
     relations: Relations
+    lost_rows: pl.DataFrame
+    lost_queries: pl.DataFrame
+    lost_pairs: pl.DataFrame
 
 
 def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
@@ -89,16 +81,12 @@ def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
         ``table`` "pairs", ``id`` "query → passage" in upstream ids, ``reason``: "dangling" where an end is no
         upstream row, else "row_dropped".
     """
-    gone = {
-        table: dropped.filter(pl.col("table").is_in([table, "rows"]))["id"].implode()
-        for table in ("queries", "passages")
-    }
-    dangling = ~(
-        pl.col("query").is_in(records.queries["upstream_id"].implode())
-        & pl.col("passage").is_in(records.passages["upstream_id"].implode())
-    )
-    lost = pl.col("query").is_in(gone["queries"]) | pl.col("passage").is_in(gone["passages"])
-    reason = pl.when(dangling).then(pl.lit("dangling")).when(lost).then(pl.lit("row_dropped"))
+    dangling, lost = [], []
+    for end, table, rows in ("query", "queries", records.queries), ("passage", "passages", records.passages):
+        gone = dropped.filter(pl.col("table").is_in([table, "rows"]))["id"]
+        dangling.append(~pl.col(end).is_in(rows["upstream_id"].implode()))
+        lost.append(pl.col(end).is_in(gone.implode()))
+    reason = first_reason({"dangling": pl.any_horizontal(dangling), "row_dropped": pl.any_horizontal(lost)})
     name = pl.concat_str("query", "passage", separator=PAIR_SEPARATOR)
     return records.pairs.select(table=pl.lit("pairs"), id=name, reason=reason).drop_nulls("reason")
 
@@ -109,12 +97,12 @@ def without_id(records: Records) -> pl.DataFrame:
 
 
 def funnels(
-    spec: Retrieval, records: Records, losses: Losses, queries: Merged, passages: Merged, kept: Kept
+    spec: Retrieval, records: Records, queries: Merged, passages: Merged, kept: Outcome
 ) -> tuple[Funnel, ...]:
     """Count the way of the rows of every table."""
     whole = spec.rows == "pair"
     nameless = dict(records.nameless.group_by("table").len().iter_rows())
-    lost = pl.concat([losses.rows, without_id(records)])
+    lost = pl.concat([kept.lost_rows, without_id(records)])
     rows = Funnel(
         table="rows",
         read=records.queries.height + nameless.get("rows", 0),
@@ -127,7 +115,7 @@ def funnels(
         Funnel(
             table="queries",
             read=rows.out if whole else records.queries.height + nameless.get("queries", 0),
-            dropped=by_reason(pl.concat([in_queries, losses.queries])),
+            dropped=by_reason(pl.concat([in_queries, kept.lost_queries])),
             merged=_merged(queries),
             out=kept.queries.height,
         ),
@@ -138,11 +126,11 @@ def funnels(
             merged=_merged(passages),
             out=passages.rows.height,
         ),
-        _pairs(records, losses.pairs, kept, nameless.get("rows" if whole else "pairs", 0)),
+        _pairs(records, kept, nameless.get("rows" if whole else "pairs", 0)),
     )
 
 
-def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> Funnel:
+def _pairs(records: Records, kept: Outcome, nameless: int) -> Funnel:
     """Follow every pair to the qrels, to the undecided pairs, or to the reason why it is in neither.
 
     Pairs that auditors found relevant are read beside the upstream's; those they excluded are dropped.
@@ -159,7 +147,7 @@ def _pairs(records: Records, lost: pl.DataFrame, kept: Kept, nameless: int) -> F
     return Funnel(
         table="pairs",
         read=records.pairs.height + relevant.height + nameless,
-        dropped=by_reason(lost) | {reason: count for reason, count in reasons.items() if count},
+        dropped=by_reason(kept.lost_pairs) | {reason: count for reason, count in reasons.items() if count},
         merged=pairs.select(pl.struct(PAIR).is_first_distinct().not_().sum()).item(),
         undecided=left.join(kept.relations.undecided, on=PAIR, how="semi").height,
         out=left.join(kept.relations.qrels, on=PAIR, how="semi").height,

@@ -10,7 +10,7 @@ from builders.lock.lock import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.replacements import report, together
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
-from builders.prepare.funnels import Kept, Losses, Space, funnels, in_space, pair_losses, without_id
+from builders.prepare.funnels import Outcome, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import PAIR, ConfigSpec, PersonalKind, Records, Relations, Retrieval, first_reason
 from builders.text.merge import digest, merge_passages, merge_queries
@@ -81,20 +81,14 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         dropped.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
     undecided = relations.undecided.join(unanswered, on="query_id", how="anti")
     published = Relations(relations.qrels.sort(PAIR), undecided.sort(PAIR), relations.classes)
+    outcome = Outcome(answered, pairs, resolved, published, usable.dropped, lost, lost_pairs)
     return Prepared(
         queries=answered.select("query_id", "text", "group", "leak").sort("query_id"),
         corpus=passages.rows.select("passage_id", "title", "text").sort("passage_id"),
         relations=published,
         dropped=pl.concat(dropped).sort("table", "reason", "id"),
         provenance=_provenance(queries.ids, passages.ids),
-        funnels=funnels(
-            spec,
-            records,
-            Losses(usable.dropped, lost, lost_pairs),
-            queries,
-            passages,
-            Kept(answered, pairs, resolved, published),
-        ),
+        funnels=funnels(spec, records, queries, passages, outcome),
         scrub_merges=scrub_merges(
             usable.queries.join(queries.ids, on="upstream_id").join(answered, on="query_id", how="semi"),
             records.pairs,
@@ -108,8 +102,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
 def limit(records: Records, rows: int, *, whole: bool) -> Records:
     """Keep `rows` queries, chosen by hash of their upstream id and so whatever the order, with their pairs.
 
-    Where a `whole` upstream row is query and passage, the other rows' passages go too. Elsewhere all passages
-    stay, as distractors.
+    Where a `whole` upstream row is query and passage, the others' passages go too; elsewhere all stay.
     """
     order = each(records.queries["upstream_id"], digest)
     chosen = records.queries.sort(order).head(rows)
@@ -123,10 +116,8 @@ def limit(records: Records, rows: int, *, whole: bool) -> Records:
 def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
     """Apply a function of one text to a column, once per distinct text; nulls stay null."""
     distinct = texts.drop_nulls().unique()
-    results = [function(text) for text in distinct.to_list()]
-    return texts.replace_strict(
-        distinct, pl.Series(results, dtype=pl.String), default=None, return_dtype=pl.String
-    )
+    results = pl.Series([function(text) for text in distinct.to_list()], dtype=pl.String)
+    return texts.replace_strict(distinct, results, default=None, return_dtype=pl.String)
 
 
 def refuse_bad_ids(spec: ConfigSpec, table: str, rows: pl.DataFrame) -> None:

@@ -20,8 +20,7 @@ def scrub_merges(queries: pl.DataFrame, pairs: pl.DataFrame, passages: pl.DataFr
     """Find the queries whose titles differ before they are scrubbed and share no occupation.
 
     Args:
-        queries: ``query_id``, ``upstream_id`` str; ``key`` and ``unscrubbed`` str, the merge keys of the
-            title scrubbed and as it came.
+        queries: ``query_id``, ``upstream_id`` str; ``key`` str of the title, ``unscrubbed`` str as it came.
         pairs: ``query``, ``passage`` str: upstream ids.
         passages: ``upstream_id`` str and, where the config knows it, ``occupation`` str.
 

@@ -5,9 +5,9 @@ that equal numbers of documents give the published sizes. They shuffled rows wit
 seeded generator draws rows from the ordered documents.
 """
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 
 import polars as pl
 
@@ -33,33 +33,28 @@ class DrawnSet:
     rows: tuple[int, ...]
 
 
-def _set_size(documents: int, smallest: float, sizes: random.Random) -> int:
+def _set_size(documents: int, smallest: float, sizes: Random) -> int:
     """Return the size of a set: a whole number from `smallest` of all documents to all of them.
 
     Source: `randint(int(0.1 * N), N)` of the original extraction scripts.
     """
     least = int(smallest * documents)
     if least < 1:
-        raise FindingsError(
-            f"{documents} documents are too few for sets of at least {smallest:.0%}",
-            hint="Build from more documents.",
-        )
+        fault = f"{documents} documents are too few for sets of at least {smallest:.0%}"
+        raise FindingsError(fault, hint="Build from more documents.")
     return sizes.randint(least, documents)
 
 
 def draw(documents: pl.DataFrame, rules: Sequence[SetRule], *, seed: int) -> list[DrawnSet]:
     """Draw the sets of all rules, in their order; equal arguments give equal sets, on any machine.
 
-    `documents` has the columns that the rules name, without nulls. Their order decides which rows are drawn:
-    sort them by what does not change.
+    `documents` has the columns that the rules name, without nulls. Their order decides which rows are drawn.
     """
-    sizes, rows = random.Random(seed), random.Random(f"{seed}:rows")
+    sizes, rows = Random(seed), Random(f"{seed}:rows")
     return [drawn for rule in rules for drawn in _sets(documents, rule, sizes, rows)]
 
 
-def _sets(
-    documents: pl.DataFrame, rule: SetRule, sizes: random.Random, rows: random.Random
-) -> Iterator[DrawnSet]:
+def _sets(documents: pl.DataFrame, rule: SetRule, sizes: Random, rows: Random) -> Iterator[DrawnSet]:
     match rule:
         case Sampled(level=level, label=label, count=count, smallest=smallest):
             for _ in range(count):
@@ -73,9 +68,7 @@ def _sets(
             yield from _groups(documents[rule.label].to_list(), rule, sizes, rows)
 
 
-def _groups(
-    labels: Sequence[str], rule: Grouped, sizes: random.Random, rows: random.Random
-) -> Iterator[DrawnSet]:
+def _groups(labels: Sequence[str], rule: Grouped, sizes: Random, rows: Random) -> Iterator[DrawnSet]:
     """Source: `randint(10, 50)` and a shuffle of all labels, of the original script; sorted at first here."""
     if not labels:
         raise FindingsError("there are no documents to draw sets from", hint="Build from more documents.")

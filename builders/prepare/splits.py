@@ -96,9 +96,7 @@ def read_splits(path: Path) -> pl.DataFrame:
     rows = rows.with_columns(fields.list.get(i, null_on_oob=True).alias(n) for i, n in enumerate(_COLUMNS))
     _refuse(path, rows, fields.list.len() != len(_COLUMNS), "expected three fields")
     _refuse(path, rows, pl.col("query_id") == "", "the query id is empty")
-    _refuse(
-        path, rows, ~pl.col("group_hash").str.contains(r"^[0-9a-f]{16}$"), "the group is not 16 hex digits"
-    )
+    _refuse(path, rows, ~pl.col("group_hash").str.contains(r"^[0-9a-f]{16}$"), "the group is no hash")
     _refuse(path, rows, ~pl.col("split").is_in(SPLITS), f"the split is none of {', '.join(SPLITS)}")
     _refuse(path, rows, ~pl.col("query_id").is_first_distinct(), "the query id stands there twice")
     return rows.select(_COLUMNS).sort("query_id")
@@ -116,9 +114,7 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
     """
     unwritable = frame.filter(pl.col("query_id").str.contains(r"[\t\r\n]"))
     if not unwritable.is_empty():
-        raise UsageError(
-            f"{path}: the query id {unwritable.item(0, 'query_id')!r} holds a tab or a line break"
-        )
+        raise UsageError(f"{path}: the id {unwritable.item(0, 'query_id')!r} holds a tab or a line break")
     lines = frame.sort("query_id").select(pl.concat_str(_COLUMNS, separator="\t")).to_series().to_list()
     write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
 

@@ -51,8 +51,7 @@ def statuses(
 
     Returns:
         `id`, `status`, `subreddit` (empty where it is not known), `checked` (an ISO date: of the answer, or
-        the day on which an archive was read), `origin` and `archive` (name and sha256 of a dump), all String,
-        sorted by id.
+        the day on which an archive was read), `origin`, `archive` (name and sha256 of a dump): str, by id.
     """
     rows = [
         (one.id, one.status.value, one.subreddit, one.checked.isoformat(), one.origin, one.archive)
@@ -76,8 +75,7 @@ def read_statuses(path: Path) -> pl.DataFrame:
     """Read a dated ledger, as `statuses` returns it; strictly but for byte order mark, CRLF and blank lines.
 
     Raises:
-        SourceSchema: Its header is another one, a line has more or fewer fields, a field has a wrong form, or
-            an id stands there twice.
+        SourceSchema: Its header is another one, a line has other or wrong fields, or an id is there twice.
     """
     absent = "Run `mteb-de hydrate subreddit` first, or name the ledger."
     lines = source_lines(path, absent=absent, form=_EXPECTED)

@@ -43,8 +43,7 @@ def read_dump(
     """Yield the wanted submissions of a dump, in its order; one may come several times.
 
     The memory needed does not grow with the dump. Every line is looked at, also of what is not wanted. Lines
-    that are no submission are counted and passed over, since dumps were published with such lines; blank ones
-    do not count.
+    that are no submission are counted and passed over, since published dumps have such; blank ones are not.
 
     Args:
         path: A Zstandard file of ndjson, with windows of up to 2 GiB, of one frame or several.

@@ -67,11 +67,9 @@ class Hydrated(Frozen):
     """What a folder of hydrated texts holds.
 
     Attributes:
-        origin: Source of the sets: a repository, tag and commit, "a release folder", or "the upstream's
-            list".
+        origin: Source of the sets: repository, tag and commit, "a release folder" or "the upstream's list".
         date: The day on which the texts were written.
-        compared: Whether the sets were there before. Shares of sets that were just drawn, from what is
-            there, say nothing.
+        compared: Whether the sets were there before. Shares of sets just drawn say nothing.
         stand_in: Whether a stand-in for Reddit, or a dump that is not known as an archive of it, gave texts.
         sets: What is left of each published set.
         gone: How many published ids have no text, by reason.

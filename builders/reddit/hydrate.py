@@ -63,8 +63,7 @@ def hydrate(spec: Ids, options: HydrateOptions, progress: Progress) -> Hydrated:
     """Complete the ledger, and write the text tables of a config on this machine.
 
     From the upstream's list, the dated ledger is written for builds. Sets that the folder holds already stay,
-    so that what is lost is measured against them; where it holds none, they are drawn as the build draws
-    them, from what is there.
+    so that what is lost is measured against them; else they are drawn from what is there.
     """
     folder.refuse_release(options.out)
     folder.refuse_foreign(options.out, spec.name)
@@ -204,15 +203,15 @@ def _list_takedown(
 ) -> tuple[str, ...]:
     """List the published ids whose submissions are gone.
 
-    An id that was listed stays until Reddit shows its submission again, or until the ids of a release that no
-    longer holds it are hydrated.
+    An id that was listed stays until Reddit shows its submission again, or a release without it is hydrated.
     """
     named = set(sets.named())
     listed = folder.read_takedown(out)
     # The upstream's list is what may have been published, and other sets are what is.
     before = listed if sets.origin == _UPSTREAM else listed & named
     gone = {name for name in named if name in entries and _is_gone(entries[name])}
-    gone |= {name for name in before if name not in entries or not _is_back(entries[name])}
+    back = {name for name, one in entries.items() if one.status is Status.OK and one.origin == "api"}
+    gone |= before - back
     if gone or listed:
         folder.write_takedown(out, sorted(gone))
     if gone:

@@ -41,8 +41,7 @@ _HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 class Ledger:
     """What is known of submissions, in a file that need not exist.
 
-    A transaction holds a whole batch, also where a run is killed. All that changes the file holds its lock;
-    a run that holds it reads the file once.
+    A transaction holds a whole batch, also where a run is killed. Who changes the file holds its lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,9 +86,7 @@ class Ledger:
         with self.exclusive():
             known, self._known = self._known, None  # it is read again where the writing breaks off
             with self._open() as database:
-                database.executemany(
-                    _NOTE, [tuple(entry.model_dump(mode="json").values()) for entry in entries]
-                )
+                database.executemany(_NOTE, [tuple(one.model_dump(mode="json").values()) for one in entries])
             if known is not None:
                 self._known = known | {entry.id: entry for entry in entries}
 

@@ -27,9 +27,7 @@ _MOST_FAILURES = 2
 """Batches that fail one after the other before the run ends: it is not the batch, then."""
 _RESUME = "Run the same command again; only what has no answer yet is asked."
 _RESUME_RECHECK = "Run the same command again; on the same day (UTC), only what is left is asked."
-_BLIND = (
-    "Run it again later. Where this stays so, all may be gone: then remove the texts and {ledger} yourself."
-)
+_BLIND = "Run it again later. If it stays so, all may be gone: then remove the texts and {ledger} yourself."
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ def recheck(
     What was found gone goes from all of them also where the run breaks off or is interrupted.
 
     Returns:
-        What was found; what the folder of texts holds now, None where it holds none; and the published ids
-        whose submissions are gone.
+        What was found; what the folder of texts holds now, or None; and the published ids that are gone.
 
     Raises:
         UsageError: Nothing was hydrated yet.

@@ -87,8 +87,7 @@ def merged(known: Submission | None, answer: Submission) -> Submission:
     """Return what is known of a submission after one more answer.
 
     A deletion is an event: what was once seen gone stays gone, whatever other dumps hold and in whatever
-    order they are read, until Reddit itself answers with it. An answer that tells no subreddit takes nothing
-    away from what is known of it.
+    order they are read, until Reddit itself answers with it. One without a subreddit leaves the known one.
     """
     if known is None:
         return answer

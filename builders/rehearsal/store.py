@@ -135,10 +135,8 @@ class Store:
 
     def __init__(self, orgs: Sequence[str] = ()) -> None:
         self.repos: dict[tuple[_RepoType, str], Repo] = {}
-        self.accounts = {
-            WRITE_TOKEN: Account("maintainer", "write", tuple(orgs)),
-            READ_TOKEN: Account("maintainer", "read", tuple(orgs)),
-        }
+        name, of = "maintainer", tuple(orgs)
+        self.accounts = {WRITE_TOKEN: Account(name, "write", of), READ_TOKEN: Account(name, "read", of)}
         self._commits = itertools.count()
 
     def repo(self, repo_type: _RepoType, repo_id: str) -> Repo:
@@ -157,9 +155,7 @@ class Store:
         self.repos[repo_type, repo_id] = repo
         return repo
 
-    def add_folder(
-        self, repo_type: _RepoType, repo_id: str, folder: Path, revision: str | None = None
-    ) -> str:
+    def add_folder(self, repo_type: _RepoType, repo_id: str, folder: Path, revision: str = "") -> str:
         """Import a folder as one commit of `main`, and return its id; the repo is made if it is not there.
 
         LFS objects are read from the folder at every request: it must stay as it is. The id begins with
@@ -170,18 +166,16 @@ class Store:
         return self._import(repo_type, repo_id, dict(_read_tree(folder)), revision)
 
     def add_files(
-        self, repo_type: _RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str | None = None
+        self, repo_type: _RepoType, repo_id: str, contents: Mapping[str, bytes], revision: str = ""
     ) -> str:
         """Import small files by path, as `add_folder` does a folder."""
         tree = {path: _regular(content) for path, content in contents.items()}
         return self._import(repo_type, repo_id, tree, revision)
 
-    def _import(
-        self, repo_type: _RepoType, repo_id: str, files: Mapping[str, Blob], revision: str | None
-    ) -> str:
-        if revision is not None and not re.fullmatch(r"[0-9a-f]{7,40}", revision):
-            raise UsageError(f"{repo_id}@{revision}: not a commit id", hint="Use 7 to 40 hex digits.")
-        tree, pin = _first_tree() | dict(files), revision or ""
+    def _import(self, repo_type: _RepoType, repo_id: str, files: Mapping[str, Blob], pin: str) -> str:
+        if pin and not re.fullmatch(r"[0-9a-f]{7,40}", pin):
+            raise UsageError(f"{repo_id}@{pin}: not a commit id", hint="Use 7 to 40 hex digits.")
+        tree = _first_tree() | dict(files)
         oid = pin + _digest([repo_id, _listed(tree)])[: 40 - len(pin)]
         repo = self.repos.setdefault((repo_type, repo_id), Repo(repo_type, repo_id, private=False))
         repo.objects.update({blob.lfs: blob.data for blob in tree.values() if blob.lfs})

@@ -37,8 +37,7 @@ def open_reference(
 ) -> Reference:
     """Find the tables to compare with, before anything of these releases is built into `out`, another folder.
 
-    The name is that of a folder that was built into or holds one release, else "OWNER/NAME@TAG", whose files
-    are read to `downloads`.
+    The name is that of a folder of builds or of one release, else "OWNER/NAME@TAG", read to `downloads`.
     """
     if Path(name).is_dir():
         return Reference(name, {release: _built(Path(name), release, out) for release in sorted(releases)})

@@ -188,9 +188,8 @@ def compare(
         after = local_tree(out / release, rendered, ids)
         found = compare_trees(before, after, differing=rows, unknown=rows or latest is not None)
     least = str(least_after(latest, found.bump)) if latest is None or base == latest.tag else ""
-    return remote, Comparison(
-        repo, base, commit, before.by, before.release, str(latest or ""), least, difference=found
-    )
+    highest = str(latest or "")
+    return remote, Comparison(repo, base, commit, before.by, before.release, highest, least, found)
 
 
 def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) -> Difference:
@@ -269,9 +268,8 @@ def _tables(
 
 def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[_FileChange]:
     """Yield the changed files but those of the splits that are named as changed already."""
-    listed_by = [
-        (split, path) for tree in (before, after) for split, at in tree.splits.items() for path in at.paths
-    ]
+    splits = [*before.splits.items(), *after.splits.items()]
+    listed_by = [(split, path) for split, at in splits for path in at.paths]
     of_tables = {path for _, path in listed_by}
     skipped = {path for split, path in listed_by if split in named}
     for path in sorted((before.files.keys() | after.files.keys()) - skipped):
@@ -307,9 +305,8 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     their values. Numbers of different types are compared as numbers; a column whose types cannot be compared
     counts as a change of columns, not of rows.
     """
-    types = {
-        name: (before.schema[name], dtype) for name, dtype in after.schema.items() if name in before.schema
-    }
+    old_types, new_types = before.schema, after.schema
+    types = {name: (old_types[name], kind) for name, kind in new_types.items() if name in old_types}
     key = next((key for key in _KEYS if {*key} <= types.keys()), ())
     values = []
     for name in (name for name in types if name not in key):
@@ -321,9 +318,8 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     on = [name for name in new.columns if not name.startswith("value ")]
     differs = [pl.col(f"value {n}").ne_missing(pl.col(f"value {n} before")) for n in range(len(values))]
     both = new.join(old, on=on, suffix=" before", nulls_equal=True)
-    added, removed = (
-        one.join(other, on=on, how="anti", nulls_equal=True) for one, other in ((new, old), (old, new))
-    )
+    added = new.join(old, on=on, how="anti", nulls_equal=True)
+    removed = old.join(new, on=on, how="anti", nulls_equal=True)
     changed = both.filter(pl.any_horizontal(differs)) if differs else both.clear()
     return _RowChanges(
         before=before.height,

@@ -300,8 +300,7 @@ def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[
 def check_bytes(plan: Plan, folder: Path, copy: Path | None = None) -> None:
     """Refuse a folder that differs from its plan, and write the compared bytes to `copy`, if it is given.
 
-    Each file is opened once, and hashed while it is copied: what becomes of the folder afterwards changes
-    nothing of what is sent.
+    Each file is opened once, and hashed while it is copied: later changes of the folder change nothing.
     """
     if faults := changes(plan, folder, copy):
         message = f"{folder} has changed since the plan was made:\n{listed(faults)}"

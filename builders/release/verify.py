@@ -45,9 +45,7 @@ def verify(
     """
     hub.check_repo(repo)
     if dist and not dist.is_dir():
-        raise UsageError(
-            f"{dist}: no such folder", hint="Name the folder of the release, such as dist/mteb-de."
-        )
+        raise UsageError(f"{dist}: no such folder", hint="Name that of the release, such as dist/mteb-de.")
     request = {"do": "verify", "repo": repo, "tag": tag, "dist": str(dist or "")}
     with tempfile.TemporaryDirectory(prefix="mteb-de-verify-") as home:
         return _Verified(**child.ask(request, environment or _fresh(Path(home))))
@@ -99,9 +97,7 @@ def read_back(repo: str, tag: str, dist: Path | None) -> _Verified:
         raise Drift(message, hint="Do not use this tag; publish a higher version.")
     if apart:
         message = f"{repo}@{tag} is whole, and differs from {dist}:\n" + listed(apart, _MOST)
-        raise Drift(
-            message, hint="Another build or plan lies in that folder; without --dist it is not asked."
-        )
+        raise Drift(message, hint="Another build or plan lies in that folder; leave --dist out.")
     return _Verified(repo, tag, commit, found, rows)
 
 

@@ -51,8 +51,7 @@ def fetch(
         record: Fetch a `RecordedFile` that is not recorded, so that the lock to be written keeps its hash.
 
     Returns:
-        The files by part (a plain file is a part of its own, under its name), and a lock for each source
-        in the order of `sources`.
+        The files by part (a plain file is a part of its own, under its name), and locks, in their order.
     """
     _refuse_equal_names(sources)
     places = tuple(_place(place) for place in sources_from)
@@ -120,9 +119,8 @@ class _Way:
 
     def dataset(self, source: HubSource) -> tuple[dict[str, list[Path]], LockedSource]:
         """Return the files of a dataset by part, from a folder that stands in or from the Hub."""
-        folders = [
-            repository.dataset_folder(place, source.repo) for place in self.places if isinstance(place, Path)
-        ]
+        here = [place for place in self.places if isinstance(place, Path)]
+        folders = [repository.dataset_folder(place, source.repo) for place in here]
         folder = next((folder for folder in folders if folder.is_dir()), None)
         if folder is not None:
             commit, stored = "", repository.in_folder(source, folder)

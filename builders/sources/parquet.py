@@ -14,9 +14,7 @@ from builders.tables import DAMAGE, read_whole
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
 _CHANGED = "The upstream's layout is not the one this config reads: compare it with the config's `read`."
-_DAMAGED = (
-    "Fetch it again: remove the file, then run the same command. If it stays so, the upstream is broken."
-)
+_DAMAGED = "Remove the file, then run the same command. If it stays so, the upstream is broken."
 
 
 def read_rows(
@@ -27,8 +25,7 @@ def read_rows(
     Args:
         paths: At least one file.
         columns: Expected Arrow type of each column, or several of which one must fit. `string` stands for
-            every width of string, `list` for every width of list; a struct may have further fields, which
-            are left out.
+            every width of string, `list` for every width of list; further fields of a struct are left out.
         optional: Those of `columns` that a file may lack; they are null there.
 
     Returns:
@@ -62,11 +59,8 @@ def first_column(paths: Sequence[Path], names: Sequence[str]) -> str:
 def _read_one(path: Path, columns: Mapping[str, Expected], optional: Sequence[str]) -> pl.DataFrame:
     schema = _schema(path)
     absent = [name for name in columns if name in optional and name not in schema.names]
-    wanted = {
-        name: _checked(path, schema, name, expected)
-        for name, expected in columns.items()
-        if name not in absent
-    }
+    there = [name for name in columns if name not in absent]
+    wanted = {name: _checked(path, schema, name, columns[name]) for name in there}
     try:
         with pq.ParquetFile(path) as file:
             frame, height = read_whole(file, list(wanted)), file.metadata.num_rows

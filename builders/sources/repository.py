@@ -121,9 +121,7 @@ class _Dataset:
         misses = {path: miss for path, miss in found.items() if isinstance(miss, CacheMiss)}
         if self.offline and misses:
             first, size = next(iter(misses)), sum(wanted[path].size for path in misses)
-            raise self._not_cached(
-                f"{first} ({misses[first]}; {len(misses)} files of {size:,} bytes are wanted)"
-            )
+            raise self._not_cached(f"{first} ({misses[first]}; {len(misses)} files of {size:,} bytes)")
         stored = {path: file for path, file in found.items() if isinstance(file, Stored)}
         for path, miss in misses.items():
             self.say(f"{self.repo}: {path} ({wanted[path].size:,} bytes)")
