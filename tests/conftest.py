@@ -18,7 +18,7 @@ from tests import vectors
 
 # The machine is shared: how long an example takes says nothing about the code.
 settings.register_profile("project", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=30)
+settings.register_profile("quick", deadline=None, max_examples=20)
 settings.load_profile("project")
 
 _TESTS = Path(__file__).parent

@@ -9,21 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import long_after
+
 ROOT = Path(__file__).parents[1]
 SKIPPED = "import pytest\n\n@pytest.mark.{mark}\ndef test_x(request):\n    pytest.skip('no data')\n"
 
 
 @pytest.mark.parametrize(
     ("mark", "at_hand", "ci", "code"),
-    [
-        ("upstream", True, "", 1),
-        ("upstream", False, "", 0),
-        ("upstream", False, "true", 1),
-        ("data", True, "", 1),
-        ("data", False, "", 0),
-        ('filterwarnings("error")', True, "", 0),
-        ('filterwarnings("error")', True, "true", 1),
-    ],
+    long_after(
+        3,
+        [
+            ("upstream", True, "", 1),
+            ("upstream", False, "", 0),
+            ("upstream", False, "true", 1),
+            ("data", True, "", 1),
+            ("data", False, "", 0),
+            ('filterwarnings("error")', True, "", 0),
+            ('filterwarnings("error")', True, "true", 1),
+        ],
+    ),
 )
 def test_skips_fail_where_the_test_could_have_run(
     tmp_path: Path, mark: str, at_hand: bool, ci: str, code: int

@@ -342,6 +342,7 @@ def test_without_mteb_the_import_says_what_to_install() -> None:
     assert "pip install -c constraints.txt -e '.[mteb]'" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_another_version_of_mteb_is_told() -> None:
     done = python(
         "import importlib.metadata as m; real = m.version\n"

@@ -248,6 +248,7 @@ def test_a_legend_names_every_series() -> None:
     assert {"eins", "zwei"} <= set(found)
 
 
+@pytest.mark.long
 def test_neither_date_hash_seed_nor_own_settings_change_a_byte(tmp_path: Path) -> None:
     (tmp_path / "matplotlibrc").write_text(
         "lines.markeredgewidth: 5\naxes.linewidth: 4\nsvg.fonttype: path\n", "utf-8"

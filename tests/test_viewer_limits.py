@@ -102,6 +102,7 @@ def test_a_corpus_that_needs_several_row_groups_is_within_the_limits() -> None:
     assert len(_groups(data)) == 3 and sum(_groups(data)) == len(texts)
 
 
+@pytest.mark.long
 def test_a_large_clustering_set_does_not_make_a_large_row_group() -> None:
     sizes = [50] * 25 + [15_000] * 6
     texts = _distinct(sum(sizes), 2_000, np.random.default_rng(2))

@@ -97,8 +97,11 @@ def _plan_state(
             state, why = "rebuilt", f"{why}; {folder} holds other tables since:\n{listed(found)}"
     except (StorageError, Refused) as error:
         return "stale", error.message, ()
-    refused = plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
-    return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else refused
+    return state, f"{plan.tag}: {why}", () if state in _PUBLISHED else _refused(plan, api)
+
+
+def _refused(plan: Plan, api: Api) -> tuple[str, ...]:
+    return plan.gates if is_loopback(api.endpoint) else (*plan.gates, *plan.stand_ins)
 
 
 def _against_remote(plan: Plan, remote: Remote, api: Api) -> tuple[_State, str]:

@@ -329,6 +329,7 @@ def test_nothing_built_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert said.code == 2 and f"mteb-de build --out {tmp_path}" in said.err
 
 
+@pytest.mark.long
 def test_a_model_on_the_hub_at_a_commit(out: Path, tmp_path: Path) -> None:
     """A short commit becomes 40 digits; a second run is offline and computes nothing."""
     write_model(tiny_weights(), tmp_path / "klein")

@@ -11,6 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.marks import long_after
+
 COMMAND = (sys.executable, "-W", "error", "-m", "builders")
 
 
@@ -74,7 +76,7 @@ def test_lines_for_people_that_cannot_be_written_stop_nothing() -> None:
     assert (ended.returncode, ended.stdout) == (2, b"")
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", long_after(1, ["<&- >&- 2>&-", "<&-", ">&-", "2>&-"]))
 def test_closed_streams(tmp_path: Path, closed: str) -> None:
     """They are opened on nothing; what belongs on one never lands on another."""
     shell = ("sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND)
@@ -87,7 +89,7 @@ def test_closed_streams(tmp_path: Path, closed: str) -> None:
     assert (b"unknown config" in refused.stderr) == ("2>" not in closed)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("encoding", long_after(1, ["ascii", "latin-1", "utf-8"]))
 def test_a_narrow_encoding_loses_no_line(damaged: Path, encoding: str) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     table = subprocess.run((*COMMAND, "list"), env=environment, capture_output=True, check=True)

@@ -355,6 +355,7 @@ def test_the_spec_says_what_it_is() -> None:
 
 
 @pytest.mark.upstream
+@pytest.mark.long
 def test_the_stand_in_gives_the_known_counts_and_no_twins_are_left() -> None:
     records = read(upstream.jobs())
     assert records.queries.height == 20_000

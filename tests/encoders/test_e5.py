@@ -22,6 +22,7 @@ from tests.encoders.dequantise import bundled_weights, read_weights, tiny_weight
 from tests.encoders.probe import BASE, MORE, ROLES, TEXTS
 from tests.encoders.samples import LONG, TITLES
 from tests.encoders.test_offline import engine
+from tests.marks import long_after
 from tests.rehearsal.kit import FaultyHub, serve
 
 ROOT = Path(__file__).parents[2]
@@ -239,7 +240,7 @@ def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
     assert "the cache lacks its commit" in faults[0][1] and "not cached: modules.json" in faults[1][1]
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+@pytest.mark.parametrize("name", long_after(1, ["model.safetensors", "config.json"]))
 def test_a_damaged_file_of_a_cached_model_is_noticed(hub: FaultyHub, tmp_path: Path, name: str) -> None:
     write_model(tiny_weights(), tmp_path / "model")
     commit = hub.store.add_folder("model", f"test/damaged-{name[0]}", tmp_path / "model")

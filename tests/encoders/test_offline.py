@@ -24,6 +24,7 @@ from builders.errors import EncoderError
 from builders.spec import EncoderSpec
 from tests.encoders.dequantise import bundled_weights
 from tests.encoders.samples import LONG, PROFILES, TITLES
+from tests.marks import long_after
 
 SPEC = EncoderSpec("intfloat/multilingual-e5-base", "d128750597", 512, "query: ", "passage: ")
 ENGINE = """
@@ -203,11 +204,14 @@ def test_ctrl_c_ends_at_once_and_says_nothing_of_its_own(busy: subprocess.Popen[
 
 @pytest.mark.parametrize(
     ("number", "message", "hint"),
-    [
-        (signal.SIGKILL, "was ended by SIGKILL, probably as memory ran out$", "fewer --workers"),
-        (signal.SIGSEGV, "was ended by SIGSEGV$", "Run it again; .* --workers 1"),
-        (signal.SIGTERM, "was ended by SIGTERM$", "Run it again; .* --workers 1"),
-    ],
+    long_after(
+        1,
+        [
+            (signal.SIGKILL, "was ended by SIGKILL, probably as memory ran out$", "fewer --workers"),
+            (signal.SIGSEGV, "was ended by SIGSEGV$", "Run it again; .* --workers 1"),
+            (signal.SIGTERM, "was ended by SIGTERM$", "Run it again; .* --workers 1"),
+        ],
+    ),
 )
 def test_a_worker_that_dies_is_named_and_the_next_call_works(number: int, message: str, hint: str) -> None:
     before = set(children(os.getpid()))

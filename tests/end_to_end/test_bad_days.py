@@ -26,6 +26,7 @@ from tests.end_to_end.bad_days import (
 )
 from tests.end_to_end.driver import Fate, Ran
 from tests.end_to_end.kit import with_upstreams, without_network
+from tests.marks import long_after
 
 CORPUS = f"{GERMANDPR}/corpus/corpus-00000-of-00001.parquet"
 QUERIES = f"{GERMANDPR}/queries/queries-00000-of-00001.parquet"
@@ -183,7 +184,7 @@ def test_damaged_vectors_are_encoded_again(bench: Bench, tmp_path: Path) -> None
     assert contents(out) == contents(bench.jobs)
 
 
-@pytest.mark.parametrize("room", [600, 1_500, 2_500, 4_000, 6_000])
+@pytest.mark.parametrize("room", long_after(2, [600, 4_000, 1_500, 2_500, 6_000]))
 def test_a_disk_that_is_full(bench: Bench, tmp_path: Path, room: int) -> None:
     out = tmp_path / "dist"
     ran = bench.build("germandpr", "--quiet", out=out, fate=Fate(largest_file=room))
@@ -191,7 +192,7 @@ def test_a_disk_that_is_full(bench: Bench, tmp_path: Path, room: int) -> None:
     assert_cut_short(bench, out)
 
 
-@pytest.mark.parametrize("kilobytes", [4, 24, 48, 64])
+@pytest.mark.parametrize("kilobytes", long_after(1, [48, 4, 24, 64]))
 def test_a_small_disk_that_is_full(bench: Bench, tmp_path: Path, kilobytes: int) -> None:
     with disk(tmp_path, kilobytes) as out:
         ran = bench.build("germandpr", out=out)

@@ -37,6 +37,7 @@ def germandpr_alone(upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory)
     return build(upstream_hub, tmp_path_factory.mktemp("alone"), "germandpr")
 
 
+@pytest.mark.long
 def test_a_rehearsal_reads_every_row_back_over_the_wire(built: Tree, hub: Hub, tmp_path: Path) -> None:
     env, out = hub.environment(tmp_path), str(built.out)
     planned = run(

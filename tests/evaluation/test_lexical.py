@@ -115,6 +115,7 @@ def test_scores_are_those_of_the_baseline_of_mteb() -> None:
     assert len(ours) > 5
 
 
+@pytest.mark.long
 def test_hash_seeds_change_nothing() -> None:
     code = (
         "from tests.evaluation.test_lexical import *\n"

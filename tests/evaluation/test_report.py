@@ -236,6 +236,7 @@ def test_every_plot_is_described_and_followed_by_its_numbers(page: str) -> None:
         assert target in ids
 
 
+@pytest.mark.long
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     paths = write_report(content(), tmp_path / "a")
     assert [path.name for path in paths] == ["evaluation.md", "evaluation.html"]

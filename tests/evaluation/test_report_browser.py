@@ -17,6 +17,7 @@ from builders.evaluation.report import write_report
 from builders.evaluation.results import Score
 from tests.audit.browser import Watched, launched
 from tests.evaluation.report_kit import E5, compared, content, retrieval
+from tests.marks import long_after
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -105,7 +106,7 @@ def test_a_wide_table_shows_all_and_a_narrow_one_stands_beside_its_plot(browser:
     assert below is False
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", long_after(1, ["light", "dark"]))
 def test_axe_finds_nothing_serious(browser: Browser, page: Path, scheme: Literal["light", "dark"]) -> None:
     from axe_playwright_python.sync_playwright import Axe
 

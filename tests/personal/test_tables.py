@@ -21,6 +21,7 @@ from builders.personal.engine import scrub_rows
 from builders.personal.pieces import Task
 from builders.personal.tables import FileReport, scrub_file
 from builders.spec import ALL_KINDS, CONTACT
+from tests.marks import long_after
 
 _ROWS = [
     {"id": "1", "text": "Frau Weber, Tel. 0221/4710-123", "note": 'mit "Anführung", Komma\nund Zeile'},
@@ -127,7 +128,7 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert (many.rows, many.personal.kinds) == (9_000, {"handle": 9_000})
 
 
-@pytest.mark.parametrize("name", ["in.jsonl", "in.parquet"])
+@pytest.mark.parametrize("name", long_after(1, ["in.jsonl", "in.parquet"]))
 def test_other_processes_give_the_same_rows(tmp_path: Path, name: str) -> None:
     rows = [{"v": {"t": [f"Zeile {number}: u/name{number}"]}, "n": number} for number in range(9_000)]
     if name == "in.jsonl":

@@ -53,6 +53,7 @@ def test_a_country_code_announces_a_number(number: str, cue: bool) -> None:
 
 
 @pytest.mark.upstream
+@pytest.mark.long
 def test_no_titles_of_the_stand_in_become_one_without_a_cue() -> None:
     files = sorted((upstream() / "hub/datasets/mischeiwiller/german-job-postings/data").glob("*.parquet"))
     found = prepare(CONFIG, read({"postings": files})).scrub_merges

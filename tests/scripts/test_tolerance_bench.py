@@ -57,6 +57,7 @@ def test_a_redraw_keeps_sizes_and_changes_rows(name: str) -> None:
         assert redrawn.rows != next_one.rows
 
 
+@pytest.mark.long
 def test_a_small_world_is_measured_and_gives_the_same_numbers_again() -> None:
     documents = labelled(shape_of("tenkgnad"), SMALL)
     drawn = drawn_sets("tenkgnad", documents)

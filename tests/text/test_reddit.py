@@ -182,7 +182,11 @@ HOSTILE += " ^( &#x200B; [a]**(** [[a](u) <http://a =- &#x2&#x200B;00B; &#x2 a _
 
 
 @pytest.mark.parametrize(
-    "piece", [*HOSTILE.split(), "\t", " \n", "\n", "(( ", "**a ", "> ", "- ", '[a](b "c']
+    "piece",
+    [
+        *(*HOSTILE.split(), "\t", " \n", "\n", "(( ", "**a ", "> ", "- "),
+        pytest.param('[a](b "c', marks=pytest.mark.long),
+    ],
 )
 def test_hostile_posts_take_linear_time(piece: str) -> None:
     """Larger than a post can be: a quadratic pass over this is seen in how long the tests take."""

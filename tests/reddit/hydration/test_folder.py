@@ -45,6 +45,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.long
 def test_datasets_load_it_and_the_unmodified_mteb_scores_both_tasks(world: World, tmp_path: Path) -> None:
     hydrate(CONFIG, world.options(), QUIET)
     kinds = (Kind.CLUSTERING_S2S, Kind.CLUSTERING_P2P)

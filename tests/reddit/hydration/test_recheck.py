@@ -21,6 +21,7 @@ from builders.reddit.recheck import recheck
 from builders.reddit.submission import Status
 from builders.tables import Kind, published_path
 from tests.fixtures.submissions import post, posts, write_list
+from tests.marks import long_after
 from tests.reddit.hydration.kit import GONE, QUIET, World
 from tests.reddit_server import answers, hang, refuses
 
@@ -189,7 +190,7 @@ def _built(world: World) -> Path:
     return world.release / published_path("subreddit", Kind.CLUSTERING_IDS, "test")
 
 
-@pytest.mark.parametrize("when", ["first", "later"])
+@pytest.mark.parametrize("when", long_after(1, ["later", "first"]))
 @pytest.mark.parametrize("at", ["clustering-ids", "clustering-p2p", NAME])
 def test_texts_that_a_killed_run_left_go_with_the_next_recheck(world: World, at: str, when: str) -> None:
     if when == "later":

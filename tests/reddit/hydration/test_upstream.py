@@ -50,6 +50,7 @@ def planted() -> dict[str, int]:
     return counts
 
 
+@pytest.mark.long
 def test_every_id_has_an_answer_and_the_planted_counts_come_out(
     world: World, planted: dict[str, int]
 ) -> None:
