@@ -105,8 +105,7 @@ def search(
     mteb multiplies in float32, whose last digit depends on the machine; here scores are computed in float64
     and rounded to float32 once, and of equal scores, in either, the larger id comes first. So scores are
     mteb's wherever passages near the top differ by more than float32's error, about 1e-6. Passages of nearly
-    equal vectors (the same text twice, the same words in another order under a bag of words) are tied here;
-    in mteb the error of its product orders them.
+    equal vectors (the same text twice, or words in another order under a bag of words) tie here, not in mteb.
 
     Vectors are float32 of length 1, (q, d) in the order of `Judged.query_texts` and (n, d) in that of
     `Judged.passage_texts`; `progress` gets the number of queries that are done, and of all.

@@ -31,8 +31,7 @@ def normalise(text: str) -> str:
 
     Entities are unescaped exactly once (``&amp;lt;`` becomes ``&lt;``), controls, lone surrogates and
     invisible characters removed, the rest composed to NFC, every run of Unicode white space folded to one
-    space, and the ends stripped. Text without entities is left as it is by a second call. The time is linear
-    in the length of the text, a hostile one included.
+    space, and the ends stripped. Text without entities is left as it is by a second call. The time is linear.
     """
     unescaped = ENTITY.sub(character, text)
     visible = JOINER.sub("", INVISIBLE.sub("", unescaped))
