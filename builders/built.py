@@ -176,7 +176,9 @@ def read_all(out: Path, load: Callable[[str], ConfigSpec]) -> list[Built]:
     return [_of_lock(out, load(lock.config), lock) for lock in locks]
 
 
-def read_hydrated(folder: Path, spec: ConfigSpec, *, not_comparable: str = "", stand_in: bool) -> Built:
+def read_hydrated(
+    folder: Path, spec: ConfigSpec, *, not_comparable: str = "", stand_in: bool = False
+) -> Built:
     """Read the texts that were hydrated of a config of ids.
 
     Args:

@@ -299,4 +299,4 @@ def read_frame(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
             return read_whole(file, columns)
     except DAMAGE as error:
         problem = one_line(error, 200)
-        raise StorageError(f"{path}: no parquet file ({problem})", hint="Build the config again.") from error
+        raise StorageError(f"{path}: not a parquet file ({problem})", hint="Build it again.") from error

@@ -89,9 +89,8 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
         sentences.append(f"{dataset.spec.title.rstrip('.')} ({dataset.name}).")
         if (mining := dataset.lock.mining) and starved(dataset):
             some, total = mining.report.yield_.any, mining.report.queries
-            sentences.append(
-                f"Few hard negatives: {some} of {total} queries have one ({share(some, total)})."
-            )
+            few = f"{some} of {total} queries ({share(some, total)}) have one"
+            sentences.append(f"Hard negatives are scarce: {few}.")
     return one_line(" ".join(sentences))
 
 

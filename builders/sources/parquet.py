@@ -14,7 +14,7 @@ from builders.tables import DAMAGE, read_whole
 
 Expected = pa.DataType | tuple[pa.DataType, ...]
 _CHANGED = "The upstream's layout is not the one this config reads: compare it with the config's `read`."
-_DAMAGED = "Remove the file, then run the same command. If it stays so, the upstream is broken."
+_DAMAGED = "Fetch it again: remove the file, then run the command. If it stays so, the upstream is broken."
 
 
 def read_rows(

@@ -97,7 +97,7 @@ def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Pairs:
     long_after(
         1,
         [
-            ({"near": 0.25, "far": 0.1}, 80, 100, 0.05),
+            ({"near": 0.25, "far": 0.1}, 80, 100, 0.08),
             ({"near": 0.25, "far": 0.1}, 80, 500, 0.02),
             ({"near": 0.05, "far": 0.05}, 200, 500, 0.02),
             ({"near": 0.4, "far": 0.03}, 200, 500, 0.02),

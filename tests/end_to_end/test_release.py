@@ -52,6 +52,7 @@ def test_a_rehearsal_reads_every_row_back_over_the_wire(built: Tree, hub: Hub, t
     assert receipt["rows"]["germandpr-queries"] == {"train": 944, "dev": 118, "test": 119}
 
 
+@pytest.mark.long
 def test_apply_refuses_a_build_whose_gates_are_shut(built: Tree, hub: Hub, tmp_path: Path) -> None:
     words = ("release", "apply", "mteb-de", "--yes", "--out", str(built.out))
     done = run(*words, env=hub.environment(tmp_path), home=built.home)

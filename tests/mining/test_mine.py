@@ -197,7 +197,7 @@ def spoiled() -> Float32s:
     ("change", "message"),
     [
         ({"passage_vectors": spoiled()}, "passages: 1 hold NaN .* row 2"),
-        ({"query_vectors": QUERY_VECTORS[:1]}, "queries: 2 rows and 1 vectors"),
+        ({"query_vectors": QUERY_VECTORS[:1]}, "queries: 2 rows, 1 vectors"),
         ({"query_vectors": QUERY_VECTORS.astype(np.float64)}, "float64"),
     ],
 )
