@@ -27,7 +27,8 @@ def starting() -> Iterator[None]:
     kept: list[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.signal(number, lambda got, _: kept.append(got)) for number in _ENDS}
+        ours = [number for number in _ENDS if signal.getsignal(number) is not None]  # else it is C's
+        handlers = {number: signal.signal(number, lambda got, _: kept.append(got)) for number in ours}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)  # workers are born with this mask
     try:
         yield

@@ -67,6 +67,16 @@ def test_citing_again_keeps_what_was_cited_of_the_same_rows(tmp_path: Path) -> N
     assert read_citations(path).scores == (moved,)
 
 
+def test_citing_nothing_changes_nothing(tmp_path: Path) -> None:
+    path = citations_path(tmp_path, "jobs")
+    cite_scores(path, [])
+    assert not path.exists()
+    cite_scores(path, [SCORE])
+    before = path.read_bytes()
+    cite_scores(path, [])
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"audit": {"sample": "x"}}', '{"scores": [{"config": 1}]}'])
 def test_what_holds_no_citations_is_named(tmp_path: Path, text: str) -> None:
     path = citations_path(tmp_path, "jobs")
