@@ -298,5 +298,5 @@ def read_frame(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
         with pq.ParquetFile(path) as file:
             return read_whole(file, columns)
     except DAMAGE as error:
-        problem = one_line(error, 200)
-        raise StorageError(f"{path}: not a parquet file ({problem})", hint="Build it again.") from error
+        fault = one_line(error, 200)
+        raise StorageError(f"{path}: not a parquet file ({fault})", hint="Build the config again.") from error
