@@ -139,7 +139,8 @@ def import_(
       mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
       mteb-de audit import s-0f3a5b7c9d1e2f40.csv --auditor Ben
 
-    Exit codes: 0 taken in; 1 another build, one person's twice, or a CSV would replace some; 2 could not run.
+    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that
+    would replace verdicts; 2 could not run.
     """
     from builders.audit.verdicts import import_verdicts
     from builders.printable import counted
