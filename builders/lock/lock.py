@@ -15,7 +15,6 @@ from builders.files import sha256, write_json
 from builders.printable import printable
 
 _SCHEMA_VERSION = 2
-MANIFEST_VERSION = 1
 MANIFEST = "manifest.json"
 
 
@@ -347,7 +346,7 @@ def first_fault(error: ValidationError) -> str:
 class Manifest(Frozen):
     """The files of a release, sorted by path, with the sha256 of each config's lock and the recipes used."""
 
-    schema_version: int = MANIFEST_VERSION
+    schema_version: Literal[1] = 1
     release: str
     locks: dict[str, str]
     recipes: dict[str, dict[str, Any]] = Field(default_factory=dict)

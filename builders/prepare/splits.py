@@ -87,7 +87,8 @@ def read_splits(path: Path) -> pl.DataFrame:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
-        raise _malformed(path, 1, "the file is not UTF-8") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise _malformed(path, line, f"byte 0x{error.object[error.start]:02x} is not UTF-8") from error
     if header != _HEADER:
         raise _malformed(path, 1, f"expected the header {_HEADER!r}, found {header[:80]!r}")
     fields = pl.col("line").str.split("\t")

@@ -17,7 +17,7 @@ from builders.describe.target import Version, version_of
 from builders.errors import Refused, RemoteError, SourceError, StorageError, UsageError
 from builders.files import FileIds, ids_of
 from builders.hub import Api, hub_errors
-from builders.lock.lock import MANIFEST, MANIFEST_VERSION, Manifest, read_manifest
+from builders.lock.lock import MANIFEST, Manifest, read_manifest
 from builders.printable import printable
 from builders.sources.repository import card_configs, matching
 from builders.tables import read_frame
@@ -247,10 +247,9 @@ def _manifest_splits(manifest: Manifest, files: Mapping[str, FileIds]) -> dict[S
 def _our_manifest(path: Path) -> Manifest | None:
     """Return a manifest that this code understands, None for another's file of that name or a newer one."""
     try:
-        manifest = read_manifest(path)
+        return read_manifest(path)
     except StorageError:
         return None
-    return manifest if manifest.schema_version == MANIFEST_VERSION else None
 
 
 def _version_and_date(path: Path) -> tuple[str, datetime.date | None]:

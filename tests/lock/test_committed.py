@@ -319,6 +319,10 @@ def test_the_manifest_names_every_file_and_the_locks_behind(tmp_path: Path) -> N
     assert made.locks == {"jobs": files.sha256(work_folder(tmp_path, "jobs") / "lock.json")}
     with pytest.raises(StorageError, match="no manifest"):
         read_manifest(tmp_path / "none.json")
+    newer = json.loads((tmp_path / "mteb-de/manifest.json").read_bytes()) | {"schema_version": 2}
+    (tmp_path / "newer.json").write_text(json.dumps(newer), encoding="utf-8")
+    with pytest.raises(StorageError, match="not a manifest \\(schema_version: Input should be 1\\)"):
+        read_manifest(tmp_path / "newer.json")
 
 
 def test_a_lock_that_another_build_replaced_is_not_committed(tmp_path: Path) -> None:

@@ -254,8 +254,8 @@ def test_a_malformed_file_is_named_with_its_line(tmp_path: Path, text: str, line
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"none\.tsv"):
         read_splits(tmp_path / "none.tsv")
-    (tmp_path / "latin.tsv").write_bytes(b"query-id\xff")
-    with pytest.raises(UsageError, match="not UTF-8"):
+    (tmp_path / "latin.tsv").write_bytes(f"query-id\tgroup\tsplit\n{_GOOD}\n".encode() + b"q\xff")
+    with pytest.raises(UsageError, match=r"latin\.tsv, line 3: byte 0xff is not UTF-8"):
         read_splits(tmp_path / "latin.tsv")
 
 
