@@ -4,7 +4,7 @@ import unicodedata
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders.text.normalise import normalise, normalise_frame
@@ -23,6 +23,10 @@ _ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
         ("K&#246;ln &#xF6; &ouml;", "Köln ö ö"),
         ("a&#776;rztin", "ärztin"),
         ("Preis&nbsp;10\u00a0€", "Preis 10 €"),
+        ("&am\u00adp; &am\u200dp; &a\x00mp; &l\ufefft;", "& & & <"),
+        ("&amp\u037e &\u212aappa;", "& Κ"),
+        ("&am\u00adp;lt;", "&lt;"),
+        ("&am&shy;p;", "&amp;"),
         ("&copy=2 &reg F&E AT&T", "&copy=2 &reg F&E AT&T"),
         ("&nosuchentity;", "&nosuchentity;"),
         ("Kunst&region; Bau&notar;", "Kunst&region; Bau&notar;"),
@@ -57,6 +61,31 @@ def test_the_result_is_nfc_without_controls_and_without_unfolded_space(text: str
 def test_text_without_entities_is_stable(text: str) -> None:
     once = normalise(text)
     assert normalise(once) == once
+
+
+@settings(deadline=None)
+@given(st.text("&;KTaglpt <\u00ad\u200b\u200d\ufeff\x07\ud800\u037e\u212a\u0338\u0301☎", max_size=40))
+@example("&l\u00adt;")
+@example("&gt\u037e")
+@example("&\u212aappa;")
+def test_text_is_stable_whatever_divides_its_entities(text: str) -> None:
+    """The alphabet spells entities ("&lt;", "&Kappa;"), but none that hides another, as "&amp;" does."""
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(["&", "&amp;", "&lt;", "&#8203;", "&shy;", "lt;", "amp;", " ", "ä", "☎"])),
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("\u00ad\u200b\ufeff\x07\ud800\u202e"))),
+)
+def test_what_is_invisible_changes_nothing_wherever_it_stands(
+    parts: list[str], put: list[tuple[int, str]]
+) -> None:
+    text = divided = "".join(parts)
+    for place, sign in put:
+        divided = divided[:place] + sign + divided[place:]
+    assert normalise(divided) == normalise(text)
 
 
 @settings(deadline=None)
