@@ -146,12 +146,8 @@ def _street_with_place(before: str, place: re.Match[str]) -> str:
     sure = len(place["code"]) == 5 or place["country"] or place["gap"] != " "
     if not sure and not before.casefold().endswith(_ENDS):
         return ""
-    match = (
-        _capitalised(_PREPOSITION, before)
-        or _capitalised(_OF_SOMETHING, before)
-        or _with_adjective(before)
-        or _capitalised(_WORDS, before)
-    )
+    street = _capitalised(_PREPOSITION, before) or _capitalised(_OF_SOMETHING, before)
+    match = street or _with_adjective(before) or _capitalised(_WORDS, before)
     return match.group() if match else ""
 
 

@@ -82,13 +82,18 @@ def find_mail(scan: Scan) -> Iterator[Span]:
     """Yield spans of e-mail addresses and handles."""
     for sign in scan.from_literals(_AT):
         yield from _at_sign(scan, sign.start())
-    for spelled in scan.from_literals(_SPELLED_AT):
-        yield from _spelled_out(scan, *spelled.span())
+    for sign in scan.from_literals(_SPELLED_AT):
+        if spelled := _spelled_out(scan, sign.start(), _LOOSE_DOMAIN.match(scan.text, sign.end())):
+            yield spelled
     for match in scan.from_literals(_NAMED):
         if _NETWORK.search(scan.before(match.start(), 24)):
             yield Span(*match.span("handle"), PersonalKind.HANDLE, "handle.messenger")
     for slash in _REDDIT.finditer(scan.text):
-        yield from _reddit_user(scan, slash.end())
+        name = _REDDIT_NAME.match(scan.text, slash.end())
+        if name and name.group() not in _NO_HANDLES:
+            start = slash.start() - 1  # of the "u", before which a slash may stand
+            start -= scan.text[start - 1 : start] == "/"
+            yield Span(start, name.end(), PersonalKind.HANDLE, "handle.reddit")
 
 
 def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
@@ -104,11 +109,10 @@ def _at_sign(scan: Scan, at: int) -> Iterator[Span]:
     if domain and start < at:
         yield Span(start, domain.end(), PersonalKind.EMAIL, "email")
         return
-    if loose:
-        start = scan.start_of(_PLAIN_LOCAL_BACKWARDS, at, 2 * _LONGEST_LOCAL)
-        if start < at:
-            yield Span(start, loose.end(), PersonalKind.EMAIL, "email.spelled")
-            return
+    spelled = _spelled_out(scan, at, loose)
+    if spelled:
+        yield spelled
+        return
     if not before.isalnum() and not (before and before in "_@./"):
         handle = _HANDLE.match(text, at + 1)
         if handle and handle.group() not in _NO_HANDLES:
@@ -128,18 +132,9 @@ def _local_part(scan: Scan, at: int) -> int:
     return start
 
 
-def _spelled_out(scan: Scan, at: int, end: int) -> Iterator[Span]:
-    domain = _LOOSE_DOMAIN.match(scan.text, end)
+def _spelled_out(scan: Scan, at: int, domain: re.Match[str] | None) -> Span | None:
     start = scan.start_of(_PLAIN_LOCAL_BACKWARDS, at, 2 * _LONGEST_LOCAL) if domain else at
-    if domain and start < at:
-        yield Span(start, domain.end(), PersonalKind.EMAIL, "email.spelled")
-
-
-def _reddit_user(scan: Scan, end: int) -> Iterator[Span]:
-    name = _REDDIT_NAME.match(scan.text, end)
-    if name and name.group() not in _NO_HANDLES:
-        start = end - 3 if scan.text[end - 3 : end - 2] == "/" else end - 2
-        yield Span(start, name.end(), PersonalKind.HANDLE, "handle.reddit")
+    return Span(start, domain.end(), PersonalKind.EMAIL, "email.spelled") if domain and start < at else None
 
 
 _TLD = (
@@ -175,6 +170,8 @@ _WRAPPED = re.compile(r"@[\w.-]{0,18}\n[ ]?\Z")
 """A mail address that goes on in this line."""
 _COMMON_TLD = re.compile(rf"\.(?:{_TLD})\Z")
 _PRODUCTS = frozenset({"asp.net", "vb.net", "ado.net", "ml.net"})
+_INSIDE = tuple("_@/.-")
+"""Behind one of them an address is a part of another."""
 _URL_MARKS = ".,;:!?'’*_~…–"
 
 
@@ -205,7 +202,7 @@ def _with_scheme(scan: Scan, at: int) -> Span | None:
 def _with_www(scan: Scan, at: int) -> Span | None:
     start = at - 3
     before = scan.text[start - 1 : start]
-    if before.isalnum() or (before and before in "_@/.-"):
+    if before.isalnum() or before.endswith(_INSIDE):
         return None
     rest = _AFTER_WWW.match(scan.text, at + 1)
     return _address(scan, start, rest.end(), "url.www") if rest else None
@@ -214,12 +211,7 @@ def _with_www(scan: Scan, at: int) -> Span | None:
 def _bare_host(scan: Scan, at: int, end: int) -> Span | None:
     start = scan.start_of(_HOST_BACKWARDS, at, _LONGEST_HOST)
     before = scan.before(start, 20)
-    if (
-        start == at
-        or (before and before[-1] in "@/.-_")
-        or _AFTER_AT.search(before[-8:])
-        or _WRAPPED.search(before)
-    ):
+    if start == at or before.endswith(_INSIDE) or _AFTER_AT.search(before[-8:]) or _WRAPPED.search(before):
         return None
     path = _AFTER_HOST.match(scan.text, end)
     stop = path.end() if path else end

@@ -323,10 +323,8 @@ def find_payment_card(scan: Scan) -> Iterator[Span]:
             if not end or not _AFTER_CARD.match(scan.text, end) or not luhn.is_valid(run[:length]):
                 continue
             usual = brand is not None and length == lengths[0] and not _EIGHTS.match(scan.text, start)
-            usual = (
-                usual and "." not in scan.text[start:end] and not OTHER_WORDS.search(scan.before(start, 30))
-            )
-            if usual or scan.near(start, end, _CARD_WORDS, _NEAR):
+            other = "." in scan.text[start:end] or OTHER_WORDS.search(scan.before(start, 30))
+            if (usual and not other) or scan.near(start, end, _CARD_WORDS, _NEAR):
                 yield Span(start, end, PersonalKind.PAYMENT_CARD, "payment_card")
                 break
         else:

@@ -214,11 +214,8 @@ def _plain(scan: Scan) -> Iterator[Span]:
     """Yield numbers without area code, each right behind a word that announces it."""
     for start, end, number in scan.in_zones(_PLAIN):
         before = scan.before(start, 30)
-        if not before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) or not _CLOSE_CUE.search(
-            before
-        ):
-            continue
-        if _only_dates(number) or _PUBLIC.fullmatch(number):
+        cued = before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) and _CLOSE_CUE.search(before)
+        if not cued or _only_dates(number) or _PUBLIC.fullmatch(number):
             continue
         if _WEAK_CUE.search(before) and number.isdigit() and counted(scan.after(end, 48), len(number)):
             continue

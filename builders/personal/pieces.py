@@ -171,8 +171,9 @@ def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
             "".join(row).encode()
         except UnicodeEncodeError as error:
             byte = ord(error.object[error.start]) - 0xDC00
-            said = f"row {number}: byte 0x{byte:02x} is no UTF-8"
-            raise UsageError(said, hint="Save it in UTF-8.") from error
+            raise UsageError(
+                f"row {number}: byte 0x{byte:02x} is no UTF-8", hint="Save it in UTF-8."
+            ) from error
         yield number, row
 
 
@@ -395,18 +396,13 @@ _NUMBERS_IN_BYTES = ("arrow.uuid", "arrow.bool8")
 
 def is_read(kind: pa.DataType) -> bool:
     """Say whether values of a type hold strings or numbers, at any depth."""
-    return any(_is(leaf, *_STRINGS, *_NUMBERS) for leaf in _leaves(kind))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    """Say whether values of a type hold strings, at any depth."""
-    return any(_is(leaf, *_STRINGS) for leaf in _leaves(kind))
+    return _holds(kind, *_STRINGS, *_NUMBERS)
 
 
 def is_unread(kind: pa.DataType, name: str) -> bool:
     """Say whether a column may hold what is not looked at: bytes, a type not known here, dates of birth."""
     dates = (pa.types.is_temporal,) if _cue_of(name).startswith("Geburt") else ()
-    return any(_is(leaf, *_BYTES, pa.types.is_nested, *dates) for leaf in _leaves(kind))
+    return _holds(kind, *_BYTES, pa.types.is_nested, *dates)
 
 
 def _leaves(kind: _Type) -> Iterator[pa.DataType]:
@@ -426,6 +422,10 @@ def _leaves(kind: _Type) -> Iterator[pa.DataType]:
         yield from _leaves(one)
 
 
+def _holds(kind: _Type, *tests: Callable[[_Type], bool]) -> bool:
+    return any(_is(leaf, *tests) for leaf in _leaves(kind))
+
+
 def _is(kind: _Type, *tests: Callable[[_Type], bool]) -> bool:
     return any(test(kind) for test in tests)
 
@@ -439,7 +439,7 @@ def scrub_batch(batch: pa.RecordBatch, schema: pa.Schema, task: Task) -> Done:
         clean = column.cast(field.type)
         if task.wants(name) and is_read(field.type):
             scrubbed = _scrubbed(column, field.type, cue, cleaner)
-            clean = scrubbed if _is_text(field.type) else clean
+            clean = scrubbed if _holds(field.type, *_STRINGS) else clean
         arrays.append(clean)
         reports.append(cleaner.report)
         if cleaner.keeps:

@@ -3,7 +3,7 @@
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -28,8 +28,8 @@ def report(texts: Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
     return PersonalReport(
         texts=sum(text is not None for text in texts),
         changed=spans["row"].n_unique(),
-        kinds=_sorted(Counter(spans["kind"].to_list())),
-        rules=_sorted(Counter(spans["rule"].to_list())),
+        kinds=_total([Counter(spans["kind"])]),
+        rules=_total([Counter(spans["rule"])]),
         examples=dict(sorted(examples.items())),
     )
 
@@ -37,18 +37,15 @@ def report(texts: Sequence[str | None], spans: pl.DataFrame) -> PersonalReport:
 def together(reports: Iterable[PersonalReport]) -> PersonalReport:
     """Add up reports on the parts of one text column, in order."""
     parts = list(reports)
-    kinds, rules = Counter[str](), Counter[str]()
     examples: dict[str, tuple[str, ...]] = {}
     for part in parts:
-        kinds.update(part.kinds)
-        rules.update(part.rules)
         for rule, forms in part.examples.items():
             examples[rule] = tuple(dict.fromkeys((*examples.get(rule, ()), *forms)))[:_EXAMPLES]
     return PersonalReport(
         texts=sum(part.texts for part in parts),
         changed=sum(part.changed for part in parts),
-        kinds=_sorted(kinds),
-        rules=_sorted(rules),
+        kinds=_total(part.kinds for part in parts),
+        rules=_total(part.rules for part in parts),
         examples=dict(sorted(examples.items())),
     )
 
@@ -67,8 +64,8 @@ def _form(character: str) -> str:
     return character if character.isascii() else " "
 
 
-def _sorted(counter: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counter.items()))
+def _total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return dict(sorted(sum(map(Counter, counts), Counter[str]()).items()))
 
 
 @cache

@@ -101,8 +101,7 @@ class Scan:
         for literal, pattern in patterns.items():
             place = self.text.find(literal)
             while place >= 0:
-                match = pattern.match(self.text, place)
-                if match:
+                if match := pattern.match(self.text, place):
                     yield match
                 place = self.text.find(literal, match.end() if match else place + 1)
 
@@ -178,7 +177,10 @@ class View:
         self._layers: list[_Layer] = []
         self._apply(((*cut, OPAQUE) for cut in cuts) if plain else _cut(row, cuts))
         if not plain:
-            self._normalise()
+            for _ in range(_PASSES):
+                changed = [self._apply(step(self.text)) for step in _STEPS]
+                if not any(changed) or "&" not in self.text:  # what is left has no entity: a pass is enough
+                    break
             self._apply(_wide(self.text))
         if "<" in self.text:
             self._apply((*match.span(), OPAQUE) for match in _PLACEHOLDER.finditer(self.text))
@@ -188,12 +190,6 @@ class View:
         for layer in reversed(self._layers):
             start, end = layer.place(start)[0], layer.place(end - 1)[1]
         return start, end
-
-    def _normalise(self) -> None:
-        for _ in range(_PASSES):
-            changed = [self._apply(step(self.text)) for step in _STEPS]
-            if not any(changed) or "&" not in self.text:  # what is left has no entity: a pass is enough
-                return
 
     def _apply(self, edits: Iterator[_Edit]) -> bool:
         made = list(edits)

@@ -3,10 +3,9 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -34,7 +33,6 @@ _SEPARATORS = {",": "','", ";": "';'", "\t": r"$'\t'", "|": "'|'"}
 _WHOLE = "The table must be whole, and its text UTF-8."
 
 _T = TypeVar("_T")
-_Work = Callable[..., Done]
 
 
 class FileReport(Frozen):
@@ -65,15 +63,6 @@ class _Copy:
     mode: int
     task: Task
     workers: int
-
-    def scrub(self, cut: Iterable[Any], work: _Work, write: Callable[[Any], object]) -> list[Done]:
-        """Scrub and write pieces in order; what is returned of each holds no text."""
-        finished: list[Done] = []
-        with closing(_worked(cut, partial(work, task=self.task), self.workers)) as worked:
-            for done in worked:
-                write(done.output)
-                finished.append(replace(done, output=None))
-        return finished
 
 
 def scrub_file(
@@ -143,8 +132,8 @@ def _csv(copy: _Copy, *, named: bool, sure: bool) -> FileReport:
                 target.write(pieces.csv_bytes([list(clean.values())], task))
             else:
                 rows = chain([(number, first)], rows)
-            done = copy.scrub(pieces.csv_pieces(rows, header), pieces.scrub_csv, target.write)
-    return _summed(done, cleaner, clean, columns=list(filter(task.wants, header)))
+            done = _scrubbed(copy, pieces.csv_pieces(rows, header), pieces.scrub_csv, target.write)
+    return _summed(done, cleaner, clean, list(filter(task.wants, header)), unread=())
 
 
 def _require_separator(first: Sequence[str], separator: str) -> None:
@@ -166,12 +155,12 @@ def _named_twice(name: str, more: str = "") -> UsageError:
 
 def _lines(copy: _Copy) -> FileReport:
     with copy.path.open("rb") as source, files.atomic(copy.target, copy.mode) as target:
-        done = copy.scrub(pieces.line_pieces(source), pieces.scrub_lines, target.write)
+        done = _scrubbed(copy, pieces.line_pieces(source), pieces.scrub_lines, target.write)
         keys = sorted({key for piece in done for key in piece.keys})
         _check_columns(copy.task, keys)
     clean = dict(zip(keys, Cleaner(copy.task.kinds).names(keys), strict=True))
     wanted = copy.task.columns or keys
-    return _summed(done, Cleaner(()), {key: clean[key] for key in wanted}, columns=wanted)
+    return _summed(done, Cleaner(()), {key: clean[key] for key in wanted}, wanted, unread=())
 
 
 def _parquet(copy: _Copy) -> FileReport:
@@ -187,43 +176,46 @@ def _parquet(copy: _Copy) -> FileReport:
             files.atomic(copy.target, copy.mode) as target,
             pq.ParquetWriter(target, after, compression="zstd") as writer,
         ):
-            done = copy.scrub(_batches(source), work, writer.write_batch)
+            done = _scrubbed(copy, _batches(source), work, writer.write_batch)
     kept = {name for piece in done for name in piece.kept}
-    columns = [field.name for field in before if task.wants(field.name) and pieces.is_read(field.type)]
-    unread = [
-        field.name
-        for field in before
-        if task.wants(field.name)
-        if field.name in kept
-        or pieces.is_unread(field.type, field.name)
-        or (task.columns and field.name not in columns)
-    ]
-    clean = dict(zip(before.names, after.names, strict=True))
-    return _summed(done, cleaner, clean, columns=columns, unread=unread)
+    asked = {field.name: field.type for field in before if task.wants(field.name)}
+    columns = [name for name, kind in asked.items() if pieces.is_read(kind)]
+    kept |= {name for name, kind in asked.items() if pieces.is_unread(kind, name)}
+    unread = [name for name in asked if name in kept or (task.columns and name not in columns)]
+    return _summed(done, cleaner, dict(zip(before.names, after.names, strict=True)), columns, unread)
 
 
 def _check_columns(task: Task, known: Sequence[str]) -> None:
     if unknown := [name for name in task.columns if name not in known]:
-        names = Cleaner(ALL_KINDS).names(sorted(known))
-        hint = f"Columns: {', '.join(map(_short, names))}."
+        hint = f"Columns: {', '.join(map(_short, Cleaner(ALL_KINDS).names(sorted(known))))}."
         raise UsageError(f"no column {', '.join(map(repr, unknown))}", hint=hint)
 
 
-def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Generator[Done, None, None]:
-    """Yield scrubbed pieces in order; a few more than there are workers are under way at a time."""
-    if workers == 1:
-        yield from map(work, cut)
-        return
+def _scrubbed(
+    copy: _Copy, cut: Iterable[Any], work: Callable[..., Done], write: Callable[[Any], object]
+) -> list[Done]:
+    """Scrub and write pieces in order, a few more than workers under way; what is returned holds no text."""
+    finished: list[Done] = []
+
+    def take(done: Done) -> None:
+        write(done.output)
+        finished.append(replace(done, output=None))
+
+    if copy.workers == 1:
+        for piece in cut:
+            take(work(piece, task=copy.task))
+        return finished
     under_way: deque[Future[Done]] = deque()
-    pool = processes.pool(workers)
+    pool = processes.pool(copy.workers)
     try:
         for piece in cut:
             with processes.starting():
-                under_way.append(pool.submit(work, piece))
-            if len(under_way) > workers + 1:
-                yield under_way.popleft().result()
+                under_way.append(pool.submit(work, piece, task=copy.task))
+            if len(under_way) > copy.workers + 1:
+                take(under_way.popleft().result())
         while under_way:
-            yield under_way.popleft().result()
+            take(under_way.popleft().result())
+        return finished
     except BrokenProcessPool as error:
         raise StorageError(
             "a process that scrubs was killed, probably as memory ran out; no copy was written",
@@ -234,19 +226,13 @@ def _worked(cut: Iterable[Any], work: Callable[[Any], Done], workers: int) -> Ge
 
 
 def _summed(
-    done: Sequence[Done],
-    cleaner: Cleaner,
-    clean: Mapping[str, str],
-    *,
-    columns: Sequence[str],
-    unread: Sequence[str] = (),
+    done: list[Done], cleaner: Cleaner, clean: dict[str, str], columns: Sequence[str], unread: Sequence[str]
 ) -> FileReport:
     """Sum up the pieces and what was found beside the rows, with the clean names of columns."""
-    left = [name for name in clean if name not in {*columns, *unread}]
     return FileReport(
         rows=sum(piece.rows for piece in done),
         columns=tuple(_short(clean[name]) for name in columns),
-        left=tuple(_short(clean[name]) for name in left),
+        left=tuple(_short(new) for name, new in clean.items() if name not in {*columns, *unread}),
         unread=(*(_short(clean[name]) for name in unread), *cleaner.unread),
         header=any(old != new for old, new in clean.items()),
         personal=together([cleaner.report, *(piece.report for piece in done)]),

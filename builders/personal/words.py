@@ -214,10 +214,7 @@ def counted(after: str, digits: int = 0) -> bool:
 def counted_noun(after: str) -> bool:
     """Say whether a noun in the plural follows a number, that is no place or name."""
     noun = _NOUN.match(after)
-    return noun is not None and _is_plural(noun[1])
-
-
-def _is_plural(word: str) -> bool:
+    word = noun[1] if noun else ""
     if word in _NO_PLURAL or word in FIRST_NAMES or not word.endswith(_PLURAL):
         return False
     return not _TOWN_ENDS.search(word) and word.casefold() not in known_places()

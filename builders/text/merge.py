@@ -1,7 +1,7 @@
 """Merging duplicates: same text, same id, made of its hash."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import polars as pl
@@ -53,7 +53,7 @@ def merge_queries(frame: pl.DataFrame, ids: Ids) -> Merged:
     """
     forms = frame.group_by("key", "text").len()
     shown = forms.sort(["len", "text"], descending=[True, False]).group_by("key").agg(pl.col("text").first())
-    return _merged(frame.select("upstream_id", "key"), shown, ids, ("query_id", "q-"), keep_key=True)
+    return _merged(frame.select("upstream_id", "key"), shown, ids, "query_id", "q-")
 
 
 def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
@@ -70,14 +70,12 @@ def merge_passages(frame: pl.DataFrame, ids: Ids) -> Merged:
     keyed = frame.select("upstream_id", "title", "text").with_columns(key=encoded_text(frame))
     order = ["upstream_id", "title", "text"] if ids == "upstream" else ["title", "text"]
     shown = keyed.sort(order).group_by("key").agg(pl.col("title", "text").first())
-    return _merged(keyed.select("upstream_id", "key"), shown, ids, ("passage_id", "d-"), keep_key=False)
+    merged = _merged(keyed.select("upstream_id", "key"), shown, ids, "passage_id", "d-")
+    return replace(merged, rows=merged.rows.drop("key"))
 
 
-def _merged(
-    rows: pl.DataFrame, shown: pl.DataFrame, ids: Ids, named: tuple[str, str], *, keep_key: bool
-) -> Merged:
-    """Give every key its id, in a column and with a prefix as `named`; `shown` has the texts of each key."""
-    name, prefix = named
+def _merged(rows: pl.DataFrame, shown: pl.DataFrame, ids: Ids, name: str, prefix: str) -> Merged:
+    """Give every key its id in the column `name`; `shown` has the texts of each key."""
     if ids == "upstream":
         keys = rows.group_by("key").agg(pl.col("upstream_id").min().alias(name))
     else:
@@ -85,9 +83,8 @@ def _merged(
         hashed = [prefix + digest(key) for key in distinct.to_list()]
         keys = pl.DataFrame({"key": distinct, name: pl.Series(hashed, dtype=pl.String)})
     _refuse_collisions(keys, name)
-    columns = [*shown.drop("key").columns, *(["key"] if keep_key else [])]
     return Merged(
-        rows=keys.join(shown, on="key").select(name, *columns).sort(name),
+        rows=keys.join(shown, on="key").select(name, pl.exclude(name, "key"), "key").sort(name),
         ids=rows.join(keys, on="key").select("upstream_id", name).sort("upstream_id", name),
     )
 

@@ -42,11 +42,10 @@ _LABEL = (
     rf"(?:ref(?:erenz)?(?:[ .-]{{0,3}}{_NUMBER})?|kenn(?:ziffer|zahl|nummer|ung|-?nr)"
     rf"|chiffre(?:[ -]?{_NUMBER})?|{_ADVERTISED}[ .-]{{0,3}}{_NUMBER})"
 )
-_PLACEHOLDER = "|".join(sorted({re.escape(kind.placeholder.casefold()) for kind in ALL_KINDS}))
-_WORDS = {"<URL>", "<EMAIL>", "<HANDLE>", "<ADDRESS>", "<PERSON>"}
-_NUMBER_PLACEHOLDER = "|".join(
-    sorted({re.escape(kind.placeholder.casefold()) for kind in ALL_KINDS if kind.placeholder not in _WORDS})
-)
+_PLACEHOLDERS = sorted({kind.placeholder.casefold() for kind in ALL_KINDS})
+_WORDS = {"<url>", "<email>", "<handle>", "<address>", "<person>"}
+_PLACEHOLDER = "|".join(_PLACEHOLDERS)
+_NUMBER_PLACEHOLDER = "|".join(placeholder for placeholder in _PLACEHOLDERS if placeholder not in _WORDS)
 # Further blocks of digits are part of a number unless a word follows: not that of "Ref. 4711 40 Std."
 _BLOCKS = r"(?:(?: \d[\d._/-]{0,20}){1,4}+(?! ?\w))?"
 _CODE = r"(?:[a-z]{1,5} )?(?=[a-z._/-]{0,20}\d)[a-z0-9._/-]"
