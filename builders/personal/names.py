@@ -6,29 +6,9 @@ from enum import IntEnum
 from functools import partial
 from itertools import chain
 
+from builders.personal import words
 from builders.personal.scan import Scan, Span
-from builders.personal.words import (
-    FIRST_NAMES_BY_CUE,
-    INITIALS,
-    LOWER,
-    NAME,
-    ORGANISATION,
-    PARTICLE,
-    PARTICLES,
-    TITLES,
-    UPPER,
-    WORD,
-    is_brand,
-    is_first_name,
-    is_foreign,
-    is_given_name,
-    is_no_name,
-    is_surname,
-    is_surname_like,
-    lines_of,
-    person_in,
-    words_of,
-)
+from builders.personal.words import LOWER, PARTICLE, PARTICLES, TITLES, UPPER, WORD, is_foreign, is_given_name
 from builders.spec import PersonalKind
 
 _IN = r"(?:[/:*\x5f]?in(?:nen)?|\(in\)|/-in)?"
@@ -40,7 +20,7 @@ _END = r"(?:(?<=[.:])|(?![^\W\d_]))"
 def _cues() -> dict[str, list[str]]:
     """Return patterns of cues by the rule that reads on after them, as `lists/name_cues.txt` has them."""
     cues: dict[str, list[str]] = {}
-    for line in lines_of("name_cues"):
+    for line in words.lines_of("name_cues"):
         rule, _, patterns = line.partition(": ")
         for pattern in patterns.split():
             cue = pattern.replace("_", "[ ]").replace("~", _IN).replace("%", _ADVERBS)
@@ -83,9 +63,8 @@ _ANY_CUE = (
 """Where a cue stands: trees, so that the engine skips all letters that begin none. Small letters begin most
 words, so those cues are looked for behind a space or sign, and once at the text's start."""
 _FIRST_CUE = _standing(_CUES, "", capital=False)
-_ROLE_NOUNS = sorted(
-    {noun + ending for noun in words_of("roles") for ending in ("", "in")} | words_of("roles_and_kin")
-)
+_OF_BOTH = {noun + ending for noun in words.words_of("roles") for ending in ("", "in")}
+_ROLE_NOUNS = sorted(_OF_BOTH | words.words_of("roles_and_kin"))
 _ROLE_ENDS = tuple(form for end in _ROLE_NOUNS for form in (end, end.capitalize()))
 """Ends of words behind which an unlisted first name and a surname are a person's name: roles and kin."""
 _ROLE_TAILS = frozenset(f"{end[-4:]} " for end in _ROLE_ENDS)
@@ -142,7 +121,7 @@ _SEVERAL = re.compile(r"[ \u00a0]")
 _ADDRESSED = re.compile(r"Ihnen|dir|[eE]uch|[dD]ich|Sie|durch|beantwortet")
 _GREETED = re.compile(rf",?{_S}{TITLES}")
 _OPENING = re.compile(r"(?:\A|[\n.!?,;:„“\"(>*–-])[ ]{0,2}(?:Sehr[ ]|Hallo[ ]|Hi[ ])?\Z|(?:Sehr|Hallo)[ ]\Z")
-_FIRST_INITIAL = re.compile(INITIALS)
+_FIRST_INITIAL = re.compile(words.INITIALS)
 _LAST_INITIAL = re.compile(rf"[ ][{UPPER}]\.(?![\w.])")
 _FULL = re.compile(
     rf"[{UPPER}](?:[{LOWER}]{{1,24}}+(?:-[{UPPER}][{LOWER}]{{1,24}}+)?"
@@ -185,62 +164,62 @@ def find_full(scan: Scan) -> Iterator[Span]:
     text = scan.text
     for match in _FULL.finditer(text):
         word, start = match[0], match.start()
-        given = word in FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
+        given = word in words.FIRST_NAMES_BY_CUE or (("-" in word or word.isupper()) and is_given_name(word))
         role_before = text[start - 5 : start] in _ROLE_TAILS  # "Sprecherin ", "34-jährige "
         if not given and not (role_before and scan.before(start - 1, _LONGEST_ROLE).endswith(_ROLE_ENDS)):
             continue
-        listed = given and is_first_name(word)
+        listed = given and words.is_first_name(word)
         if scan.titles and not listed:
             continue
         if start == 0 or not (text[start - 1].isalnum() or text[start - 1] in "_-.@/"):
             name = _name_at(scan, start, _Need.FULL)
-            if name and not is_brand(text[slice(*name)]):
+            if name and not words.is_brand(text[slice(*name)]):
                 yield Span(*name, PersonalKind.FULL_NAME, f"full_name.{'listed' if listed else 'likely'}")
 
 
 def _turned(scan: Scan) -> Iterator[Span]:
     """Yield "Mustermann, Erika": alone in its line, or with a listed surname before a line's end."""
     for match in _FIRST_LAST.finditer(scan.text):
-        if not is_first_name(match["first"]):
+        if not words.is_first_name(match["first"]):
             continue
         before = _SURNAME_BEFORE.search(scan.before(match.start(), _LONGEST_SURNAME))
-        if not before or is_no_name(before["word"]):
+        if not before or words.is_no_name(before["word"]):
             continue
-        if before["alone"] is not None or is_surname(before["word"]):
+        if before["alone"] is not None or words.is_surname(before["word"]):
             start = match.start() - len(before["last"])
             yield Span(start, match.end(), PersonalKind.PERSON, "person.turned")
 
 
 def _name_at(scan: Scan, position: int, need: _Need) -> Range | None:
     """Return the name that begins at `position` and shows what is needed."""
-    run = NAME.match(scan.text, position)
+    run = words.NAME.match(scan.text, position)
     if not run:
         return None
-    name, words = person_in(run.group(), sure=need is _Need.ANY)
+    name, parts = words.person_in(run.group(), sure=need is _Need.ANY)
     if not name:
         return None
     end = position + len(name)
-    given = is_given_name(words[0])
+    given = is_given_name(parts[0])
     initial = _LAST_INITIAL.match(scan.text, end) if given else None
-    if not _shows(name, words, need, initial=initial is not None) or ORGANISATION.match(scan.text, end):
+    if not _shows(name, parts, need, initial=initial is not None) or words.ORGANISATION.match(scan.text, end):
         return None
     particle = len("von ") if given and name.startswith("von ") else 0
     return position + particle, initial.end() if initial else end
 
 
-def _shows(name: str, words: list[str], need: _Need, *, initial: bool) -> bool:
+def _shows(name: str, parts: list[str], need: _Need, *, initial: bool) -> bool:
     """Say whether a name, perhaps with an initial behind it, shows what is needed."""
     if need <= _Need.WORD or (name[1:2] == "." and _FIRST_INITIAL.match(name)):
         return True
-    several = initial or len(words) > 1
+    several = initial or len(parts) > 1
     if need is _Need.LISTED:
-        return several and is_given_name(words[0])
-    full = several and (is_first_name(words[0]) or is_surname_like(words[-1]))
+        return several and is_given_name(parts[0])
+    full = several and (words.is_first_name(parts[0]) or words.is_surname_like(parts[-1]))
     if need is _Need.FULL or full:
         return full
-    if is_given_name(words[0]) or is_foreign(words[0]) or (several and need is _Need.SHAPE):
+    if is_given_name(parts[0]) or is_foreign(parts[0]) or (several and need is _Need.SHAPE):
         return True
-    return is_surname(words[0]) and name.startswith(words[0])
+    return words.is_surname(parts[0]) and name.startswith(parts[0])
 
 
 def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
@@ -259,7 +238,7 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
     for name in _behind(scan, cue, _AFTER_TITLE, _Need.WORD, titled=_Need.EVIDENT):
-        if not is_brand(f"{cue.group()} {scan.text[slice(*name)]}"):
+        if not words.is_brand(f"{cue.group()} {scan.text[slice(*name)]}"):
             yield name
 
 
@@ -295,7 +274,7 @@ def _behind_label(scan: Scan, cue: re.Match[str], need: _Need) -> Iterator[Range
             yield from _listed(scan, gap, _Need.WORD)
             return
         for name in _listed(scan, gap, _Need.SHAPE if strong else _Need.EVIDENT):
-            if strong or not is_brand(scan.text[slice(*name)]):
+            if strong or not words.is_brand(scan.text[slice(*name)]):
                 yield name
 
 
