@@ -94,7 +94,7 @@ _LABELLED = re.compile(
     rf"(?:de[mnr][ ])?)?(?:[{LOWER}]{{2,14}}e[nr][ ])?{_WORD}\.?(?:[ -]{_WORD}\.?){{0,3}})\Z"
 )
 """A street of any name in a column of addresses, or behind that word."""
-_LABEL = re.compile(rf"(?:{_LIVES.pattern}):[ \n]{{0,2}}\Z", re.IGNORECASE)
+_LABEL = re.compile(rf"(?i)(?:{_LIVES.pattern}):[ \n]{{0,2}}\Z")
 """Behind one with a colon a street's number counts nothing."""
 _CAPITALS = re.compile(rf"[{UPPER}]{{2,}}+")
 _ROADS = ("reichsstrasse", "staatsstrasse", "fernstrasse", "verkehrsstrasse", "umgehungsstrasse")

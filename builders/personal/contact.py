@@ -150,7 +150,7 @@ _OTHER_TLD = (
 _SCHEME = re.compile("://")
 _DOT = re.compile(rf"\.(?:(?<=[wW]{{3}}\.)|(?:{_TLD}|{_OTHER_TLD})(?![\w@-])(?!\.[^\W\d_]))")
 _STOP = r"\s<>\"„“”‚‘»«|\\^`{}\[\]\0\x01"
-_SCHEME_BACKWARDS = re.compile(r"s?p(?:(?:tt|xx)h|tf)", re.IGNORECASE)
+_SCHEME_BACKWARDS = re.compile(r"(?i)s?p(?:(?:tt|xx)h|tf)")
 _LAST_OF_SCHEME = frozenset("pPsS")
 _PATH = rf"(?::[0-9]{{2,5}}(?![0-9]))?(?:[/?#][^{_STOP}]*+)?"
 _AFTER_SCHEME = re.compile(rf"[^{_STOP}]++")
@@ -160,12 +160,11 @@ _HOST_BACKWARDS = re.compile(r"[\w-]{1,63}+(?:\.[\w-]{1,63}+){0,4}")
 _LONGEST_HOST = 256
 
 _CUE = re.compile(
-    r"\b(?:unter|via|siehe|besuch\w{0,10}|website|webseite|homepage|internet|web|link|url|online|domain|portal)"
-    r"[ :„\"(–-]{0,4}\Z",
-    re.IGNORECASE,
+    r"(?i)\b(?:unter|via|siehe|besuch\w{0,10}|website|webseite|homepage|internet|web|link|url|online|domain|"
+    r"portal)[ :„\"(–-]{0,4}\Z"
 )
 _LOOSE_CUE = re.compile(r"(?:\A|[:|(\[<*\n]|\b(?:auf|über|bei))[ ]?\Z")
-_AFTER_AT = re.compile(r"(?:@|[\[({<][ ]?(?:at|ät|@)[ ]?[\])}>])[ ]{0,2}\Z", re.IGNORECASE)
+_AFTER_AT = re.compile(r"(?i)(?:@|[\[({<][ ]?(?:at|ät|@)[ ]?[\])}>])[ ]{0,2}\Z")
 _WRAPPED = re.compile(r"@[\w.-]{0,18}\n[ ]?\Z")
 """A mail address that goes on in this line."""
 _COMMON_TLD = re.compile(rf"\.(?:{_TLD})\Z")
@@ -253,22 +252,21 @@ _SHARED = [
 ]
 """Networks of homes, of the host itself, of many hosts at once, and masks (RFC 6890)."""
 _NETWORK_WORDS = re.compile(
-    r"\bIP|\bv[46]\b|server|\bhost|\bping|\bDNS\b|adresse|router|netz|\blog|zugriff|angemeldet|rechner|verbindung",
-    re.IGNORECASE,
+    r"(?i)\bIP|\bv[46]\b|server|\bhost|\bping|\bDNS\b|adresse|router|netz|\blog|zugriff|angemeldet|rechner|"
+    r"verbindung"
 )
 _VERSION = re.compile(
-    r"(?:versionen|version|vers\.|\bver\.?|\bv\.?|release|build|firmware|update|patch|treiber|kapitel|abschnitt|ziffer|"
-    r"punkt|nummer|\bnr\.?|\bnrn\.|§|tabelle|abbildung|"
-    r"\babb\.|anlage|anhang|\boid|\bdin|\biso|\ben)[ \u00a0:]{0,2}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:versionen|version|vers\.|\bver\.?|\bv\.?|release|build|firmware|update|patch|treiber|kapitel|"
+    r"abschnitt|ziffer|punkt|nummer|\bnr\.?|\bnrn\.|§|tabelle|abbildung|"
+    r"\babb\.|anlage|anhang|\boid|\bdin|\biso|\ben)[ \u00a0:]{0,2}\Z"
 )
 _AMOUNT = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3}){3}")
 _MONEY = r"€|\$|£|Euro|EUR|CHF|Franken|(?:US-)?Dollar|USD|Mark|DM|Yen|Menschen|Einwohner|Stück|Tonnen|Bytes?"
 _COUNTED = re.compile(rf"[ \u00a0]?(?:{_MONEY})(?!\w)")
 _SUM = re.compile(
-    rf"(?:{_MONEY}|umsatz|bilanz|summe|betrag|gewinn|verlust|kosten|saldo|schulden|vermögen|budget|erlös|kapital|preis)"
-    r"\w{0,2}[ :]{1,2}(?:(?:stieg|sank|wuchs|von|auf|um|bei|über|rund|etwa|beträgt|lag|ist)[ ]){0,3}\Z",
-    re.IGNORECASE,
+    rf"(?i)(?:{_MONEY}|umsatz|bilanz|summe|betrag|gewinn|verlust|kosten|saldo|schulden|vermögen|budget|erlös|"
+    r"kapital|preis)\w{0,2}[ :]{1,2}"
+    r"(?:(?:stieg|sank|wuchs|von|auf|um|bei|über|rund|etwa|beträgt|lag|ist)[ ]){0,3}\Z"
 )
 _SURE, _FEWEST_GROUPS = 100, 3
 

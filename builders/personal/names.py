@@ -104,7 +104,7 @@ _CLOSING_GAP = re.compile(
 )
 _SIGNED = re.compile(r"[ ]{0,3}(?:[\n,.!(|\0]|\Z)")
 _NOUN_BEFORE = re.compile(
-    r"\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ]\Z", re.IGNORECASE
+    r"(?i)\b(?:eine|einer|keine|keiner|jede|jeder|diese|dieser|die|der|junge|alte|erste|als)[ ]\Z"
 )
 _MORE = re.compile(rf"[ ]?(?:,|;|/|&|und|sowie|oder)[ ]{TITLES}")
 _GIVEN = re.compile(rf",[ ]{TITLES}({WORD})")
@@ -237,7 +237,7 @@ def _mister(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 
 def _title(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
-    for name in _behind(scan, cue, _AFTER_TITLE, _Need.WORD, titled=_Need.EVIDENT):
+    for name in _at(scan, _AFTER_TITLE.match(scan.text, cue.end()), _Need.WORD, titled=_Need.EVIDENT):
         if not words.is_brand(f"{cue.group()} {scan.text[slice(*name)]}"):
             yield name
 
@@ -292,15 +292,9 @@ def _self(scan: Scan, cue: re.Match[str]) -> Iterator[Range]:
 
 
 def _behind(
-    scan: Scan,
-    cue: re.Match[str],
-    gap: re.Pattern[str],
-    need: _Need,
-    *,
-    titled: _Need = _Need.LISTED,
-    alone: bool = True,
+    scan: Scan, cue: re.Match[str], gap: re.Pattern[str], need: _Need, *, alone: bool = True
 ) -> Iterator[Range]:
-    yield from _at(scan, gap.match(scan.text, cue.end()), need, titled=titled, alone=alone)
+    return _at(scan, gap.match(scan.text, cue.end()), need, alone=alone)
 
 
 def _listed(scan: Scan, gap: re.Match[str] | None, need: _Need) -> Iterator[Range]:

@@ -81,7 +81,7 @@ def _called(words: str) -> re.Pattern[str]:
     """Return a pattern of words at the end of a text, which call the number behind them what it is."""
     number = r"(?:s?[ -]?(?:nummer|nr))?"
     between = rf"\.?(?:[ ](?:lautet|ist))?[{_AFTER_WORD}]{{0,3}}"
-    return re.compile(rf"\b(?:{words}){number}{between}\Z", re.IGNORECASE)
+    return re.compile(rf"(?i)\b(?:{words}){number}{between}\Z")
 
 
 _AFTER_WORD = " \u00a0:#=.\n"
@@ -139,18 +139,18 @@ _DRIVING = {
     )
 }
 
-_TAX_ID_WORDS = re.compile(r"steuer|identifikation|idnr|\btin\b", re.IGNORECASE)
-_TAX_WORDS = re.compile(r"steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid", re.IGNORECASE)
+_TAX_ID_WORDS = re.compile(r"(?i)steuer|identifikation|idnr|\btin\b")
+_TAX_WORDS = re.compile(r"(?i)steuer-?[ ]?(?:nr|nummer|num)|\bst\.?-?[ ]?nr|finanzamt|bescheid")
 _HEALTH_WORDS = re.compile(
-    r"kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|Knappschaft)\b",
-    re.IGNORECASE,
+    r"(?i)kranken|versicher|kvnr|kv-|\begk\b|gesundheitskarte|kasse|\bvers\.|\b(?:AOK|BKK|TK|DAK|IKK|Barmer|"
+    r"Knappschaft)\b"
 )
-_AT_WORDS = re.compile(r"svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b", re.IGNORECASE)
-_PENSION_WORDS = re.compile(r"\b[rs]v|vsnr|versicherung|rente", re.IGNORECASE)
+_AT_WORDS = re.compile(r"(?i)svnr|sv-?nr|sozialversicherung|versicherungsn|österreich|\bsv\b")
+_PENSION_WORDS = re.compile(r"(?i)\b[rs]v|vsnr|versicherung|rente")
 """Without one of them a number with a small letter is one of programs."""
 _DOCUMENT_WORDS = re.compile(
-    r"ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|\bP<D",
-    re.IGNORECASE,
+    r"(?i)ausweis|\bperso\b|\bperso-|pass\b|pass-?n|reisepass|passport|dokument|identität|\bpa-?nr|\bIDD<|"
+    r"\bP<D"
 )
 
 _IS_VAT = _called("(?:ust|umsatzsteuer|mwst|vat)[.]?[ -]?(?:id|identifikation)|uid|mwst")
@@ -243,8 +243,7 @@ _EIGHTS = re.compile(r"[0-9]{8}[ \u00a0-][0-9]{8}(?![0-9])")
 _REST_OF_CARD = re.compile(r"(?:[ \u00a0.-]?[0-9]){8,15}+")
 _AFTER_CARD = re.compile(r"(?![\w-]|\.[0-9]|,[0-9]{1,3}(?![0-9]))")
 _CARD_WORDS = re.compile(
-    r"karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv",
-    re.IGNORECASE,
+    r"(?i)karte|kredit|visa|master-?card|amex|american express|maestro|girocard|\bcard\b|\bcvc|\bcvv"
 )
 _IS_CARD = _called(
     "(?:kredit|debit|bank|giro|ec-?)karten?|visa|master-?card|amex|american[ ]express|maestro|girocard"
@@ -399,18 +398,14 @@ _TYPE = re.compile(r"[-–][A-Z][0-9]")
 _PLATE_CODES = words_of("plate_codes")
 _CODE = re.compile(r"[A-ZÄÖÜ]{1,3}")
 _CAR_WORDS = re.compile(
-    r"kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagens?\b|\bautos?\b|oldtimer|halter|anhänger|"
-    r"motorrad|roller|autofahr|taxi|moped|\bmofa|wohnmobil|geblitzt|blitzer|falschpark|falsch geparkt|"
-    r"parkverstoß|fahrerflucht|unfallflucht",
-    re.IGNORECASE,
+    r"(?i)kennz|\bkfz|nummernschild|\bpkw|\blkw|fahrzeug|transporter|wagens?\b|\bautos?\b|oldtimer|halter|"
+    r"anhänger|motorrad|roller|autofahr|taxi|moped|\bmofa|wohnmobil|geblitzt|blitzer|falschpark|"
+    r"falsch geparkt|parkverstoß|fahrerflucht|unfallflucht"
 )
-_PLATE_WORDS = re.compile(r"kennz|nummernschild|kontrollschild|autonummer", re.IGNORECASE)
-_NAMES_A_TYPE = re.compile(
-    r"(?:motor|getriebe|modell|typ|baureihe|serie|vespa|tüv|\bhu)[ :]{1,2}\Z", re.IGNORECASE
-)
+_PLATE_WORDS = re.compile(r"(?i)kennz|nummernschild|kontrollschild|autonummer")
+_NAMES_A_TYPE = re.compile(r"(?i)(?:motor|getriebe|modell|typ|baureihe|serie|vespa|tüv|\bhu)[ :]{1,2}\Z")
 _LICENCE = re.compile(
-    r"(?:klassen?|\bkl\.|führerschein|fahrerlaubnis|\bfs)[ :.(-]{0,3}(?:[A-Z0-9]{1,3}[ ,/+-]{1,2}){0,4}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:klassen?|\bkl\.|führerschein|fahrerlaubnis|\bfs)[ :.(-]{0,3}(?:[A-Z0-9]{1,3}[ ,/+-]{1,2}){0,4}\Z"
 )
 _CLASSES = re.compile(r"(?:A|BE?|CE?|DE?|L|T|M)[-–](?:BE|CE|DE|C|D|E)[ -]?(?:95|96)")
 """Classes of driving licences with the number behind the qualification of drivers by trade ("C-CE 95")."""

@@ -36,11 +36,6 @@ _DATES_FIRST = re.compile(
 )
 
 
-def _only_dates(number: str) -> bool:
-    """Say whether a run of digits and marks is nothing but dates and times."""
-    return _DATES.fullmatch(number) is not None
-
-
 _NEXT_NUMBER = re.compile(r"(?<=[ \u00a0/–-])(?:\(0|0[1-9]|00[1-9]|0 [1-9])")
 """How a number with an area code begins behind another one."""
 _SHORTEST, _USUAL_LENGTH, _LONG = 7, 11, 13
@@ -62,7 +57,7 @@ def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
     The last group of a run that is not `complete` belongs to what follows.
     """
     dated = run[1:2] in _DATE_MARKS or run[2:3] in _DATE_MARKS
-    if dated and _only_dates(run):
+    if dated and _DATES.fullmatch(run):
         return []
     end = len(run)
     if not complete:
@@ -79,7 +74,7 @@ def _numbers_in(run: str, *, complete: bool) -> list[tuple[int, int]]:
     parts = _cheapest(run, [start, *cuts, end])
     ends = [first + len(run[first:stop].rstrip(_END_MARKS)) for first, stop in parts]
     spans = [(first, stop) for (first, _), stop in zip(parts, ends, strict=True)]
-    return [span for span in spans if not _only_dates(run[slice(*span)])]
+    return [span for span in spans if not _DATES.fullmatch(run[slice(*span)])]
 
 
 def _cheapest(run: str, places: list[int]) -> list[tuple[int, int]]:
@@ -143,21 +138,19 @@ _CALL = re.compile(
 )
 """Words that announce a number, case-folded. Each begins with a letter as it stands."""
 _CLOSE_CUE = re.compile(
-    r"(?:tele?fon|telefax|\b(?:tele)?phone|\bmobil|handy|natel|hotline|whats?app|\btel|\bfax|\bfon|\bruf|\bservice)"
-    r"(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{0,4}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:tele?fon|telefax|\b(?:tele)?phone|\bmobil|handy|natel|hotline|whats?app|\btel|\bfax|\bfon|\bruf|"
+    r"\bservice)(?:[-. ]{0,2}(?:nr\.?|nummer))?[.: \u00a0(]{0,4}\Z"
 )
-_WEAK_CUE = re.compile(r"(?:mobil|handy|service|hotline)[ \u00a0]\Z", re.IGNORECASE)
+_WEAK_CUE = re.compile(r"(?i)(?:mobil|handy|service|hotline)[ \u00a0]\Z")
 """Words that also name a thing ("ein Handy 12345 Euro")."""
 _AFTER_CUE = ".: \u00a0("
 _LAST_OF_CUE = tuple("fon fax tel obil andy atel line app phone ruf vice nr mer".split())
 """How the words of a cue end, case-folded: most words before a number are seen not to be one by that."""
-_UNDER = re.compile(r"\bunter(?:[ ]der)?[ \u00a0]\Z", re.IGNORECASE)
+_UNDER = re.compile(r"(?i)\bunter(?:[ ]der)?[ \u00a0]\Z")
 _LETTER = re.compile(r"(?:\A|[\s(|·,])[TtMmFf][.:]?[ \u00a0]\Z")
 _OTHER = re.compile(
-    r"(?:nr|\wnummern?|no|\bid|ref|artikel\w{0,10}|codes?|konto|blz|plz|iban|seiten?|\bs|blatt|raum|gebäude|"
-    rf"zähler|kapitel|zeile|\brn|\brz|{THINGS})[.:# \u00a0-]{{0,4}}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:nr|\wnummern?|no|\bid|ref|artikel\w{0,10}|codes?|konto|blz|plz|iban|seiten?|\bs|blatt|raum|"
+    rf"gebäude|zähler|kapitel|zeile|\brn|\brz|{THINGS})[.:# \u00a0-]{{0,4}}\Z"
 )
 _NORM = re.compile(r"\b(?:DIN|ISO|EN|IEC|JIS|VDE|IEEE|RFC|ANSI|[A-Z]{2,4} [A-Z])[ ]\Z")
 _FOURS, _FOUR_BEFORE = re.compile("[0-9]{4}(?:[ -][0-9]{4}){1,4}"), re.compile(r"(?<!\w)[0-9]{4}[ -]\Z")
@@ -194,11 +187,8 @@ def find_phones(scan: Scan) -> Iterator[Span]:
             before = scan.before(start, min(_CONTEXT, start - last) if accepted else _CONTEXT)
             if before[-1:] in {",", ";"} and before[-2:-1].isdigit():
                 continue
-            carried = (
-                start <= last + _LISTED_WITHIN
-                and verdict in {"other", "phone.cue"}
-                and _LISTED.fullmatch(scan.text, last, start)
-            )
+            listed = start <= last + _LISTED_WITHIN and _LISTED.fullmatch(scan.text, last, start)
+            carried = listed and verdict in {"other", "phone.cue"}
             if not carried or not _FEWEST <= len(_MARKS.sub("", number)) <= _MOST:
                 verdict = _verdict(number, before)
             last = end
@@ -215,7 +205,7 @@ def _plain(scan: Scan) -> Iterator[Span]:
     for start, end, number in scan.in_zones(_PLAIN):
         before = scan.before(start, 30)
         cued = before.rstrip(_AFTER_CUE + "-").casefold().endswith(_LAST_OF_CUE) and _CLOSE_CUE.search(before)
-        if not cued or _only_dates(number) or _PUBLIC.fullmatch(number):
+        if not cued or _DATES.fullmatch(number) or _PUBLIC.fullmatch(number):
             continue
         if _WEAK_CUE.search(before) and number.isdigit() and counted(scan.after(end, 48), len(number)):
             continue

@@ -170,16 +170,12 @@ def csv_rows(file: IO[str], task: Task) -> Iterator[tuple[int, list[str]]]:
         try:
             "".join(row).encode()
         except UnicodeEncodeError as error:
-            byte = ord(error.object[error.start]) - 0xDC00
-            raise UsageError(
-                f"row {number}: byte 0x{byte:02x} is no UTF-8", hint="Save it in UTF-8."
-            ) from error
+            said = f"row {number}: byte 0x{ord(error.object[error.start]) - 0xDC00:02x} is no UTF-8"
+            raise UsageError(said, hint="Save it in UTF-8.") from error
         yield number, row
 
 
-def csv_pieces(
-    rows: Iterator[tuple[int, list[str]]], header: Sequence[str]
-) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+def csv_pieces(rows: Iterator[tuple[int, list[str]]], header: Sequence[str]) -> Iterator[list[list[str]]]:
     """Cut the rows below the header into pieces; blank lines are passed over, but in a table of one column.
 
     Raises:
@@ -196,12 +192,11 @@ def csv_pieces(
                 raise UsageError(said, hint="Check separator and quotes.")
             piece.append(values)
         if piece:
-            yield header, piece
+            yield piece
 
 
-def scrub_csv(piece: tuple[Sequence[str], list[list[str]]], task: Task) -> Done:
+def scrub_csv(rows: list[list[str]], header: Sequence[str], task: Task) -> Done:
     """Scrub rows of a CSV file; the output is CSV with line feeds, quoted where needed."""
-    header, rows = piece
     cleaner = Cleaner(task.kinds)
     columns = list(zip(*rows, strict=True))
     wanted = [place for place, name in enumerate(header) if task.wants(name)]
@@ -456,10 +451,7 @@ def clean_schema(schema: pa.Schema, cleaner: Cleaner) -> pa.Schema:
 
 
 def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
-    """Return an array with its strings scrubbed, as the given type: its own, with clean names.
-
-    What stands below a null is carried over only where it may not be null, and scrubbed.
-    """
+    """Return an array with its strings scrubbed, as the given type: its own, with clean names."""
     if isinstance(kind, pa.BaseExtensionType):
         storage = _scrubbed(array.storage, kind.storage_type, cue, cleaner)
         return pa.ExtensionArray.from_storage(kind, storage)
@@ -467,7 +459,7 @@ def _scrubbed(array: _Array, kind: _Type, cue: str, cleaner: Cleaner) -> _Array:
         values = _scrubbed(array.cast(kind.value_type), kind.value_type, cue, cleaner)
         return values.dictionary_encode().cast(kind)
     if pa.types.is_struct(kind):
-        # Below a null of the whole, a part that may not be null stands for something: it is scrubbed as well.
+        # What stands below a null of the whole is carried over, and scrubbed, only where it may not be null.
         cues = _cues_of(field.name for field in kind)
         parts = [
             _scrubbed(part if field.nullable else array.field(place), field.type, cues[place], cleaner)

@@ -28,9 +28,8 @@ NOT_INSIDE = r"(?<![\w/+-].)(?<![0-9\s.,\0][.,].)(?<!\A[.,].)"
 THINGS = "|".join(sorted(words_of("things")))
 """Patterns of words behind which a number is one of goods, files or places."""
 OTHER_WORDS = re.compile(
-    r"(?:(?:refer|bestell|artikel|stellen|auftrag|kunden|sendung|serien|rechnung|vorgang|ticket)\w{0,14}|"
-    rf"{THINGS})[ .:#-]{{0,4}}\Z",
-    re.IGNORECASE,
+    r"(?i)(?:(?:refer|bestell|artikel|stellen|auftrag|kunden|sendung|serien|rechnung|vorgang|ticket)\w{0,14}|"
+    rf"{THINGS})[ .:#-]{{0,4}}\Z"
 )
 """Words that call the number behind them something that is no personal data."""
 

@@ -132,15 +132,13 @@ def _csv(copy: _Copy, *, named: bool, sure: bool) -> FileReport:
                 target.write(pieces.csv_bytes([list(clean.values())], task))
             else:
                 rows = chain([(number, first)], rows)
-            done = _scrubbed(copy, pieces.csv_pieces(rows, header), pieces.scrub_csv, target.write)
+            work = partial(pieces.scrub_csv, header=header)
+            done = _scrubbed(copy, pieces.csv_pieces(rows, header), work, target.write)
     return _summed(done, cleaner, clean, list(filter(task.wants, header)), unread=())
 
 
 def _require_separator(first: Sequence[str], separator: str) -> None:
-    """Refuse a first row in which another sign parts more than the separator that nobody asked for.
-
-    Read in one piece, values would be looked at without the names of their columns.
-    """
+    """Refuse a first row that another sign parts more: in one piece, values lack their columns' names."""
     others = {sign: sum(value.count(sign) for value in first) for sign in _SEPARATORS if sign != separator}
     sign = max(others, key=others.__getitem__)
     if others[sign] >= len(first):
@@ -245,11 +243,7 @@ def _short(name: str) -> str:
 
 
 def _target(path: Path, out: Path) -> tuple[Path, int]:
-    """Return where a copy goes: what is replaced keeps its permissions, and no other name of it is left.
-
-    Raises:
-        UsageError: `out` has another ending than `path`, is no file, or has several names.
-    """
+    """Return where a copy goes: what is replaced keeps its permissions, and no other name of it is left."""
     source, ending = path.suffix.lower(), out.suffix.lower()
     if ending != source and not {source, ending} <= _JSON:
         hint = f"The copy is in the format of {path.name}: give it the ending {path.suffix}."

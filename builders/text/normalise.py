@@ -24,6 +24,7 @@ INVISIBLE = regex.compile(
 )
 # A joiner stays where it joins two symbols to one emoji.
 JOINER = regex.compile(r"(?<![\p{So}\p{Sk}\ufe0f])\u200d|\u200d(?!\p{So})")
+_TEXTS = (pl.String, pl.List(pl.String))
 
 
 def normalise(text: str) -> str:
@@ -32,8 +33,7 @@ def normalise(text: str) -> str:
     Controls, lone surrogates and invisible characters are removed and the rest composed to NFC; then entities
     are unescaped exactly once (``&amp;lt;`` becomes ``&lt;``), and what they stood for is cleaned as well.
     Every run of Unicode white space is folded to one space, and the ends are stripped. A second call changes
-    nothing but entities that entities hid. The time is linear in the length of the text, a hostile one
-    included.
+    nothing but entities that entities hid. The time is linear.
     """
     # First, since it can make an entity: "&am\u00adp;", or "&amp\u037e", whose last sign is ";" in NFC.
     cleaned = _cleaned(text)
@@ -58,13 +58,8 @@ def normalise_frame(frame: pl.DataFrame, *, keep: Collection[str]) -> pl.DataFra
     Each distinct text is normalised once. Columns of other types pass, and those named by `keep`: ids, URIs.
     A text of which nothing is left becomes null, in a list too, so that lists keep their length.
     """
-    columns = [
-        _normalised(series)
-        if series.dtype in (pl.String, pl.List(pl.String)) and series.name not in keep
-        else series
-        for series in frame.get_columns()
-    ]
-    return pl.DataFrame(columns) if columns else frame
+    texts = [name for name, dtype in frame.schema.items() if dtype in _TEXTS and name not in keep]
+    return frame.with_columns(_normalised(frame[name]) for name in texts)
 
 
 def _normalised(series: pl.Series) -> pl.Series:
