@@ -249,7 +249,8 @@ def safe_path(path: str, *, what: str, repo: str) -> str:
     """Return a path with forward slashes if it stays inside its repository; `what` is its kind, for errors.
 
     Raises:
-        SourceError: Absolute, a URL, too long, not UTF-8; or a part is "", "." or "..", or unprintable.
+        SourceError: It is absolute, a URL, too long or not UTF-8, or has an empty, ".", ".." part, a
+            backslash or a control character.
     """
     if _stays_inside(path):
         return path

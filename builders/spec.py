@@ -162,7 +162,8 @@ class Recipe:
             "deviations" as a multiple of the standard deviation of the query's scores over all passages.
         guard: Which positive guards where there are several: the "lowest"- or "highest"-scoring.
         keep: Most negatives per query.
-        floor: Least deviations of a negative above its query's mean; suspicious queries then get none.
+        floor: How many standard deviations above its query's mean a negative must score at least; None for
+            no floor. With a floor, suspicious queries get no negatives.
         equivalence: Whether passages that share a class with a positive are never taken.
         suspicious_below: A query whose best positive scores fewer standard deviations above its mean has a
             wrong label or no match: its positives are listed for the audit, whatever the recipe.

@@ -50,7 +50,8 @@ class Pairs:
         positives: ``query_id``, ``passage_id``, ``split``.
         negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
             guarding positive it scores, in cosine, in six digits; and what `_banded` adds.
-        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, worst first.
+        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
+            first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
     """
 

@@ -106,7 +106,8 @@ def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
 def _limits(subject: Pairs) -> Iterator[Finding]:
     """Refuse scores above the guard's minus the margin, or below the floor, beyond the rounding to float32.
 
-    With a floor, refuse negatives of a query whose best positive is suspicious, where the highest guards.
+    With a floor, refuse negatives of a query whose best positive is suspicious; which positive is the best is
+    only published where the highest-scoring one guards.
     """
     recipe, scale = _recipe_of(subject), subject.beside.get("scale")
     negatives = subject.negatives

@@ -104,7 +104,8 @@ def recheck(config: str, out: Path, as_json: bool, quiet: bool) -> None:
     """Ask again for what was there or was missing, and take out what has been deleted since.
 
     It is taken out of the ledger, of the text tables, and of the dated ledger that the next build reads.
-    Published ids that are gone are listed in takedown.txt beside the tables. A run that was cut goes on.
+    Published ids that are gone are listed in takedown.txt beside the tables. A run that was cut goes on
+    where it stopped when it is run again on the same day (UTC).
 
     Exit codes: 0 done; 2 could not run: nothing was hydrated, no credentials, Reddit not reachable.
     """

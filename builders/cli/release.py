@@ -216,7 +216,8 @@ def apply(release: str, yes: bool, out: Path, as_json: bool) -> None:
 
     It may be run again: where the tag is there with the planned files, nothing is sent. The folder is held.
 
-    Exit codes: 0 published, now or before; 1 refused (no receipt, stale, other tag, gate); 2 could not run.
+    Exit codes: 0 published, now or before; 1 refused (no receipt, stale parent, a tag with other files, open
+    gate); 2 could not run.
     """
     from builders.release.publish import apply as run
 

@@ -102,7 +102,8 @@ def relate(pairs: pl.DataFrame) -> Relations:
 
     Relevant to a query is every profile observed with any query of its group, and every profile with the same
     core as one of those (marked as extended), if the core has skills. A core seen with fewer than 5 % of the
-    postings of a group of 20 or more is undecided there, with all profiles not relevant by another.
+    postings of a group of 20 or more is undecided there, with all its profiles, but for those that another
+    core makes relevant.
 
     Args:
         pairs: One row per posting: ``query_id``, ``passage_id``, ``group``, ``core`` str, ``extends`` bool,

@@ -18,7 +18,8 @@ from builders.release.rehearse import rehearse
 def walk(out: Path, progress: Progress) -> tuple[list[Lock], list[Receipt], Hydrated]:
     """Build the sample under `out`, plan the releases, rehearse them, and hydrate the ids.
 
-    A config that has no sample is left out with a note. The ledger of the ids is made from a dump.
+    A config that has no sample is left out with a note. The ledger that the build of ids reads is made as a
+    maintainer makes it, from a dump.
 
     Returns:
         A lock per config, a receipt per release, and what is left of the sets of ids.

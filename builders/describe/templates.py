@@ -35,7 +35,8 @@ _Task = Literal[
 class About(Frozen):
     """The facts of a dataset's card body; plain text, no Markdown.
 
-    `collection` is how data was collected, `annotation` how relevance was decided, `citation` BibTeX or "".
+    `collection` is how the data was collected, `annotation` how relevance was decided, and `citation` the
+    BibTeX of the upstream, empty where there is none.
     """
 
     annotations_creators: tuple[_Creator | Literal["no-annotation"], ...]

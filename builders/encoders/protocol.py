@@ -38,7 +38,8 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """Return the vectors of texts that fit, float32 (n, `identity.dimensions`), L2-normalised.
 
-        The prefix of the role is added here. A vector's bits depend on its text alone.
+        The prefix of the role is added here. A vector depends on its text alone, not by a bit on the other
+        texts, their order or the workers.
 
         Raises:
             EncoderError: A text is not usable or too long, or the model does not load.

@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str, Any]) -> Path:
     """Return the path of a result, which is named after all that decides it.
 
-    Of the tables that are read (`kinds`), rows count, not bytes. `asked` holds encoder and parameters.
+    Of the tables that are read (`kinds`), the rows count, and not the bytes of the files. `asked` holds the
+    encoder and every parameter, as JSON values.
     """
     work = work_folder(out, built.spec.name)
     classes = work / "classes.parquet"

@@ -105,7 +105,8 @@ def search(
     mteb multiplies in float32, whose last digit depends on the machine; here scores are computed in float64
     and rounded to float32 once, and of equal scores, in either, the larger id comes first. So scores are
     mteb's wherever passages near the top differ by more than float32's error, about 1e-6. Passages of nearly
-    equal vectors (the same text twice, or words in another order under a bag of words) tie here, not in mteb.
+    equal vectors (the same text twice, the same words in another order under a bag of words) are tied here;
+    in mteb the error of its product orders them.
 
     Vectors are float32 of length 1, (q, d) in the order of `Judged.query_texts` and (n, d) in that of
     `Judged.passage_texts`; `progress` gets the number of queries that are done, and of all.
@@ -144,7 +145,8 @@ def rank_by_rule(judged: Judged, rule: str, k: int = _DEPTH, *, seed: int = 42) 
 
     "random": each query's own random order; it must score near `metrics.chance`. "constant": all passages
     have one score, so that ids alone, descending, decide; at chance too, unless ids or their order tell what
-    is relevant. "oracle": a query's positives in the corpus and nothing else; its nDCG@10 is 1.
+    is relevant. "oracle": a query's positives in the corpus and nothing else; its nDCG@10 and MRR@10 are 1,
+    unless positives are not in the corpus.
     """
     rng, passages = np.random.default_rng(seed), judged.corpus.height
     width = min(k, passages)

@@ -26,7 +26,8 @@ _READ = (Kind.CORPUS, Kind.QUERIES, Kind.QRELS, *CLUSTERING.values(), Kind.CLUST
 class _Overlap(NamedTuple):
     """Shares of a query's distinct words that stand in a positive, and in a random passage that is none.
 
-    Both are float64, a value a query compared, of `of` queries; no second where a positive was drawn.
+    Both are float64, a value a query that was compared, of `of` that could have been; those whose drawn
+    passage is a positive have no second one.
     """
 
     positive: pl.Series

@@ -63,7 +63,8 @@ def exclusions(
     """Find every pair that can never be a hard negative; the arguments are those of `mine`.
 
     Texts are compared in NFC with white space folded. A passage goes by two texts, its own and the one that
-    is encoded (title and text); it equals a positive when any agree, and is equivalent if they share a class.
+    is encoded (title and text); it equals a positive when any of theirs agree. It is equivalent when it
+    shares a class with a positive; without `classes` none is.
 
     Returns:
         ``query_id``, ``passage_id``, ``reason``: one row per pair, with the first of `EXCLUSIONS` that fits.

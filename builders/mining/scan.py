@@ -100,7 +100,8 @@ def exact_window(
     Scores are those of `score_pairs`, ties are broken by index; blocks, tiles, threads and the BLAS kernel
     change the time only. Method: float32 products, block by block, against a running threshold; the best k
     and some spare ones are scored again in float64; where the k-th does not beat all that was not fetched by
-    more than float32's error bound (`float32_error`), the query is scanned again for all within it.
+    more than float32's error bound (`float32_error`), the query is scanned again for everything within that
+    bound.
 
     Args:
         queries: float32 (q, d), finite.

@@ -141,7 +141,8 @@ def find_address(scan: Scan) -> Iterator[Span]:
 def _street_with_place(before: str, place: re.Match[str]) -> str:
     """Return the street at the end of `before`, a postcode and city being behind its number; empty for none.
 
-    Any capitalised words are believed before five digits, before four behind a comma, line or country.
+    Any capitalised words are believed before five digits, and before four where a comma, a line's end or a
+    country stands between.
     """
     sure = len(place["code"]) == 5 or place["country"] or place["gap"] != " "
     if not sure and not before.casefold().endswith(_ENDS):

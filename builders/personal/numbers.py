@@ -418,7 +418,8 @@ def find_plates(scan: Scan) -> Iterator[Span]:
 
     A German plate with a space for the hyphen, with one or two digits or with a norm's look needs a word
     about cars near it, since parts, rooms and bus lines are called so; the forms of other countries need a
-    word about plates before them. So do all in job titles, where codes ("Techniker M-IT 24") look alike.
+    word about plates before them. So do all in job titles, whose codes of trades ("Techniker M-IT 24") and
+    licences look like plates.
     """
     for match in _PLATE.finditer(scan.text):
         code = _CODE.match(match.group())

@@ -110,7 +110,8 @@ def resolve(decisions: Sequence[Decision], queries: pl.DataFrame, corpus: pl.Dat
 def apply(relations: Relations, resolved: Resolved) -> Relations:
     """Apply decisions to what a config related, which already knows the relevant pairs.
 
-    Relevant pairs are positives whatever the config's rule says; an excluded pair is neither, in any case.
+    Relevant pairs are positives whatever the config's rule says; an excluded pair is neither, even where
+    another decision found it relevant.
     """
     confirmed = resolved.relevant.select(*PAIR, extended=pl.lit(value=False))
     added = confirmed.join(relations.qrels, on=PAIR, how="anti")

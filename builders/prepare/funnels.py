@@ -78,7 +78,8 @@ def pair_losses(records: Records, dropped: pl.DataFrame) -> pl.DataFrame:
     """Find the upstream pairs that lost an end to `dropped`, where the table "rows" stands for both others.
 
     Returns:
-        ``table`` "pairs", ``id`` "query → passage" in upstream ids, ``reason``: "dangling" or "row_dropped".
+        ``table`` "pairs", ``id`` "query → passage" in upstream ids, ``reason``: "dangling" where an end is no
+        upstream row, else "row_dropped".
     """
     dangling, lost = [], []
     for end, table, rows in ("query", "queries", records.queries), ("passage", "passages", records.passages):

@@ -26,7 +26,8 @@ class Prepared:
     Attributes:
         queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key); sorted by id.
         corpus: ``passage_id``, ``title``, ``text``; sorted by id.
-        dropped: ``table``, ``id``, ``space``, ``reason``: rows neither published nor merged; see `Space`.
+        dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
+            see `builders.prepare.funnels.Space`.
         provenance: ``table``, ``id``, ``upstream_id``: which upstream rows became which published row.
         personal: What was replaced in the rows read, by table.
         decisions: What decisions of audits did, counted; empty where there are none.

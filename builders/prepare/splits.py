@@ -23,7 +23,8 @@ def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | No
     What has one leak key is ordered by blake2b of ``"{seed}:{smallest id}"`` and dealt whole: to train while
     fewer than 0.8 n queries have been dealt, to dev while fewer than 0.9 n (both rounded down), else to test.
     Committed queries keep their split; a new one joins the split of its group, that of a new group the split
-    of its leak key, or train where those span several; only new leak keys are dealt.
+    of its leak key, or train where those span several; only queries of new leak keys are dealt, among
+    themselves.
 
     Args:
         groups: ``query_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries that

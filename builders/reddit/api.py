@@ -142,7 +142,8 @@ def connect(
         say: Gets a line for each pause of 10 seconds and more.
 
     Raises:
-        UsageError: PRAW has no credentials, or one, its settings or `url` cannot be used.
+        UsageError: PRAW has no credentials, one holds a character that cannot be sent, its settings cannot be
+            read, or `url` is no address for them.
     """
     import requests
 

@@ -83,7 +83,8 @@ def ask_again(
     """Ask again for all submissions that were there or missing; what is no longer there loses its text.
 
     What a dump alone has shown to be gone is asked for too: Reddit's answer counts more than a dump's. A text
-    that was edited is replaced, since an edit may have taken something out. A run of the same day goes on.
+    that was edited is replaced, since an edit may have taken something out. After a cut, the next run of the
+    same day asks only for what is left.
     """
     with ledger.exclusive():
         before = {name: entry for name, entry in ledger.latest().items() if _is_due(entry, today)}

@@ -73,7 +73,8 @@ def limit_ids(read: IdsFile, rows: int) -> IdsFile:
 def prepare_ids(spec: Ids, read: IdsFile, ledger: pl.DataFrame) -> _PreparedIds:
     """Judge every id by the ledger, and account for every line of the upstream.
 
-    Reddit's names ignore case: of several spellings the most frequent one is taken, then the first.
+    Reddit's names ignore case: a subreddit that is spelt in several ways gets the most frequent
+    one, and of equally frequent ones the first by code point.
 
     Raises:
         SourceMissing: The ledger, as `statuses` returns it, does not tell what became of an id.

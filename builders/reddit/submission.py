@@ -87,7 +87,7 @@ def merged(known: Submission | None, answer: Submission) -> Submission:
     """Return what is known of a submission after one more answer.
 
     A deletion is an event: what was once seen gone stays gone, whatever other dumps hold and in whatever
-    order they are read, until Reddit itself answers with it. One without a subreddit leaves the known one.
+    order they are read, until Reddit itself answers with it. An answer without a subreddit takes none away.
     """
     if known is None:
         return answer

@@ -121,7 +121,8 @@ class Comparison:
     """What was built, compared with what is published; `by` and `release` as of its `Tree`.
 
     Attributes:
-        revision: The tag that was compared with, "main" without a version; "" and so `commit` for nothing.
+        revision: The tag that was compared with, "main" where there is no version yet, "" where there is
+            nothing at all; so is `commit` then.
         latest: The highest published version, "" where there is none.
         least: The lowest version that may follow; "" where `revision` is not the latest version.
     """
@@ -301,7 +302,8 @@ def row_changes(before: pl.DataFrame, after: pl.DataFrame) -> _RowChanges:
     """Compare two tables of any columns row by row.
 
     Rows are matched by the first of `_KEYS` that both have, else by number; those of one key in the order of
-    their values. Numbers of different types are compared as numbers; columns of other types are named.
+    their values. Numbers of different types are compared as numbers; a column whose types cannot be compared
+    counts as a change of columns, not of rows.
     """
     old_types, new_types = before.schema, after.schema
     types = {name: (old_types[name], kind) for name, kind in new_types.items() if name in old_types}

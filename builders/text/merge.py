@@ -42,7 +42,8 @@ def encoded_text(passages: pl.DataFrame) -> pl.Series:
 def merge_queries(frame: pl.DataFrame, ids: Ids) -> Merged:
     """Make queries with equal keys one query.
 
-    The displayed text is the key's most frequent one, then the smallest by code point, whatever the order.
+    The displayed text is the key's most frequent one, of several equally frequent ones the smallest by code
+    point. The result does not depend on the order of the rows.
 
     Args:
         frame: ``upstream_id`` str, ``text`` str, ``key`` str, without nulls.

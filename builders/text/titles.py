@@ -105,7 +105,8 @@ def merge_key(text: str) -> str:
     """Return the key under which titles are one query.
 
     The title case-folded, without gender markers ("(m/w/d)", "m/w/d", "(gn)", "(all genders)") and reference
-    numbers ("- Ref. 12345/A", "(ID 4711)"; such a number contains a digit), "KochIn" as "koch/in".
+    numbers ("- Ref. 12345/A", "(ID 4711)"; such a number contains a digit), "KochIn" written as "koch/in". A
+    key of a key is that key.
 
     Empty where nothing is left of a normalised and scrubbed title, or nothing but placeholders.
     """
@@ -117,7 +118,8 @@ def relevance_key(key: str) -> str:
     """Return the key of the group of queries that share their positives.
 
     The merge key without placeholders and the words that lead to them ("Tel.", "z.Hd. Herrn"), a trailing
-    place, tails of legal forms ("& Co", "GmbH"), and with paired gender forms as one; "C" and "C#" differ.
+    place, tails of legal forms ("& Co", "GmbH"), and with paired gender forms as one; "C", "C++" and "C#"
+    differ. A key of a key is that key.
 
     The merge key itself where nothing else is left, so that such titles do not become one group.
     """
