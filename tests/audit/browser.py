@@ -95,6 +95,7 @@ class Watched:
         """Load the page again, and wait until its script has shown where the auditor is."""
         from playwright.sync_api import expect
 
+        self.page.wait_for_timeout(500)  # a busy browser stores what a tab remembers a moment later
         self.page.reload()
         expect(self.page.locator("#position")).not_to_be_empty()
 

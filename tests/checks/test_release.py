@@ -179,7 +179,6 @@ def test_two_configs_share_a_release(out: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new", "fault"), [
     ('"release": "mteb-de"', '"release": "tecb-de"', "release: says 'tecb-de', and the lock 'mteb-de'"),
-    ('"schema_version": 1', '"schema_version": 2', "schema_version: says 2, and the lock 1"),
     ('"suspicious_below": 2.0', '"suspicious_below": 0.5', "recipe of garten suspicious_below: says 0.5,"),
     ('"split": "corpus"', '"split": "test"', "file garten/corpus/corpus.parquet split: says 'test', and"),
     ("\n", "\n\n", "other bytes than the locks give"),
@@ -191,6 +190,14 @@ def test_an_edited_manifest_is_stale_whatever_the_field(out: Path, old: str, new
     files.write_bytes(manifest, text.replace(old, new, 1).encode())
     (found_fault,) = found(out)["manifest-stale"].examples
     assert fault in found_fault
+
+
+def test_a_manifest_of_another_version_is_not_read(out: Path) -> None:
+    manifest = out / RELEASE / "manifest.json"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('"schema_version": 1', '"schema_version": 2', 1), encoding="utf-8")
+    (fault,) = found(out)["manifest-missing"].examples
+    assert "schema_version: Input should be 1" in fault
 
 
 def test_a_config_without_a_lock_is_extra(out: Path) -> None:
