@@ -1,6 +1,6 @@
 """No test is skipped unseen: where the texts it needs are at hand, or in CI, a skip fails the run.
 
-With `-n 4`, tests that share what was built for them stay in one process: those of a file, or of a folder.
+With `-n 2`, tests that share what was built for them stay in one process: those of a file, or of a folder.
 """
 
 from __future__ import annotations
