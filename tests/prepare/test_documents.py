@@ -97,6 +97,12 @@ def test_a_limit_keeps_the_same_documents_whatever_their_order() -> None:
     assert len(next(iter(kept))) == 7
 
 
+def test_a_limit_keeps_a_row_without_an_id_to_be_refused() -> None:
+    read = documents(*((each, "Brot", "Mehl.", "Brot") for each in ("a", None, "b")))
+    with pytest.raises(SourceError, match="no id of their own"):
+        prepare_documents(SPEC, limit_documents(read, 2))
+
+
 @given(
     st.lists(
         st.tuples(st.text(max_size=8), st.text(max_size=8), st.sampled_from(["Brot", None])), max_size=12
