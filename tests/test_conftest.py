@@ -18,7 +18,7 @@ SKIPPED = "import pytest\n\n@pytest.mark.{mark}\ndef test_x(request):\n    pytes
 @pytest.mark.parametrize(
     ("mark", "at_hand", "ci", "code"),
     long_after(
-        3,
+        2,
         [
             ("upstream", True, "", 1),
             ("upstream", False, "", 0),

@@ -107,6 +107,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("failing", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_score_outside_its_tolerance_is_exit_1_but_for_a_failure(
     out: Path, tmp_path: Path, failing: bool
@@ -179,6 +180,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_is_scored(
     assert sorted(out.glob("work/*/eval/*")) == before
 
 
+@pytest.mark.long
 def test_what_could_be_scored_is_shown_before_the_run_fails(
     out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -260,6 +262,7 @@ def test_a_narrower_evaluation_keeps_a_fuller_report(
     assert files_of(tmp_path / "report") == before
 
 
+@pytest.mark.long
 def test_a_report_that_lacks_what_failed_does_not_replace_the_whole_one(
     out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

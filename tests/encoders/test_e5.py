@@ -139,6 +139,7 @@ def proof(hub: FaultyHub, tmp_path_factory: pytest.TempPathFactory) -> Proof:
         )
 
 
+@pytest.mark.long
 def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
     assert proof.commit.startswith(BASE.revision) and len(proof.commit) == 40
     identity = dict(proof.report["identity"])
@@ -162,10 +163,12 @@ def test_the_short_revision_is_kept_in_full(proof: Proof) -> None:
     assert proof.report["lazy"], "asking for the identity loads torch"
 
 
+@pytest.mark.long
 def test_a_model_is_hashed_once_whatever_uses_it(proof: Proof) -> None:
     assert sorted(proof.report["hashed"]) == sorted(path.rpartition("/")[2] for path in LOADED)
 
 
+@pytest.mark.long
 def test_files_are_fetched_at_the_full_revision_and_pickles_are_not(proof: Proof) -> None:
     fetched = [path for path in proof.paths if path.startswith(f"/{BASE.model}/resolve/")]
     assert {path.rsplit("/", 1)[1] for path in fetched} >= {
@@ -177,11 +180,13 @@ def test_files_are_fetched_at_the_full_revision_and_pickles_are_not(proof: Proof
     assert not [path for path in proof.paths if path.endswith((".bin", ".onnx"))]
 
 
+@pytest.mark.long
 def test_the_model_is_fed_each_prefix_once(proof: Proof) -> None:
     expected = [f"<s> {role}: {text}</s>" for role in ROLES for text in TEXTS]
     assert sorted(proof.report["fed"]) == sorted(expected)
 
 
+@pytest.mark.long
 def test_both_encoders_count_the_same_tokens(proof: Proof) -> None:
     for role in ROLES:
         assert engine("token_count", TEXTS, role).tolist() == proof.report["counts"][role]
@@ -189,6 +194,7 @@ def test_both_encoders_count_the_same_tokens(proof: Proof) -> None:
     assert sorted(proof.report["lengths"]) == sorted(counts["query"] + counts["passage"])
 
 
+@pytest.mark.long
 def test_both_encoders_give_the_same_vectors(proof: Proof, offline: OfflineE5) -> None:
     for role in ROLES:
         cosines = (offline.encode(TEXTS, role) * proof.arrays[role]).sum(axis=1)
@@ -199,16 +205,19 @@ def test_both_encoders_give_the_same_vectors(proof: Proof, offline: OfflineE5) -
     assert other_role.max() < 0.999, "a wrong prefix would not be noticed"
 
 
+@pytest.mark.long
 def test_order_and_threads_change_no_bit(proof: Proof) -> None:
     arrays = proof.arrays
     np.testing.assert_array_equal(arrays["shuffled"], arrays["more"][arrays["order"].astype(int)])
 
 
+@pytest.mark.long
 def test_what_the_cache_held_changes_no_bit(proof: Proof) -> None:
     np.testing.assert_array_equal(proof.arrays["warmed"], proof.arrays["cold"])
     np.testing.assert_array_equal(proof.arrays["cold"], proof.arrays["more"])
 
 
+@pytest.mark.long
 def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline: OfflineE5) -> None:
     assert proof.report["long"] == offline.truncate([LONG, "Koch"], "passage")
     assert 500 < proof.report["long_count"][0] <= 512
@@ -216,6 +225,7 @@ def test_a_long_text_is_cut_as_the_offline_encoder_cuts_it(proof: Proof, offline
     assert kind == "EncoderError" and "the limit is 512" in message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["fetched", "gone"])
 def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
     hub: FaultyHub, proof: Proof, tmp_path: Path, model: str
@@ -227,6 +237,7 @@ def test_a_cached_run_needs_neither_network_nor_torch_nor_the_model(
     np.testing.assert_array_equal(np.load(proof.out / "reused.npy"), proof.arrays["cached"])
 
 
+@pytest.mark.long
 def test_a_stand_in_shares_neither_models_nor_vectors_with_the_hub(
     hub: FaultyHub, proof: Proof, tmp_path: Path
 ) -> None:
@@ -265,10 +276,12 @@ def test_a_damaged_file_of_a_cached_model_is_noticed(hub: FaultyHub, tmp_path: P
     assert fault() == [], "the hint helps"
 
 
+@pytest.mark.long
 def test_a_model_as_declared_loads(proof: Proof) -> None:
     assert proof.faults["good"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "kind", "fault"),
     [

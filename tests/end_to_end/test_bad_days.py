@@ -239,6 +239,7 @@ def test_the_disk_is_full_when_the_log_is_written(bench: Bench, tmp_path: Path) 
     assert contents(out) == contents(bench.germandpr)
 
 
+@pytest.mark.long
 def test_the_disk_is_full_when_vectors_are_kept(bench: Bench, tmp_path: Path) -> None:
     out, settings = tmp_path / "dist", {"MTEB_DE_HOME": str(tmp_path / "home")}
     ran = bench.build(*JOBS, out=out, fate=Fate(settings, largest_file=30_000))

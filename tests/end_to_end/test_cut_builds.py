@@ -112,7 +112,9 @@ def test_a_build_that_was_cut_has_no_lock_and_is_refused(bench: Bench, earlier: 
 @pytest.mark.parametrize(
     ("fate", "kept"),
     [
-        ({"kill_in_sync": 3}, 0),  # inside the file of the queries' vectors
+        pytest.param(
+            {"kill_in_sync": 3}, 0, marks=pytest.mark.long
+        ),  # inside the file of the queries' vectors
         pytest.param({"kill_after_step": 4}, "all", marks=pytest.mark.long),  # with the queries' vectors kept
         ({"kill_in_sync": 7}, "all"),  # inside the file of the passages' vectors
     ],

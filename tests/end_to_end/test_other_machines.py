@@ -65,6 +65,7 @@ def outs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return here, there
 
 
+@pytest.mark.long
 def test_a_second_machine_gives_the_same_bytes(outs: tuple[Path, Path]) -> None:
     here, there = map(contents, outs)
     assert here.keys() == there.keys()
@@ -72,6 +73,7 @@ def test_a_second_machine_gives_the_same_bytes(outs: tuple[Path, Path]) -> None:
     assert len(here) == 7 + 10 + len(["manifest", "lock of germandpr", "lock of jobs"])
 
 
+@pytest.mark.long
 def test_no_byte_tells_of_the_day_the_place_or_the_maintainer(outs: tuple[Path, Path]) -> None:
     now = datetime.datetime.now(datetime.UTC)
     days = [now + datetime.timedelta(hours=hours) for hours in (-36, -12, 0, 14)]  # all zones, any hour

@@ -12,6 +12,7 @@ import pytest
 from builders.errors import Drift, MtebDeError, RemoteError, StorageError, UsageError
 from builders.lock.lock import read_lock, work_folder
 from builders.release.against import _TOLERANCE, hold_against, open_reference
+from tests.marks import long_after
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, publish, rewrite
 
@@ -147,15 +148,18 @@ def test_a_file_that_its_manifest_does_not_know_is_read(there: Path, out: Path, 
 
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
-    [
-        ("nirgends", UsageError, "neither a folder nor a published release"),
-        ("verein/mteb-de", UsageError, "neither a folder nor a published release"),
-        ("verein/mteb-de@v9.9.9", UsageError, "no tag 'v9.9.9'"),
-        ("verein/fremd@v1.0.0", UsageError, "no tag 'v1.0.0'"),
-        ("{empty}", UsageError, "nothing of mteb-de was built there"),
-        ("{out}", UsageError, "would write over"),
-        ("{out}/mteb-de", UsageError, "would write over"),
-    ],
+    long_after(
+        3,
+        [
+            ("nirgends", UsageError, "neither a folder nor a published release"),
+            ("verein/mteb-de", UsageError, "neither a folder nor a published release"),
+            ("verein/mteb-de@v9.9.9", UsageError, "no tag 'v9.9.9'"),
+            ("verein/fremd@v1.0.0", UsageError, "no tag 'v1.0.0'"),
+            ("{empty}", UsageError, "nothing of mteb-de was built there"),
+            ("{out}", UsageError, "would write over"),
+            ("{out}/mteb-de", UsageError, "would write over"),
+        ],
+    ),
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_built(
     hub: FaultyHub, out: Path, tmp_path: Path, name: str, kind: type[MtebDeError], words: str

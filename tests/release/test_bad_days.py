@@ -18,6 +18,7 @@ from builders import files
 from builders.rehearsal import READ_TOKEN
 from builders.release.plan import plan_path, read_plan, receipt_path
 from tests.cli.kit import Said, call
+from tests.marks import long_after
 from tests.rehearsal.kit import STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, api_of, edit, forge_receipt, publish, repo_of, rewrite, writes
 
@@ -91,7 +92,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fault", "named"), FAULTS)
+@pytest.mark.parametrize(("fault", "named"), long_after(3, FAULTS))
 def test_a_hub_that_refuses_the_commit_leaves_nothing_and_the_next_run_publishes(
     release: Release, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], named: str
 ) -> None:
@@ -116,7 +117,7 @@ def test_a_rate_limit_without_a_header_is_waited_for_as_long_as_a_window_may_las
 
 
 @pytest.mark.parametrize("pattern", ["/api/repos/create$", "/preupload/", "objects/batch$", COMMIT, "/tag/"])
-@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("drop", long_after(1, [True, False]))
 def test_whatever_request_loses_its_answer_the_next_run_publishes_once(
     release: Release, hub: FaultyHub, pattern: str, drop: bool
 ) -> None:

@@ -80,7 +80,7 @@ def nobody(silent_hub: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return silent_hub
 
 
-SLOW = {"build", "verify"}
+SLOW = {"build", "status", "verify"}
 """Verbs that try again or start a process; shorter tests below meet that silence, too."""
 
 
@@ -96,6 +96,7 @@ def test_every_verb_ends_on_a_hub_that_never_answers(
     assert "\n       " in said.err, "what to do next"
 
 
+@pytest.mark.long
 def test_models_and_plain_files_do_not_wait_for_ever(
     nobody: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -145,6 +146,7 @@ def test_what_arrived_without_an_answer_is_found(
     assert repo.tags == {"v1.0.0": repo.branches["main"]} and len(repo.commits) == 2
 
 
+@pytest.mark.long
 def test_what_did_not_arrive_is_told_and_the_next_run_publishes(
     hub: FaultyHub, apply: Callable[[], Said], hush: threading.Event
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_tag_that_never_comes_says_that_main_has_moved(
     assert IN_TIME in said.err and "Run the same command again" in said.err
 
 
+@pytest.mark.long
 def test_a_release_is_not_condemned_since_the_hub_fell_silent(
     rehearsed: Path,
     hub: FaultyHub,
@@ -191,6 +194,7 @@ def test_a_release_is_not_condemned_since_the_hub_fell_silent(
     assert "Do not use this tag" not in said.err and "Traceback" not in said.err
 
 
+@pytest.mark.long
 def test_a_rollback_whose_commit_has_no_answer_is_found(
     rehearsed: Path,
     hub: FaultyHub,

@@ -18,6 +18,7 @@ from builders.release.plan import make_plan, plan_path, read_plan
 from builders.release.publish import apply
 from builders.release.rehearse import rehearse
 from tests.cli.kit import call
+from tests.marks import long_after
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, edit, repo_of, writes
 
@@ -57,9 +58,9 @@ def main_of(hub: FaultyHub) -> dict[str, str]:
     return {path: hashlib.sha256(blob).hexdigest() for path, blob in data.items() if isinstance(blob, bytes)}
 
 
-@pytest.mark.parametrize("path", [CARD, TABLE])
+@pytest.mark.parametrize("path", long_after(1, [TABLE, CARD]))
 @pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
-@pytest.mark.parametrize("moment", ["whoami-v2$", "/preupload/"])
+@pytest.mark.parametrize("moment", long_after(1, ["/preupload/", "whoami-v2$"]))
 def test_a_file_that_is_swapped_while_apply_runs_changes_nothing_of_what_is_published(
     rehearsed: Path, hub: FaultyHub, moment: str, path: str, swap: Callable[[Path], object]
 ) -> None:

@@ -17,6 +17,7 @@ from builders.rehearsal import READ_TOKEN, WRITE_TOKEN, Store, serve
 from builders.rehearsal.store import Commit, Operation, Repo
 from builders.release.plan import Plan, make_plan, plan_path, read_plan, receipt_path
 from builders.release.publish import apply, push
+from tests.marks import long_after
 from tests.rehearsal.kit import FINE_GRAINED_TOKEN, STRANGER_TOKEN, FaultyHub
 from tests.release.kit import RELEASE, REPO, TARGET, api_of, forge_receipt, repo_of, writes
 
@@ -255,7 +256,7 @@ def test_a_repository_that_somebody_else_makes_meanwhile_will_do(rehearsed: Path
     assert_published_once(hub, rehearsed)
 
 
-@pytest.mark.parametrize("status", [200, 401, 404, 409, 500])
+@pytest.mark.parametrize("status", long_after(2, [200, 500, 401, 404, 409]))
 @pytest.mark.parametrize("pattern", ["/tree/", "/refs$"])
 def test_whatever_fails_after_the_commit_says_that_main_has_moved(
     rehearsed: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, pattern: str, status: int

@@ -103,6 +103,7 @@ def test_a_repository_that_moved_and_a_token_that_may_not(two: Path, hub: Faulty
     assert "v3.0.0" not in repo_of(hub).tags and writes(hub) == sent
 
 
+@pytest.mark.long
 def test_a_run_cut_before_its_tag_is_finished_by_the_next(
     two: Path, hub: FaultyHub, capsys: pytest.CaptureFixture[str]
 ) -> None:

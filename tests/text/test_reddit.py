@@ -190,5 +190,5 @@ HOSTILE += " ^( &#x200B; [a]**(** [[a](u) <http://a =- &#x2&#x200B;00B; &#x2 a _
 )
 def test_hostile_posts_take_linear_time(piece: str) -> None:
     """Larger than a post can be: a quadratic pass over this is seen in how long the tests take."""
-    text = piece * (100_000 // len(piece)) + "x" + ")" * 1000
+    text = piece * (50_000 // len(piece)) + "x" + ")" * 1000
     assert len(clean(text)) <= len(text)
