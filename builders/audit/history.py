@@ -3,6 +3,8 @@
 A sample lies beside its build until verdicts on it are imported; then both lie under ``notes/audits``.
 """
 
+from __future__ import annotations
+
 import functools
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,16 +40,19 @@ class _Event(StrEnum):
 
 
 class Verdict(_Event):
-    """An auditor's verdict on a pair, in the order of the keys 1 to 4."""
+    """An auditor's verdict on a pair, in the order of the keys 1 to 5."""
 
     NOT_RELEVANT = "not_relevant"
+    RELATED = "related"
     ALSO_RELEVANT = "also_relevant"
     UNSURE = "unsure"
     BROKEN_TEXT = "broken_text"
 
 
-DECIDED = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
-"""The verdicts that count for a rate."""
+CLEAR = (Verdict.NOT_RELEVANT, Verdict.ALSO_RELEVANT)
+"""The verdicts that a control can have: there is one right answer."""
+DECIDED = (Verdict.NOT_RELEVANT, Verdict.RELATED, Verdict.ALSO_RELEVANT)
+"""The verdicts that count for a rate, by how well the passage serves the query."""
 
 
 class NoVerdict(_Event):
@@ -76,9 +81,9 @@ def _in_utc(at: datetime) -> datetime:
 
 PairKind = Literal["negative", "positive", "control"]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-_ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
-"""A hash behind a letter, so that no spreadsheet takes it for a number; earlier samples lack the letter."""
-_SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
+_ItemId = Annotated[str, Field(pattern=r"^i-[0-9a-f]{16}$")]
+"""A hash behind a letter, so that no spreadsheet takes it for a number."""
+_SampleId = Annotated[str, Field(pattern=r"^s-[0-9a-f]{16}$")]
 _Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A moment, in UTC: equal moments are equal values and equal lines. One to come could never be taken back."""
 
@@ -104,13 +109,13 @@ _Auditor = Annotated[str, AfterValidator(auditor_name)]
 class Stratum(Frozen):
     """A cell of the population: `size` pairs, `drawn` of them in the sample.
 
-    Of negatives, `gap` is a band of distances below the guard, "0.0500–0.0523", `rank` one of ranks, "6–20".
+    `band` is one of deviations above the query's mean, "2.95–3.61", empty for positives and where all bands
+    are one cell; so is `split`.
     """
 
     kind: PairKind
-    split: str
-    gap: str = Field(default="", pattern=r"^(-?[0-9]+\.[0-9]{4}–-?[0-9]+\.[0-9]{4})?$")
-    rank: str = ""
+    split: str = ""
+    band: str = Field(default="", pattern=r"^(-?[0-9]+\.[0-9]{2}–-?[0-9]+\.[0-9]{2})?$")
     size: int
     drawn: int
 
@@ -121,7 +126,11 @@ class Item(Frozen):
     Attributes:
         kind: The reason why it is in the sample; the page does not show it.
         stratum: Place of its stratum in `Head.strata`; None for controls and suspects.
-        rank: Rank among all passages, and `gap` the distance below the guard in cosine; None where not mined.
+        weight: Number of pairs of the population that it stands for, as it was drawn.
+        share: One over the number of pairs of the kind that its query has.
+        rank: Rank among all passages, None where not mined, as the following.
+        deviations: Its score above the query's mean over all passages, in standard deviations.
+        gap: Its distance below the guard in cosine.
         expected: The verdict that was confirmed by hand, of a control.
     """
 
@@ -131,9 +140,24 @@ class Item(Frozen):
     kind: PairKind
     split: str
     stratum: int | None = None
+    weight: float = 1.0
+    share: float = 1.0
     rank: int | None = None
+    deviations: float | None = None
     gap: float | None = None
     expected: Verdict | None = None
+
+
+class Overlap(Frozen):
+    """How far two systems agree on which hard negatives are the likeliest false negatives.
+
+    `correlation` is Spearman's over all of them, None where it is not defined; of the `first` of either,
+    `both` name the same.
+    """
+
+    correlation: float | None
+    first: int
+    both: int
 
 
 class Head(Frozen):
@@ -142,16 +166,18 @@ class Head(Frozen):
     Attributes:
         build: `Lock.rows_id` of the build, mined by `recipe`, and from stand-ins where `stand_in` is true.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
-        opinion: Name of the judge that ranked the suspects; empty for a random sample.
+        opinion: Name of the system that ranked the suspects beside the encoder that mined, and `overlap` how
+            far the two agree; empty and None for a random sample.
         asked: Number of hard negatives that were asked for.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     sample: _SampleId
     config: str
     build: Hash
     mode: Literal["random", "suspects"]
     opinion: str = ""
+    overlap: Overlap | None = None
     recipe: str = ""
     stand_in: bool = False
     seed: int

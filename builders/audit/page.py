@@ -50,20 +50,23 @@ def draw(
 ) -> _Drawn:
     """Draw a sample of hard negatives and labelled positives of a config, and write it.
 
-    In place of a random sample, `suspects` takes the likeliest false negatives, as the judge `second` ranks
-    them, "lexical" if None. `controls` is a file of pairs confirmed by hand, by default the one among the
-    notes. The CSV lies beside `page`, by default both beside the sample's record in the ``work`` of `dist`.
+    In place of a random sample, `suspects` takes the likeliest false negatives, as the encoder that mined and
+    the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs confirmed by hand, by
+    default the one among the notes. The CSV lies beside `page`, by default both beside the record of the
+    sample, in the ``work`` of `dist`.
     """
-    if suspects and spec.mining is None:
-        fault = f"{spec.name} mines no hard negatives: there are no suspects"
-        raise UsageError(fault, hint="Leave out --suspects.")
     pairs = read_pairs(dist, spec)
     if suspects:
-        from builders.audit.suspects import opinion_for, rank_suspects
+        if spec.mining is None:
+            fault = f"{spec.name} mines no hard negatives: there are no suspects"
+            raise UsageError(fault, hint="Leave out --suspects.")
+        from builders.audit.suspects import opinions_for, overlap, rank_suspects
 
         judge = second or "lexical"
-        ranked = rank_suspects(pairs, opinion_for(judge, pairs, spec))
-        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, judge)
+        opinions = opinions_for(judge, pairs, spec.mining)
+        ranked = rank_suspects(pairs, opinions)
+        agreed = overlap(ranked, negatives, *opinions)
+        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, judge, agreed)
     elif second is not None:
         raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
     else:
@@ -122,6 +125,7 @@ def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
 
 def _reveal(item: Item, *, labelled: bool) -> str:
     """Return what the build holds of the pair; the page shows it once the pair is judged."""
-    if item.gap is not None:
-        return f"A hard negative of rank {item.rank}, {item.gap:.4f} below the positive that guards."
+    if item.deviations is not None and item.gap is not None:
+        above = f"{item.deviations:.2f} standard deviations above the mean of its query"
+        return f"A hard negative of rank {item.rank}, {above}, {item.gap:.4f} below the positive that guards."
     return "A labelled positive." if labelled else "Neither labelled nor mined."

@@ -26,6 +26,7 @@ _WRONG: Mapping[PairKind, Verdict] = {"negative": Verdict.ALSO_RELEVANT, "positi
 """The verdict that proves a pair of a kind to be wrong."""
 _REASONS: Mapping[Reason, tuple[str, str]] = {
     "false_negative": ("hard negative becomes a positive", "hard negatives become positives"),
+    "related": ("hard negative that is related is neither", "hard negatives that are related are neither"),
     "disputed": ("pair on which auditors differ is neither", "pairs on which auditors differ are neither"),
     "false_positive": ("positive is one no longer", "positives are so no longer"),
     "by_hand": ("pair was decided by hand", "pairs were decided by hand"),
@@ -96,6 +97,7 @@ def write_report(
         agreement=_agreement,
         earlier=_earlier,
         suspects=_suspects,
+        overlaps=_overlaps,
         by_reason=_by_reason,
     )
     files.write_bytes(notes / REPORT, page.encode())
@@ -128,17 +130,22 @@ def _audits(history: Iterable[Audit]) -> Iterator[_Audit]:
 
 def _citation(audit: _Audit) -> CitedAudit:
     head, scores = audit.sample.head, audit.scores
-    kappas = [one.kappa for one in scores.agreement if one.kappa is not None]
+    on_negatives = [one for one in scores.agreement if one.kind == "negative"]
+    kappas = [one.kappa for one in on_negatives if one.kappa is not None]
     return CitedAudit(
         sample=head.sample,
         build=head.build,
         date=audit.date,
         recipe=head.recipe,
         auditors=len(audit.auditors),
-        false_negatives=_share(scores.false_negatives),
-        precision=_share(scores.precision),
-        controls=_share(scores.controls),
+        false_negatives=_share(scores.negatives.relevant),
+        false_negatives_or_related=_share(scores.negatives.related_too),
+        precision=_share(scores.positives.relevant),
+        precision_by_query=_share(scores.positives.by_query),
+        sensitivity=_share(scores.sensitivity),
+        specificity=_share(scores.specificity),
         kappa=round(min(kappas), 4) if kappas else None,
+        ac1=round(min(one.ac1 for one in on_negatives), 4) if on_negatives else None,
     )
 
 
@@ -148,22 +155,22 @@ def _share(found: Rate) -> CitedShare:
 
 
 def _plot(notes: Path, config: str, audit: _Audit) -> str:
-    """Write the plot of a sample, and return its address as the report links it; none without a gap."""
-    gaps: dict[str, list[float]] = {verdict.words: [] for verdict in Verdict}
+    """Write the plot of a sample, and return its address as the report links it; none without a negative."""
+    above: dict[str, list[float]] = {verdict.words: [] for verdict in Verdict}
     for item in audit.sample.of_kind("negative"):
         for _, verdict in sorted(audit.votes.get(item.item, {}).items()):
-            gaps[verdict.words] += [] if item.gap is None else [item.gap]
-    count = sum(map(len, gaps.values()))
+            above[verdict.words] += [] if item.deviations is None else [item.deviations]
+    count = sum(map(len, above.values()))
     if not count:
         return ""
-    title = f"{config}: distance below the guard against verdict, {counted(count, 'verdict')}"
-    draw = partial(charts.strips, gaps, across="cosine below the guarding positive")
+    title = f"{config}: deviations above the query's mean against verdict, {counted(count, 'verdict')}"
+    draw = partial(charts.strips, above, across="standard deviations above the query's mean")
     files.write_bytes(notes / "audits" / f"{config}.svg", svg(draw, title=title))
     return f"audits/{config}.svg"
 
 
 def _rates(name: str, groups: Mapping[str, Rate]) -> Markdown:
-    rows = [(group, *_cells(rate), f"{rate.effective:.0f}") for group, rate in groups.items()]
+    rows = [(group, *_cells(rate), f"{rate.effective:.0f}") for group, rate in groups.items() if rate.pairs]
     return table((name, "Share", "95 % interval", "Pairs", "Worth"), rows)
 
 
@@ -175,8 +182,10 @@ def _agreement(found: Sequence[Agreement]) -> Markdown:
     rows = []
     for one in found:
         kappa = "not defined" if one.kappa is None else f"{one.kappa:.2f}"
-        rows.append((" and ".join(one.auditors), one.both, percent(one.same / one.both), kappa))
-    return table(("Auditors", "Pairs both judged", "Same verdict", "Cohen's kappa"), rows)
+        who, share = " and ".join(one.auditors), percent(one.same / one.both)
+        rows.append((who, f"{one.kind}s", one.both, share, kappa, f"{one.ac1:.2f}"))
+    header = ("Auditors", "Kind", "Pairs both judged", "Same verdict", "Cohen's kappa", "Gwet's AC1")
+    return table(header, rows)
 
 
 def _earlier(audits: Sequence[_Audit]) -> Markdown:
@@ -184,7 +193,8 @@ def _earlier(audits: Sequence[_Audit]) -> Markdown:
     for audit in audits:
         head, scores = audit.sample.head, audit.scores
         origin = audit.date, code(head.sample), code(head.build), code(head.recipe) or NOTHING
-        rows.append((*origin, *_cells(scores.false_negatives), percent(scores.precision.value)))
+        precision = percent(scores.positives.relevant.value)
+        rows.append((*origin, *_cells(scores.negatives.relevant), precision))
     header = ("Date", "Sample", "Build", "Recipe", "False negatives", "95 % interval", "Pairs", "Precision")
     return table(header, rows)
 
@@ -192,7 +202,8 @@ def _earlier(audits: Sequence[_Audit]) -> Markdown:
 def _suspects(audits: Sequence[_Audit]) -> Markdown:
     rows = []
     for audit in audits:
-        first = audit.date, code(audit.sample.head.sample), audit.sample.head.opinion
+        head = audit.sample.head
+        first = audit.date, code(head.sample), head.opinion
         for kind, wrong in _WRONG.items():
             items = [item.item for item in audit.sample.of_kind(kind)]
             found = [wrong in audit.votes[item].values() for item in items if item in audit.votes]
@@ -201,6 +212,17 @@ def _suspects(audits: Sequence[_Audit]) -> Markdown:
                 rows.append((*first, f"{kind}s", len(found), sum(found), share))
     header = ("Date", "Sample", "Second opinion", "Pairs", "Judged", "Found wrong by anyone", "Share")
     return table(header, rows)
+
+
+def _overlaps(audits: Sequence[_Audit]) -> Markdown:
+    """Return how far the encoder that mined and the second opinion agree, of samples that tell it."""
+    rows = []
+    for head in (audit.sample.head for audit in audits):
+        if found := head.overlap:
+            correlation = NOTHING if found.correlation is None else f"{found.correlation:.2f}"
+            named = f"{found.both:,} of {found.first:,}"
+            rows.append((code(head.sample), head.opinion, correlation, named))
+    return table(("Sample", "Second opinion", "Rank correlation", "Among the first of both"), rows)
 
 
 def _by_reason(decisions: Sequence[Decision]) -> str:

@@ -1,9 +1,14 @@
 """Draw the pairs of an audit: the same tables, seed and sizes give the same sample.
 
-A population is cut into strata and each gives in proportion to the square root of its size (power allocation,
-Bankier 1988), so that small splits and the closest negatives are seen often enough to speak for themselves.
-Within a stratum the pairs with the smallest hash are drawn, whatever the order of the rows.
+A group of queries that mean the same gives one pair at most, since its pairs stand or fall together. Which
+one is chosen first, by the smallest hash; then the chosen are cut into strata, and each gives in proportion
+to the square root of its size (power allocation, Bankier 1988), so that small splits and the closest
+negatives are seen often enough to speak for themselves. Within a stratum groups are drawn with a chance in
+proportion to their size (Pareto sampling, Rosén 1997), with a hash as the random number, whatever the order
+of the rows.
 """
+
+from __future__ import annotations
 
 import json
 import math
@@ -12,29 +17,45 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 from pydantic import Field
 
-from builders.audit.history import DECIDED, Audit, Head, Item, Sample, Stratum, Verdict, audits_of, standing
-from builders.built import read_built
+from builders.audit.history import (
+    CLEAR,
+    Audit,
+    Head,
+    Item,
+    Overlap,
+    Sample,
+    Stratum,
+    Verdict,
+    audits_of,
+    standing,
+)
+from builders.built import Built, read_built
 from builders.errors import StorageError, UsageError
 from builders.lock.beside import read_lines
 from builders.lock.lock import Frozen
+from builders.prepare.splits import read_splits
 from builders.printable import counted
 from builders.spec import PAIR, Retrieval
 from builders.tables import Kind
 from builders.text.merge import DIGITS, digest
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 RANKS = ("1–5", "6–20", "21+")
 _LAST_RANKS = (5, 20)
-_CLOSEST = (0.1, 0.5)
-"""Where the bands of gaps end, as shares of all hard negatives: the closest tenth is a band of its own."""
+_BANDS = (0.5, 0.9)
+"""Where the bands of deviations end, as shares of all hard negatives: the highest tenth is one of its own."""
 
 _AGREE = 2  # auditors who make a pair a control
 _PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
-_CUTS = (("split", "gap_band", "rank_band"), ("split", "gap_band"), ("gap_band",), ())
+_CUTS = (("split", "band"), ("band",), ())
 _UNNAMED = f"s-{'0' * DIGITS}"
 
 
@@ -45,11 +66,12 @@ class Pairs:
     Attributes:
         build: `Built.rows_id`.
         recipe: The recipe that mined, "v0", and `miner`: its backend; empty where nothing was mined.
-        queries: ``query_id``, ``query`` (its text), ``split``.
+        queries: ``query_id``, ``query`` (its text), ``split``, ``group``: those of one mean the same.
         corpus: ``passage_id``, ``title``, ``text``.
         positives: ``query_id``, ``passage_id``, ``split``.
-        negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``gap`` float64: how far below the
-            guarding positive it scores, in cosine, in six digits; and what `_banded` adds.
+        negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``deviations`` float64: its score
+            above its query's mean over all passages, in standard deviations, in four digits, ``gap``
+            float64: its distance below the guarding positive, in cosine, in six; and ``band`` of `_banded`.
         suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
             first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
@@ -86,8 +108,6 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
     if missing:
         raise StorageError(f"{out}: {spec.name} has no {missing[0]} there", hint="Build the config again.")
     mining = built.lock.mining if built.lock else None
-    gap = pl.col("positive_score").cast(pl.Float64) - pl.col("score").cast(pl.Float64)
-    mined = built.stacked(Kind.HARD_NEGATIVES).select(*PAIR, "split", "rank", gap=gap.round(6))
     ids = dict.fromkeys(PAIR, pl.String)
     suspicious = built.beside("suspicious_positives", ids)
     return Pairs(
@@ -95,13 +115,44 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         build=built.rows_id,
         recipe=str(mining.recipe.get("name", "")) if mining else "",
         miner=mining.encoder.backend if mining else "",
-        queries=built.stacked(Kind.QUERIES).select("split", "query_id", query="text"),
+        queries=built
+        .stacked(Kind.QUERIES)
+        .select("split", "query_id", query="text")
+        .join(_groups(built), on="query_id", how="left", maintain_order="left"),
         corpus=built.stacked(Kind.CORPUS).select("title", "text", "passage_id"),
         positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
-        negatives=_banded(mined),
+        negatives=_mined(built),
         suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
         stand_ins=built.stand_ins,
     )
+
+
+def _mined(built: Built) -> pl.DataFrame:
+    """Read the hard negatives that are audited; see `Pairs`."""
+    scores = built.stacked(Kind.HARD_NEGATIVES).with_columns(
+        pl.col("score", "positive_score").cast(pl.Float64)
+    )
+    scale = built.beside("scale", {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64})
+    if scale is None:
+        if not scores.is_empty():
+            raise StorageError(f"{built.work}: no scale.parquet there", hint="Build the config again.")
+        scale = pl.DataFrame(schema={"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64})
+    above = (pl.col("score") - pl.col("mean")) / pl.col("deviation")
+    mined = scores.join(scale, on="query_id", how="left", maintain_order="left").select(
+        *PAIR,
+        "split",
+        "rank",
+        deviations=pl.when(pl.col("deviation") > 0).then(above).otherwise(0.0).round(4),
+        gap=(pl.col("positive_score") - pl.col("score")).round(6),
+    )
+    return _banded(mined)
+
+
+def _groups(built: Built) -> pl.DataFrame:
+    """Read the ``query_id`` and ``group`` of a build's queries."""
+    if built.work is None:
+        raise StorageError(f"{built.folder}: texts were hydrated there, and nothing was dealt")
+    return read_splits(built.work / "splits.tsv").select("query_id", group="group_hash")
 
 
 Controls = Mapping[tuple[str, str], Verdict]
@@ -129,7 +180,7 @@ def known_controls(config: str, path: Path | None, notes: Path) -> Controls:
     controls: dict[tuple[str, str], Verdict] = {}
     for number, control in read_lines(chosen, _Control, hint="Correct the line.") if chosen else ():
         pair = control.query_id, control.passage_id
-        if control.verdict not in DECIDED:
+        if control.verdict not in CLEAR:
             raise UsageError(f"{chosen}, line {number}: a control is either not_relevant or also_relevant")
         if pair in controls:
             raise UsageError(f"{chosen}, line {number}: {' and '.join(pair)} stand in an earlier line")
@@ -143,7 +194,7 @@ def _agreed(audits: Iterable[Audit]) -> Controls:
     for one, verdict in standing(one for _, judgements in audits for one in judgements):
         votes[one.query_id, one.passage_id][one.who] = verdict
     found = {pair: list(by.values()) for pair, by in sorted(votes.items()) if len(by) >= _AGREE}
-    return {pair: of[0] for pair, of in found.items() if of.count(of[0]) == len(of) and of[0] in DECIDED}
+    return {pair: of[0] for pair, of in found.items() if of.count(of[0]) == len(of) and of[0] in CLEAR}
 
 
 def random_sample(
@@ -156,34 +207,49 @@ def random_sample(
     mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
     """Draw pairs by stratum, mix in `mixed` of the controls, shuffle them all; remark what is missing."""
-    mined, mined_strata = _stratified(pairs.negatives, negatives, seed, "negative", 0)
-    labelled, labelled_strata = _stratified(pairs.positives, positives, seed, "positive", len(mined_strata))
+    groups = pairs.queries.select("query_id", "group")
+    mined, mined_strata = _stratified(
+        pairs.negatives.join(groups, on="query_id"), negatives, seed, "negative", 0
+    )
+    labelled, labelled_strata = _stratified(
+        pairs.positives.join(groups, on="query_id"), positives, seed, "positive", len(mined_strata)
+    )
     drawn = pl.concat([mined, labelled], how="diagonal")
     drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls or {})
-    shuffled = drawn.with_columns(order=_hashes(drawn, f"{seed}:order")).sort("order", *PAIR)
+    shuffled = drawn.with_columns(order=_hashes(drawn, PAIR, f"{seed}:order")).sort("order", *PAIR)
     strata = (*mined_strata, *labelled_strata)
     asked = {
-        "hard negatives": (pairs.negatives, negatives),
-        "labelled positives": (pairs.positives, positives),
+        "hard negatives": (pairs.negatives.height, mined.height, negatives),
+        "labelled positives": (pairs.positives.height, labelled.height, positives),
     }
     sample = _sample(pairs, shuffled, mode="random", seed=seed, asked=negatives, strata=strata)
     return sample, [*_shortfall(asked), *remarks]
 
 
 def suspect_sample(
-    pairs: Pairs, ranked: pl.DataFrame, negatives: int, positives: int, opinion: str
+    pairs: Pairs,
+    ranked: pl.DataFrame,
+    negatives: int,
+    positives: int,
+    opinion: str,
+    overlap: Overlap | None = None,
 ) -> tuple[Sample, list[str]]:
     """Take the likeliest false negatives, then the positives that the miner doubts, the worst first.
 
     The hard negatives of `ranked`, by ``query_id`` and ``passage_id``, begin with the most suspicious;
-    `opinion` is the name of the judge that ranked them.
+    `opinion` and `overlap` are those of `Head`.
     """
     mined = ranked.head(negatives).join(pairs.negatives, on=PAIR, how="inner", maintain_order="left")
     doubted = pairs.suspicious.join(pairs.positives, on=PAIR, how="inner", maintain_order="left")
     kinds = {"negative": mined, "positive": doubted.head(positives)}.items()
     drawn = pl.concat([frame.with_columns(kind=pl.lit(kind)) for kind, frame in kinds], how="diagonal")
-    asked = {"hard negatives": (pairs.negatives, negatives), "suspicious positives": (doubted, positives)}
-    sample = _sample(pairs, drawn, mode="suspects", seed=0, asked=negatives, strata=(), opinion=opinion)
+    asked = {
+        "hard negatives": (pairs.negatives.height, mined.height, negatives),
+        "suspicious positives": (doubted.height, min(doubted.height, positives), positives),
+    }
+    sample = _sample(
+        pairs, drawn, mode="suspects", seed=0, asked=negatives, strata=(), opinion=opinion, overlap=overlap
+    )
     return sample, _shortfall(asked)
 
 
@@ -193,83 +259,115 @@ def rank_band(rank: int | None) -> str:
 
 
 def _banded(negatives: pl.DataFrame) -> pl.DataFrame:
-    """Add ``gap_band`` and ``rank_band`` str to hard negatives; see `_CLOSEST` and `RANKS`."""
-    gap = pl.col("gap")
-    place = pl.sum_horizontal((gap > gap.quantile(share, "nearest")).cast(pl.Int8) for share in _CLOSEST)
-    ends = (end.over("place") for end in (gap.min(), gap.max()))
-    return (
-        negatives
-        .with_columns(place=place)
-        .with_columns(
-            gap_band=pl.format("{}–{}", *map(_four_digits, ends)),
-            rank_band=pl.Series(map(rank_band, negatives["rank"].to_list()), dtype=pl.String),
-        )
-        .drop("place")
+    """Add ``band`` str to hard negatives, such as "2.95–3.61"; see `_BANDS`."""
+    above = pl.col("deviations")
+    place = pl.sum_horizontal((above > above.quantile(share, "nearest")).cast(pl.Int8) for share in _BANDS)
+    ends = (end.over("place") for end in (above.min(), above.max()))
+    banded = negatives.with_columns(place=place).with_columns(
+        band=pl.format("{}–{}", *map(_two_digits, ends))
     )
+    return banded.drop("place")
 
 
-def _four_digits(number: pl.Expr) -> pl.Expr:
-    units = (number * 10_000).round().cast(pl.Int64)
+def _two_digits(number: pl.Expr) -> pl.Expr:
+    units = (number * 100).round().cast(pl.Int64)
     sign = pl.when(units < 0).then(pl.lit("-")).otherwise(pl.lit(""))
-    whole, rest = units.abs() // 10_000, units.abs() % 10_000
-    return pl.format("{}{}.{}", sign, whole, rest.cast(pl.String).str.zfill(4))
+    return pl.format("{}{}.{}", sign, units.abs() // 100, (units.abs() % 100).cast(pl.String).str.zfill(2))
 
 
-def _allocate(sizes: Sequence[int], wanted: int) -> list[int]:
-    """Share out a sample: one each, and the rest in proportion to the square roots, but never more than all.
+def _allocate(sizes: Sequence[int], most: Sequence[int], wanted: int) -> list[int]:
+    """Share out a sample: one each, and the rest in proportion to the square roots, but never above `most`.
 
     Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
     """
-    if wanted >= sum(sizes):
-        return list(sizes)
-    more = wanted - len(sizes)
-    exhausted: dict[int, int] = {}
-    while True:
-        room = more - sum(exhausted.values())
-        roots = {place: math.sqrt(size) for place, size in enumerate(sizes) if place not in exhausted}
-        shares = {place: room * root / sum(roots.values()) for place, root in roots.items()}
-        full = {place: sizes[place] - 1 for place, share in shares.items() if share >= sizes[place] - 1}
+    given = [min(1, limit) for limit in most]
+    open_ = {place for place, limit in enumerate(most) if limit > 1}
+    while (more := min(wanted, sum(most)) - sum(given)) > 0:
+        whole = sum(math.sqrt(sizes[place]) for place in open_)
+        shares = {place: more * math.sqrt(sizes[place]) / whole for place in sorted(open_)}
+        full = {place for place, share in shares.items() if share >= most[place] - given[place]}
+        for place in full:
+            given[place] = most[place]
+        open_ -= full
         if not full:
+            given = [one + int(shares.get(place, 0)) for place, one in enumerate(given)]
+            left = min(wanted, sum(most)) - sum(given)
+            by_fraction = sorted(shares, key=lambda place: (int(shares[place]) - shares[place], place))
+            for place in by_fraction[:left]:
+                given[place] += 1
+    return given
+
+
+def _inclusion(measures: NDArray[np.float64], drawn: int) -> NDArray[np.float64]:
+    """Return chances in proportion to measures, float64 (n,), that add up to `drawn`, none above 1."""
+    import numpy as np
+
+    chances = np.ones(len(measures))
+    uncertain = np.full(len(measures), drawn < len(measures))
+    while uncertain.any():
+        left = drawn - int((~uncertain).sum())
+        chances[uncertain] = left * measures[uncertain] / measures[uncertain].sum()
+        above = uncertain & (chances >= 1)
+        if not above.any():
             break
-        exhausted |= full
-    given = exhausted | {place: int(share) for place, share in shares.items()}
-    by_fraction = sorted(shares, key=lambda place: (given[place] - shares[place], place))
-    for place in by_fraction[: more - sum(given.values())]:
-        given[place] += 1
-    return [1 + given[place] for place in range(len(sizes))]
+        chances[above], uncertain = 1.0, uncertain & ~above
+    return chances
 
 
 def _stratified(
     population: pl.DataFrame, wanted: int, seed: int, kind: Literal["negative", "positive"], first: int
 ) -> tuple[pl.DataFrame, list[Stratum]]:
-    """Draw from a population; its strata are numbered from `first`."""
+    """Draw pairs of different groups from a population; its strata are numbered from `first`.
+
+    A group's chance follows its share of the pairs and its share of the queries, by equal halves, so that
+    both the share of wrong pairs and the mean over queries can be told: its pairs have equal chances.
+    """
     if population.is_empty() or wanted == 0:
         return population.clear().with_columns(kind=pl.lit(kind), stratum=pl.lit(first, pl.Int64)), []
-    cut = _cut(population, wanted)
-    keyed = population.with_columns(
-        key=pl.concat_str([pl.col(column) for column in cut] or [pl.lit("")], separator="\t"),
-        order=_hashes(population, f"{seed}:{kind}"),
+    sized = population.with_columns(
+        share=1 / pl.len().over("query_id"),
+        pairs=pl.len().over("group").cast(pl.Int64),
+        queries=pl.col("query_id").n_unique().over("group").cast(pl.Int64),
+        order=_hashes(population, PAIR, f"{seed}:{kind}"),
     )
-    cells = keyed.group_by("key").agg(pl.col(cut).first(), size=pl.len()).sort("key")
-    drawn = pl.Series(_allocate(cells["size"].to_list(), wanted), dtype=pl.Int64)
-    cells = cells.with_columns(drawn=drawn, stratum=pl.int_range(first, first + cells.height))
-    chosen = (
-        keyed
-        .join(cells.select("key", "drawn", "stratum"), on="key")
-        .sort("stratum", "order", *PAIR)
-        .filter(pl.int_range(pl.len()).over("stratum") < pl.col("drawn"))
+    one_each = sized.sort("order", *PAIR).unique("group", keep="first", maintain_order=True)
+    # in whole numbers, whose sum is the same in every order
+    pairs, queries = pl.col("pairs"), pl.col("queries")
+    one_each = one_each.with_columns(
+        measure=pairs * queries.sum() + queries * pairs.sum(),
+        draw=_hashes(one_each, ["group"], f"{seed}:{kind}:group"),
     )
-    known = cells.drop("key", "stratum").rename({"gap_band": "gap", "rank_band": "rank"}, strict=False)
-    cut_as = ({"split": "", **cell, "kind": kind} for cell in known.iter_rows(named=True))
-    strata = list(map(Stratum.model_validate, cut_as))
-    return chosen.drop("key", "order", "drawn").with_columns(kind=pl.lit(kind)), strata
+    cut = _cut(population, one_each, wanted)
+    key = pl.concat_str([pl.col(column) for column in cut] or [pl.lit("")], separator="\t")
+    sizes = sized.group_by(key=key).agg(pl.col(cut).first(), size=pl.len())
+    cells = sizes.join(one_each.group_by(key=key).agg(most=pl.len()), on="key").sort("key")
+    counts = _allocate(cells["size"].to_list(), cells["most"].to_list(), wanted)
+    drawn = [
+        _drawn(one_each.filter(key == name).with_columns(stratum=pl.lit(place, pl.Int64)), count)
+        for place, (name, count) in enumerate(zip(cells["key"], counts, strict=True), first)
+    ]
+    known = cells.drop("key", "most").with_columns(kind=pl.lit(kind), drawn=pl.Series(counts))
+    chosen = pl.concat(drawn).select(*population.columns, "stratum", "weight", "share", kind=pl.lit(kind))
+    return chosen, list(map(Stratum.model_validate, known.iter_rows(named=True)))
 
 
-def _cut(population: pl.DataFrame, wanted: int) -> list[str]:
-    """Choose the finest strata of which each can give enough pairs."""
+def _drawn(groups: pl.DataFrame, count: int) -> pl.DataFrame:
+    """Draw some of the groups of a stratum by ``measure`` and ``draw``; add ``weight``."""
+    import numpy as np
+
+    chances = _inclusion(groups["measure"].to_numpy().astype(np.float64), count)
+    numbers = np.array([(int(text, 16) + 0.5) / 16.0**DIGITS for text in groups["draw"]])
+    odds = pl.Series(numbers / (1 - numbers) * (1 - chances) / chances)
+    weight = (pl.col("pairs") / pl.Series(chances)).round(4)
+    return groups.with_columns(odds=odds, weight=weight).sort("odds", "draw").head(count)
+
+
+def _cut(population: pl.DataFrame, one_each: pl.DataFrame, wanted: int) -> list[str]:
+    """Choose the finest strata of which each can give enough pairs, and holds one that may be drawn."""
     for columns in _CUTS:
         known = [column for column in columns if column in population.columns]
-        if not known or wanted >= _PER_STRATUM * population.select(known).n_unique():
+        cells = population.select(known).n_unique() if known else 1
+        if not known or (wanted >= _PER_STRATUM * cells and one_each.select(known).n_unique() == cells):
             return known
     return []
 
@@ -277,7 +375,11 @@ def _cut(population: pl.DataFrame, wanted: int) -> list[str]:
 def _with_controls(
     pairs: Pairs, drawn: pl.DataFrame, wanted: int, seed: int, controls: Controls
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why."""
+    """Mix in controls whose pair is in this build and was not drawn; remark how many are missing, and why.
+
+    Relevant ones tell how sensitive an auditor is, others how specific: there are as many of both, if there
+    can be.
+    """
     columns = dict.fromkeys((*PAIR, "expected"), pl.String)
     rows = [(*pair, verdict.value) for pair, verdict in controls.items()]
     known = (
@@ -287,13 +389,16 @@ def _with_controls(
         .join(pairs.corpus, on="passage_id", how="semi")
     )
     usable = known.join(drawn, on=PAIR, how="anti")
+    # in turn: the first of both kinds, then the second; what one kind lacks the other gives
     chosen = (
         usable
-        .with_columns(_hashes(usable, f"{seed}:control"), kind=pl.lit("control"))
+        .with_columns(order=_hashes(usable, PAIR, f"{seed}:control"), kind=pl.lit("control"))
         .sort("order", *PAIR)
+        .with_columns(turn=pl.int_range(pl.len()).over("expected"))
+        .sort("turn", "order", *PAIR)
         .head(wanted)
-        .drop("order")
-        .join(pairs.negatives.select(*PAIR, "rank", "gap"), on=PAIR, how="left")
+        .drop("order", "turn")
+        .join(pairs.negatives.select(*PAIR, "rank", "deviations", "gap"), on=PAIR, how="left")
     )
     remarks = []
     if gone := len(rows) - known.height:
@@ -301,25 +406,31 @@ def _with_controls(
     if wanted and chosen.height < wanted:
         found = counted(chosen.height, "control")
         remarks.append(f"{found}, not {wanted:,}: no more pairs are confirmed by hand")
+    for verdict, figure in zip(CLEAR, ("specificity", "sensitivity"), strict=True):
+        if chosen.height and verdict.value not in chosen["expected"]:
+            remarks.append(f"no control is {verdict.words}: {figure} cannot be told")
     return pl.concat([drawn, chosen], how="diagonal"), remarks
 
 
-def _shortfall(asked: Mapping[str, tuple[pl.DataFrame, int]]) -> list[str]:
-    """Remark where there are fewer pairs than were asked for."""
+def _shortfall(asked: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    """Remark where fewer pairs were taken than asked for: of those there are, those taken, those wanted."""
     remarks = []
-    for name, (population, wanted) in asked.items():
-        there = population.height
+    for name, (there, taken, wanted) in asked.items():
         if wanted and not there:
             remarks.append(f"there are no {name}")
-        elif there < wanted:
-            all_of = f"there are {there:,}, and all of them are in the sample"
-            remarks.append(f"asked for {wanted:,} {name}; {all_of}")
+        elif taken == there < wanted:
+            remarks.append(
+                f"asked for {wanted:,} {name}; there are {there:,}, and all of them are in the sample"
+            )
+        elif taken < wanted:
+            each = "one of each group of queries that mean the same"
+            remarks.append(f"asked for {wanted:,} {name}; {taken:,} are in the sample, {each}")
     return remarks
 
 
-def _hashes(pairs: pl.DataFrame, use: str) -> pl.Series:
-    """Hash every pair for one use of a seed."""
-    keys = pairs.select(pl.concat_str(PAIR, separator="\t")).to_series().to_list()
+def _hashes(rows: pl.DataFrame, columns: Sequence[str], use: str) -> pl.Series:
+    """Hash the text in some columns of every row, for one use of a seed."""
+    keys = rows.select(pl.concat_str(columns, separator="\t")).to_series().to_list()
     return pl.Series("order", [digest(f"{use}:{key}") for key in keys], dtype=pl.String)
 
 
@@ -332,12 +443,13 @@ def _sample(
     asked: int,
     strata: tuple[Stratum, ...],
     opinion: str = "",
+    overlap: Overlap | None = None,
 ) -> Sample:
     """Hash what is to be read of every pair, and name the sample after all of it."""
     items = []
     for row in pairs.with_texts(drawn).iter_rows(named=True):
         read = [row[name] for name in (*PAIR, "query", "title", "text")]
-        known = {name: row[name] for name in Item.model_fields if name in row}
+        known = {name: row[name] for name in Item.model_fields if row.get(name) is not None}
         known["item"] = f"i-{digest(json.dumps(read, ensure_ascii=True))}"
         items.append(Item.model_validate(known, by_name=True))
     head = Head(
@@ -346,13 +458,12 @@ def _sample(
         build=pairs.build,
         mode=mode,
         opinion=opinion,
+        overlap=overlap,
         recipe=pairs.recipe,
         stand_in=bool(pairs.stand_ins),
         seed=seed,
         asked=asked,
         strata=strata,
     )
-    # The name of a sample is for good: it hashes a passage's id under the name that it had at first.
-    written = [item.model_dump_json().replace('"passage_id":', '"corpus_id":') for item in items]
-    everything = head.model_dump_json() + "".join(written)
+    everything = "".join(value.model_dump_json(by_alias=True) for value in (head, *items))
     return Sample(head=head.model_copy(update={"sample": f"s-{digest(everything)}"}), items=tuple(items))

@@ -1,6 +1,8 @@
 """Import verdicts into the history, and derive the decisions that the next build applies."""
 
-from collections import defaultdict
+from __future__ import annotations
+
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -280,9 +282,11 @@ _Votes = dict[str, tuple[datetime, Verdict, str]]
 def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     """Return what the audits of a config decide, where as many auditors as `needed` agree.
 
-    A hard negative is *relevant* when as many auditors as needed found it so and none found it not relevant;
-    it is *excluded* when two or more judged it and at least half found it relevant. A positive is *excluded*
-    when as many as needed found it not relevant and none relevant. The unsure and controls do not count.
+    A hard negative is *relevant* when as many auditors as needed found it so, more than found it related, and
+    none found it not relevant. Else it is *excluded* when as many as needed found it relevant or related, or
+    at least half of those who judged where one found it not relevant. A positive is *excluded* when as many as
+    needed found it not relevant and none found it relevant; one that is related stays. Auditors who were
+    unsure do not count. Controls decide nothing.
 
     A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds
@@ -304,7 +308,7 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
                 "corpus-id": passage,
                 "decision": "relevant" if reason == "false_negative" else "excluded",
                 "reason": reason,
-                "auditors": sum(_counted(agreed)),
+                "auditors": _counted(agreed).total(),
                 "sample": max(agreed.values())[2],
             }
             decisions.append(Decision.model_validate(document))
@@ -313,8 +317,8 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
 
 def _reason(as_negative: _Votes, as_positive: _Votes, needed: int) -> tuple[Reason | None, _Votes]:
     """Return why there is a decision on a pair, None where there is none, and the votes that count."""
-    confirmed, wrong = _counted(as_positive)
-    if wrong >= needed and not confirmed:
+    said = _counted(as_positive)
+    if said[Verdict.NOT_RELEVANT] >= needed and not said[Verdict.ALSO_RELEVANT]:
         return "false_positive", as_positive
     doubts = {
         who: vote
@@ -325,16 +329,18 @@ def _reason(as_negative: _Votes, as_positive: _Votes, needed: int) -> tuple[Reas
     if as_negative:  # a confirmation weighs against doubts about what the audits made a positive
         confirming = {who: vote for who, vote in as_positive.items() if vote[1] is Verdict.ALSO_RELEVANT}
         votes = confirming | votes
-    relevant, wrong = _counted(votes)
-    if relevant >= needed and not wrong:
+    said = _counted(votes)
+    relevant, related, wrong = said[Verdict.ALSO_RELEVANT], said[Verdict.RELATED], said[Verdict.NOT_RELEVANT]
+    if wrong:
+        return ("disputed" if relevant + related >= wrong else None), votes
+    if relevant >= needed and relevant > related:
         return "false_negative", votes
-    return ("disputed" if relevant >= wrong > 0 else None), votes
+    return ("related" if relevant + related >= needed else None), votes
 
 
-def _counted(votes: _Votes) -> tuple[int, int]:
-    """Count the auditors who found a pair relevant, and those who did not."""
-    verdicts = [verdict for _, verdict, _ in votes.values()]
-    return verdicts.count(Verdict.ALSO_RELEVANT), verdicts.count(Verdict.NOT_RELEVANT)
+def _counted(votes: _Votes) -> Counter[Verdict]:
+    """Count the auditors by their verdict on a pair, those who could decide."""
+    return Counter(verdict for _, verdict, _ in votes.values() if verdict in history.DECIDED)
 
 
 def merged(kept: Iterable[Decision], found: Iterable[Decision]) -> list[Decision]:

@@ -270,8 +270,11 @@ def _lengths(figures: TextFigures | TextLengths) -> tuple[object, ...]:
 def _audit(found: CitedAudit) -> Markdown:
     shares = {
         "Hard negatives that are relevant": found.false_negatives,
+        "Hard negatives that are relevant or related": found.false_negatives_or_related,
         "Labelled positives that are relevant": found.precision,
-        "Verdicts on pairs confirmed by hand that are right": found.controls,
+        "The same in the mean over queries": found.precision_by_query,
+        "Relevant pairs, confirmed by hand, that auditors call so": found.sensitivity,
+        "Other pairs, confirmed by hand, that auditors do not call relevant": found.specificity,
     }
     rows = [
         (name, share.pairs, percent(share.value), interval(share.value, share.low, share.high))

@@ -31,10 +31,14 @@ class CitedAudit(Frozen):
     Attributes:
         build: `Lock.rows_id` of the build that was audited.
         date: Day of the last verdict, "2026-01-05".
-        false_negatives: Share of the hard negatives that are relevant, weighted back from the strata.
-        precision: Share of the labelled positives that are relevant.
-        controls: Share of the verdicts on pairs confirmed by hand that are right.
-        kappa: The lowest Cohen's kappa of two auditors; None where one judged, or it is not defined.
+        false_negatives: Share of the hard negatives that are relevant, weighted back from the strata, and
+            `false_negatives_or_related` of those that are relevant or related.
+        precision: Share of the labelled positives that are relevant, and `precision_by_query` the mean over
+            queries of their share.
+        sensitivity: Share of the verdicts on relevant pairs confirmed by hand that say so, and `specificity`
+            of those on pairs that are not relevant that do not call them relevant.
+        kappa: The lowest Cohen's kappa of two auditors on the hard negatives, and `ac1` Gwet's; None where
+            one judged, or it is not defined.
     """
 
     sample: str
@@ -43,9 +47,13 @@ class CitedAudit(Frozen):
     recipe: str
     auditors: int
     false_negatives: CitedShare
+    false_negatives_or_related: CitedShare
     precision: CitedShare
-    controls: CitedShare
+    precision_by_query: CitedShare
+    sensitivity: CitedShare
+    specificity: CitedShare
     kappa: float | None = None
+    ac1: float | None = None
 
 
 class CitedScore(Frozen):

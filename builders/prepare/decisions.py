@@ -1,9 +1,10 @@
 """Decisions: what audits found, as the next build applies it.
 
 ``configs/NAME.decisions.jsonl`` holds one pair a line. *relevant*: a hard negative that auditors found
-relevant becomes a positive. *excluded*: a pair on which they differ, or a positive that they found not
-relevant, is neither positive nor negative. A decision is about what the query asks: it holds for every query
-of its group, and a relevant pair extends to other passages as an observed one does.
+relevant becomes a positive. *excluded*: a pair on which they differ, a hard negative that is related, or a
+positive that they found not relevant, is neither positive nor negative. A decision is about what the query
+asks: it holds for every query of its group, and a relevant pair extends to other passages as an observed one
+does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen
 from builders.spec import PAIR, Relations
 
-Reason = Literal["false_negative", "disputed", "false_positive", "by_hand"]
+Reason = Literal["false_negative", "related", "disputed", "false_positive", "by_hand"]
 
 
 class Decision(Frozen):
