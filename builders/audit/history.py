@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import polars as pl
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BeforeValidator, Field, ValidationError
 
 from builders import files
 from builders.errors import UsageError
@@ -81,9 +81,9 @@ def _in_utc(at: datetime) -> datetime:
 
 PairKind = Literal["negative", "positive", "control"]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-_ItemId = Annotated[str, Field(pattern=r"^i-[0-9a-f]{16}$")]
-"""A hash behind a letter, so that no spreadsheet takes it for a number."""
-_SampleId = Annotated[str, Field(pattern=r"^s-[0-9a-f]{16}$")]
+_ItemId = Annotated[str, Field(pattern=r"^(i-)?[0-9a-f]{16}$")]
+"""A hash behind a letter, so that no spreadsheet takes it for a number; earlier samples lack the letter."""
+_SampleId = Annotated[str, Field(pattern=r"^(s-)?[0-9a-f]{16}$")]
 _Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 """A moment, in UTC: equal moments are equal values and equal lines. One to come could never be taken back."""
 
@@ -110,12 +110,17 @@ class Stratum(Frozen):
     """A cell of the population: `size` pairs, `drawn` of them in the sample.
 
     `band` is one of deviations above the query's mean, "2.95–3.61", empty for positives and where all bands
-    are one cell; so is `split`.
+    are one cell; so is `split`. Earlier samples have bands of distances below the guard, `gap`, and of ranks.
     """
 
     kind: PairKind
     split: str = ""
-    band: str = Field(default="", pattern=r"^(-?[0-9]+\.[0-9]{2}–-?[0-9]+\.[0-9]{2})?$")
+    band: str = Field(
+        default="",
+        validation_alias=AliasChoices("band", "gap"),
+        pattern=r"^(-?[0-9]+\.[0-9]{2,4}–-?[0-9]+\.[0-9]{2,4})?$",
+    )
+    rank: str = ""
     size: int
     drawn: int
 
@@ -171,7 +176,7 @@ class Head(Frozen):
         asked: Number of hard negatives that were asked for.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     sample: _SampleId
     config: str
     build: Hash

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,15 +13,18 @@ from markupsafe import Markup
 from builders import files
 from builders.audit import history
 from builders.audit.history import Item, Sample, Verdict
+from builders.audit.rates import foreseen, needed_by_share
 from builders.audit.sample import Pairs, known_controls, random_sample, read_pairs, suspect_sample
 from builders.audit.sheet import to_csv
 from builders.describe.templates import render_page
 from builders.errors import UsageError
-from builders.spec import PAIR, Retrieval
+from builders.printable import percent
+from builders.spec import PAIR, Mining, Retrieval
 
 if TYPE_CHECKING:
     from builders.audit.suspects import Judge
 
+_NEGATIVES = 200  # of a sample, if nobody says how many
 _LARGEST_PAGE = 10_000_000
 _FOLD = 600  # characters of a passage that are shown at first
 _LONGEST = 20_000  # characters of a passage that the page carries
@@ -27,21 +32,33 @@ _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}  # n
 
 
 class _Drawn(NamedTuple):
-    """A sample that was written, remarks for the user, and where page and CSV lie."""
+    """A sample that was written.
+
+    Attributes:
+        remarks: Remarks for the user.
+        page: Where the page lies, and `csv` the CSV.
+        needed: How many unweighted hard negatives it takes for the interval to end at the bound that was
+            asked for, by the share that is relevant; empty where no bound was.
+        reach: Where the interval of a random sample will end, if the expected share is relevant.
+    """
 
     sample: Sample
     remarks: tuple[str, ...]
     page: Path
     csv: Path
+    needed: Mapping[float, int]
+    reach: float | None
 
 
 def draw(
     spec: Retrieval,
-    negatives: int,
-    positives: int,
+    negatives: int | None = None,
+    positives: int | None = None,
     *,
     dist: Path,
     notes: Path,
+    bound: float | None = None,
+    expected: float = 0.02,
     seed: int = 42,
     suspects: bool = False,
     second: Judge | None = None,
@@ -50,28 +67,29 @@ def draw(
 ) -> _Drawn:
     """Draw a sample of hard negatives and labelled positives of a config, and write it.
 
-    In place of a random sample, `suspects` takes the likeliest false negatives, as the encoder that mined and
-    the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs confirmed by hand, by
-    default the one among the notes. The CSV lies beside `page`, by default both beside the record of the
-    sample, in the ``work`` of `dist`.
+    There are 200 hard negatives and a quarter as many positives, if no number is given. With `bound` there
+    are as many as it takes for the interval of the false-negative rate to end there, if a share `expected` is
+    relevant. In place of a random sample, `suspects` takes the likeliest false negatives, as the encoder that
+    mined and the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs confirmed by
+    hand, by default the one among the notes. The CSV lies beside `page`, by default both beside the record of
+    the sample, in the ``work`` of `dist`.
     """
+    _require_sound(spec, negatives, bound, expected, suspects=suspects, second=second)
+    needed = needed_by_share(bound, expected) if bound is not None else {}
+    first = needed.get(expected, _NEGATIVES) if negatives is None else negatives
+    others = first // 4 if positives is None else positives
     pairs = read_pairs(dist, spec)
-    if suspects:
-        if spec.mining is None:
-            fault = f"{spec.name} mines no hard negatives: there are no suspects"
-            raise UsageError(fault, hint="Leave out --suspects.")
-        from builders.audit.suspects import opinions_for, overlap, rank_suspects
-
-        judge = second or "lexical"
-        opinions = opinions_for(judge, pairs, spec.mining)
-        ranked = rank_suspects(pairs, opinions)
-        agreed = overlap(ranked, negatives, *opinions)
-        sample, remarks = suspect_sample(pairs, ranked, negatives, positives, judge, agreed)
-    elif second is not None:
-        raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
+    if suspects and spec.mining is not None:
+        sample, remarks = _suspects(pairs, spec.mining, first, others, second or "lexical")
     else:
-        known, mixed = known_controls(spec.name, controls, notes), max(negatives, positives) // 10
-        sample, remarks = random_sample(pairs, negatives, positives, seed, known, mixed=mixed)
+        known = known_controls(spec.name, controls, notes)
+        sample, remarks = random_sample(pairs, first, others, seed, known)
+        while bound is not None and (found := foreseen(sample, expected)).high > bound:
+            if len(sample.of_kind("negative")) < first:
+                break
+            # strata and groups of unequal weights tell less than as many unweighted pairs
+            first = max(first + 1, math.ceil(first * needed[expected] / found.effective))
+            sample, remarks = random_sample(pairs, first, others, seed, known)
     if not sample.items:
         hint = "Ask for more with --n or --positives."
         raise UsageError(f"{spec.name}: there is no pair to judge", hint=hint)
@@ -84,7 +102,48 @@ def draw(
     history.write_sample(folder, sample)
     files.write_bytes(table, to_csv(sample, pairs))
     files.write_bytes(html, rendered)
-    return _Drawn(sample, tuple(remarks), html, table)
+    reach = foreseen(sample, expected) if sample.head.mode == "random" else None
+    return _Drawn(sample, tuple(remarks), html, table, needed, reach.high if reach and reach.pairs else None)
+
+
+def _require_sound(
+    spec: Retrieval,
+    negatives: int | None,
+    bound: float | None,
+    expected: float,
+    *,
+    suspects: bool,
+    second: Judge | None,
+) -> None:
+    """Refuse options that contradict each other."""
+    if suspects and spec.mining is None:
+        fault = f"{spec.name} mines no hard negatives: there are no suspects"
+        raise UsageError(fault, hint="Leave out --suspects.")
+    if second is not None and not suspects:
+        raise UsageError("--second ranks suspects, and this is a random sample", hint="Add --suspects.")
+    if bound is None:
+        return
+    if suspects:
+        raise UsageError("--bound is about a rate, and suspects give none", hint="Leave out --suspects.")
+    if negatives is not None:
+        raise UsageError("--bound says how many hard negatives are drawn, and so does --n", hint="Pass one.")
+    if expected not in needed_by_share(bound, expected):
+        raise UsageError(
+            f"where {percent(expected)} are relevant, no audit shows that less than {percent(bound)} are",
+            hint="Ask for a larger --bound, or expect less with --expected.",
+        )
+
+
+def _suspects(
+    pairs: Pairs, mining: Mining, negatives: int, positives: int, second: Judge
+) -> tuple[Sample, list[str]]:
+    """Take suspects as the encoder that mined and a second opinion rank them."""
+    from builders.audit.suspects import opinions_for, overlap, rank_suspects
+
+    opinions = opinions_for(second, pairs, mining)
+    ranked = rank_suspects(pairs, opinions)
+    agreed = overlap(ranked, negatives, *opinions)
+    return suspect_sample(pairs, ranked, negatives, positives, second, agreed)
 
 
 def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:

@@ -21,14 +21,14 @@ from builders.audit.history import (
     standing,
 )
 from builders.audit.sample import RANKS, rank_band
-from builders.errors import UsageError
 from builders.tables import SPLITS
 
 _ORDER = {name: place for place, name in enumerate((*SPLITS, *RANKS))}
 _PRIOR = 3
 _Z = 1.959963984540054  # 97.5 % of the standard normal distribution
 _STEP = 5
-_MOST = 1_000_000
+_MOST = 20_000
+_USUAL = (0.01, 0.02, 0.03)
 _RELATED_TOO = (Verdict.RELATED, Verdict.ALSO_RELEVANT)
 
 
@@ -119,23 +119,25 @@ def wilson(value: float, pairs: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def needed_pairs(bound: float, expected: float) -> int:
-    """Return how many pairs must be judged for an interval to end at `bound`, where `expected` are relevant.
+def needed_by_share(bound: float, expected: float) -> dict[float, int]:
+    """Return how many pairs must be judged for an interval to end at `bound`, by the share that is relevant.
 
-    The first number, in steps of five, at which the interval ends there if the nearest whole number of pairs
-    is found relevant.
-
-    Raises:
-        UsageError: No number would do: a share is not above the expected one, or hardly so.
+    The shares are `_USUAL` and `expected`, without those for which `_MOST` pairs would not do. A number is
+    the first, in steps of five, at which the interval ends there if the nearest whole number is relevant.
     """
-    if 0 <= expected < bound < 1:
-        for pairs in range(_STEP, _MOST, _STEP):
-            if wilson(round(expected * pairs) / pairs, pairs)[1] <= bound:
-                return pairs
-    raise UsageError(
-        f"no number of pairs shows that less than {bound:g} are relevant where {expected:g} are",
-        hint="Ask for a larger --bound, or expect less.",
-    )
+    needed = {}
+    for share in sorted({*_USUAL, expected}):
+        for pairs in range(_STEP, _MOST, _STEP) if share < bound else ():
+            if wilson(round(share * pairs) / pairs, pairs)[1] <= bound:
+                needed[share] = pairs
+                break
+    return needed
+
+
+def foreseen(sample: Sample, expected: float) -> Rate:
+    """Return the false-negative rate of a sample if all of it is judged, and `expected` are relevant."""
+    mined = sample.of_kind("negative")
+    return _rate_of(sample, {item.item: expected for item in mined}, mined)
 
 
 def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int] | None = None) -> Rate:
@@ -300,13 +302,13 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, float]) 
     """Return, by stratum, how many pairs of the population stand behind each that its judged pairs stood for.
 
     What a stratum gave to the sample and nobody could decide must not lower its weight, so a stratum counts
-    with all its pairs. One without a judged pair is added to its neighbour: the closest band of deviations,
+    with all its pairs. One without a judged pair is added to its neighbour: the closest band, then of ranks,
     then split, then place. `judged` is the sum of the weights of a stratum's judged pairs.
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """
     bands = sorted({one.band for one in strata.values()}, key=_place)
-    spots = {at: (bands.index(one.band), _place(one.split)) for at, one in strata.items()}
+    spots = {at: (bands.index(one.band), _place(one.rank), _place(one.split)) for at, one in strata.items()}
     sizes = {place: float(strata[place].size) for place in sorted(strata) if judged.get(place)}
     for place in sorted(strata.keys() - sizes.keys()) if sizes else ():
         sizes[_neighbour(place, sizes, spots)] += strata[place].size

@@ -11,7 +11,6 @@ of the rows.
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,6 +51,9 @@ RANKS = ("1–5", "6–20", "21+")
 _LAST_RANKS = (5, 20)
 _BANDS = (0.5, 0.9)
 """Where the bands of deviations end, as shares of all hard negatives: the highest tenth is one of its own."""
+
+_POWER = 0.75
+"""Exponent of the power allocation: 1 would be in proportion, and 0 as many of every stratum."""
 
 _AGREE = 2  # auditors who make a pair a control
 _PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
@@ -203,10 +205,8 @@ def random_sample(
     positives: int,
     seed: int,
     controls: Controls | None = None,
-    *,
-    mixed: int = 0,
 ) -> tuple[Sample, list[str]]:
-    """Draw pairs by stratum, mix in `mixed` of the controls, shuffle them all; remark what is missing."""
+    """Draw pairs by stratum, mix in a tenth as many controls, shuffle them all; remark what is missing."""
     groups = pairs.queries.select("query_id", "group")
     mined, mined_strata = _stratified(
         pairs.negatives.join(groups, on="query_id"), negatives, seed, "negative", 0
@@ -215,7 +215,7 @@ def random_sample(
         pairs.positives.join(groups, on="query_id"), positives, seed, "positive", len(mined_strata)
     )
     drawn = pl.concat([mined, labelled], how="diagonal")
-    drawn, remarks = _with_controls(pairs, drawn, mixed, seed, controls or {})
+    drawn, remarks = _with_controls(pairs, drawn, max(negatives, positives) // 10, seed, controls or {})
     shuffled = drawn.with_columns(order=_hashes(drawn, PAIR, f"{seed}:order")).sort("order", *PAIR)
     strata = (*mined_strata, *labelled_strata)
     asked = {
@@ -283,8 +283,8 @@ def _allocate(sizes: Sequence[int], most: Sequence[int], wanted: int) -> list[in
     given = [min(1, limit) for limit in most]
     open_ = {place for place, limit in enumerate(most) if limit > 1}
     while (more := min(wanted, sum(most)) - sum(given)) > 0:
-        whole = sum(math.sqrt(sizes[place]) for place in open_)
-        shares = {place: more * math.sqrt(sizes[place]) / whole for place in sorted(open_)}
+        whole = sum(sizes[place] ** _POWER for place in open_)
+        shares = {place: more * sizes[place] ** _POWER / whole for place in sorted(open_)}
         full = {place for place, share in shares.items() if share >= most[place] - given[place]}
         for place in full:
             given[place] = most[place]

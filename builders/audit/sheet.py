@@ -21,7 +21,7 @@ from builders.lock.lock import first_fault
 COLUMNS = ("number", "sample", "item", "query-id", "corpus-id", "query", "title", "text", "verdict", "note")
 _IDS = ("sample", "item", "query-id", "corpus-id")
 _FORMULA = re.compile(r"[\s\u200b\ufeff]*[-=+@＝＋－＠]|[ \u00a0\u200b\ufeff]*[\t\r\n]")
-_SAMPLE = re.compile(r"s-[0-9a-f]{16}")
+_SAMPLE = re.compile(r"(?:s-)?[0-9a-f]{16}")
 _SAFE_ID = re.compile(r"[a-z]-[0-9a-f]{16}")
 _WRITTEN = {event.words: event for event in (*Verdict, NoVerdict.WITHDRAWN)}
 _LARGEST_CELL = 1 << 20

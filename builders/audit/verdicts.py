@@ -284,9 +284,9 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
 
     A hard negative is *relevant* when as many auditors as needed found it so, more than found it related, and
     none found it not relevant. Else it is *excluded* when as many as needed found it relevant or related, or
-    at least half of those who judged where one found it not relevant. A positive is *excluded* when as many as
-    needed found it not relevant and none found it relevant; one that is related stays. Auditors who were
-    unsure do not count. Controls decide nothing.
+    where one found it not relevant, at least half of all. A positive is *excluded* when as many as needed
+    found it not relevant and none found it relevant; one that is related stays. Auditors who were unsure do
+    not count. Controls decide nothing.
 
     A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds

@@ -1,5 +1,7 @@
 """`mteb-de audit`: sample, import, report."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +12,15 @@ from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
 
-_notes = opt.value("--notes", opt.FOLDER, "Folder of notes; audits are kept in its audits/.", "notes")
-_locks = opt.value("--locks", opt.FOLDER, "Folder of what is committed.  [default: beside the configs]")
+_notes = opt.value(
+    "--notes", opt.FOLDER, "Folder of notes; the history of audits lies in its audits/.", "notes"
+)
+_locks = opt.value(
+    "--locks",
+    opt.FOLDER,
+    "Folder of committed locks, decisions and citations.  [default: beside the configs]",
+)
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.group("audit")
@@ -27,14 +36,16 @@ def command() -> None:
 
 @command.command()
 @click.argument("config")
-@opt.value("--n negatives", click.IntRange(min=0), "Hard negatives.", 200)
+@opt.value("--n negatives", click.IntRange(min=0), "Hard negatives.  [default: 200, or what --bound takes]")
+@opt.value("--bound", _SHARE, "Where the interval of the false-negative rate shall end, such as 0.05.")
+@opt.value("--expected", _SHARE, "Share of the hard negatives that are expected to be relevant.", 0.02)
 @opt.value("--positives", click.IntRange(min=0), "Labelled positives.  [default: a quarter of --n]")
 @opt.value("--seed", int, "Of the draw and the order.", 42)
 @opt.flag("--suspects", "The likeliest false negatives first, instead of a random sample.")
 @opt.value(
     "--second",
     click.Choice(["lexical", "offline", "e5"]),
-    "Who ranks suspects against the miner.  [default: lexical]",
+    "Who ranks suspects beside the encoder that mined.  [default: lexical]",
 )
 @opt.value(
     "--controls",
@@ -49,7 +60,9 @@ def command() -> None:
 @opt.AS_JSON
 def sample(
     config: str,
-    negatives: int,
+    negatives: int | None,
+    bound: float | None,
+    expected: float,
     positives: int | None,
     seed: int,
     suspects: bool,
@@ -62,25 +75,32 @@ def sample(
 ) -> None:
     """Draw pairs of a built config, and write them as one HTML page and as CSV.
 
-    Hard negatives are drawn by distance below the guard, rank and split; labelled positives and pairs that
-    were confirmed by hand are mixed in blind. Page and CSV hold texts: keep them out of git.
+    Hard negatives are drawn by their deviations above the query's mean and by split, one of each group of
+    queries that mean the same; labelled positives and pairs that were confirmed by hand are mixed in blind.
+    Page and CSV hold texts: keep them out of git.
+
+    --suspects takes the hard negatives that come closest to a positive of their query, by the encoder that
+    mined and by a second opinion in the mean, and says how far the two agree.
 
     \b
     Examples:
       mteb-de audit sample jobs
+      mteb-de audit sample jobs --bound 0.05
       mteb-de audit sample jobs --n 60 --suspects --out suspects.html
 
     Exit codes: 0 written; 2 could not run.
     """
     from builders.audit.page import draw
-    from builders.printable import counted
+    from builders.printable import counted, percent
 
     drawn = draw(
         registry.load_retrieval(config),
         negatives,
-        negatives // 4 if positives is None else positives,
+        positives,
         dist=dist,
         notes=notes,
+        bound=bound,
+        expected=expected,
         seed=seed,
         suspects=suspects,
         second=second,
@@ -96,14 +116,29 @@ def sample(
             "remarks": list(drawn.remarks),
             "page": str(drawn.page),
             "csv": str(drawn.csv),
+            "needed": {f"{share:g}": count for share, count in drawn.needed.items()},
+            "reach": drawn.reach,
+            "overlap": drawn.sample.head.overlap and drawn.sample.head.overlap.model_dump(),
         })
         return
+    if bound is not None:
+        counts_by_share = (f"{count:,} at {percent(share)}" for share, count in drawn.needed.items())
+        say(f"hard negatives for an interval that ends at {percent(bound)}: {', '.join(counts_by_share)}")
     for remark in drawn.remarks:
         tell(f"note: {remark}")
     say(
         f"sample {drawn.sample.head.sample} of {config}: {counted(counts['negative'], 'hard negative')}, "
         f"{counted(counts['positive'], 'labelled positive')}, {counted(counts['control'], 'control')}"
     )
+    if drawn.reach is not None:
+        ends = f"the interval of the false-negative rate ends at {percent(drawn.reach)}"
+        say(f"if {percent(expected)} are relevant and all is judged, {ends}")
+    if overlap := drawn.sample.head.overlap:
+        correlation = "none" if overlap.correlation is None else f"{overlap.correlation:.2f}"
+        named = f"{overlap.both:,} of their first {overlap.first:,} suspects are the same"
+        say(
+            f"the encoder that mined and {drawn.sample.head.opinion}: {named}, rank correlation {correlation}"
+        )
     say(f"page: {drawn.page}")
     say(f"csv:  {drawn.csv}")
 
@@ -139,8 +174,8 @@ def import_(
       mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
       mteb-de audit import s-0f3a5b7c9d1e2f40.csv --auditor Ben
 
-    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that
-    would replace verdicts; 2 could not run.
+    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that would
+    replace verdicts; 2 could not run.
     """
     from builders.audit.verdicts import import_verdicts
     from builders.printable import counted

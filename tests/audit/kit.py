@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +14,9 @@ from builders import files, registry
 from builders.audit.history import Item, Judgement, NoVerdict, Sample, Verdict
 from builders.lock.beside import json_line
 from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
+from builders.prepare.splits import write_splits
 from builders.spec import Recipe, Retrieval
-from builders.tables import SPLITS, Kind, Table, encode, rowless
+from builders.tables import SPLITS, Kind, Table, encode, frame_bytes, rowless
 from builders.text.merge import digest
 from tests.mining.samples import nothing_mined
 
@@ -110,9 +111,24 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
         mining=LockedMining(recipe=asdict(Recipe()), encoder=_encoder(real), report=nothing_mined()),
         files=tuple(sorted(locked, key=lambda file: file.path)),
     )
-    files.write_json(work_folder(out, "jobs") / "lock.json", lock.model_dump(mode="json"))
+    work = work_folder(out, "jobs")
+    _write_work(work, frames[Kind.QUERIES], cuts)
+    files.write_json(work / "lock.json", lock.model_dump(mode="json"))
     write_manifest(out, "mteb-de")
     return out
+
+
+def _write_work(work: Path, queries: pl.DataFrame, cuts: Mapping[str, pl.Series]) -> None:
+    """Write what a build keeps beside its lock: each query is a group of its own, and of the same scale."""
+    ids = queries.select("query_id")
+    scale = ids.with_columns(mean=pl.lit(0.6), deviation=pl.lit(0.05))
+    files.write_bytes(work / "scale.parquet", frame_bytes("scale", scale))
+    hashes = pl.Series("group_hash", [digest(name) for name in ids["query_id"]], dtype=pl.String)
+    dealt = [
+        ids.with_columns(hashes, split=pl.lit(s)).filter(pl.col("query_id").is_in(cut.implode()))
+        for s, cut in cuts.items()
+    ]
+    write_splits(work / "splits.tsv", pl.concat(dealt))
 
 
 def judgement(

@@ -127,7 +127,10 @@ def test_an_unknown_verdict_is_refused_with_those_that_a_person_writes(
     fill(written.csv, ["not relevant", typed])
     with pytest.raises(UsageError, match=rf"line \d+: verdict '{re.escape(typed)}' is unknown") as caught:
         taken(place, written.csv)
-    assert caught.value.hint == "Write one of: not relevant, also relevant, unsure, broken text, withdrawn."
+    assert (
+        caught.value.hint
+        == "Write one of: not relevant, related, also relevant, unsure, broken text, withdrawn."
+    )
     assert not (place / "notes").exists()
 
 
