@@ -3,8 +3,6 @@
 A sample lies beside its build until verdicts on it are imported; then both lie under ``notes/audits``.
 """
 
-from __future__ import annotations
-
 import functools
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence

@@ -71,8 +71,8 @@ def draw(
     are as many as it takes for the interval of the false-negative rate to end there, if a share `expected` is
     relevant. In place of a random sample, `suspects` takes the likeliest false negatives, as the encoder that
     mined and the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs confirmed by
-    hand, by default the one among the notes. The CSV lies beside `page`, by default both beside the record of
-    the sample, in the ``work`` of `dist`.
+    hand, by default the one among the notes. The CSV lies beside `page`, by default both beside the sample's
+    record in the ``work`` of `dist`.
     """
     _require_sound(spec, negatives, bound, expected, suspects=suspects, second=second)
     needed = needed_by_share(bound, expected) if bound is not None else {}
@@ -185,6 +185,6 @@ def _render_page(sample: Sample, pairs: Pairs, spec: Retrieval) -> bytes:
 def _reveal(item: Item, *, labelled: bool) -> str:
     """Return what the build holds of the pair; the page shows it once the pair is judged."""
     if item.deviations is not None and item.gap is not None:
-        above = f"{item.deviations:.2f} standard deviations above the mean of its query"
+        above = f"{item.deviations:.2f} deviations above its query's mean"
         return f"A hard negative of rank {item.rank}, {above}, {item.gap:.4f} below the positive that guards."
     return "A labelled positive." if labelled else "Neither labelled nor mined."

@@ -1,7 +1,5 @@
 """Rates with their intervals: weighted back from the strata. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,7 +145,7 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     much: p(1 − p) over the variance of the stratified share, Σ W²p(1 − p)/n by stratum, where n is
     (Σw)² / Σw² of its pairs (Kish 1965). Each stratum's share is drawn towards the whole's by `_PRIOR` pairs
     for that, so that one of few pairs does not pass for certain. No correction is made for a finite
-    population: the interval is about how the negatives are mined, and stays one when every pair was judged.
+    population: the interval is about how negatives are mined.
 
     Values lie in [0, 1], 1 where a pair was found relevant; a weight, above 0, is the number of pairs of the
     population that a pair stands for. Without strata there is one.
@@ -302,8 +300,8 @@ def _poststratified(strata: Mapping[int, Stratum], judged: Mapping[int, float]) 
     """Return, by stratum, how many pairs of the population stand behind each that its judged pairs stood for.
 
     What a stratum gave to the sample and nobody could decide must not lower its weight, so a stratum counts
-    with all its pairs. One without a judged pair is added to its neighbour: the closest band, then of ranks,
-    then split, then place. `judged` is the sum of the weights of a stratum's judged pairs.
+    with all its pairs. One without a judged pair joins its neighbour: by band, rank, split, place. `judged`
+    is the sum of the weights of a stratum's judged pairs.
 
     Source: post-stratification with collapsed strata, Cochran (1977), chapter 5A.
     """

@@ -8,17 +8,17 @@ proportion to their size (Pareto sampling, Rosén 1997), with a hash as the rand
 of the rows.
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
 from builders.audit.history import (
@@ -42,10 +42,6 @@ from builders.printable import counted
 from builders.spec import PAIR, Retrieval
 from builders.tables import Kind
 from builders.text.merge import DIGITS, digest
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 RANKS = ("1–5", "6–20", "21+")
 _LAST_RANKS = (5, 20)
@@ -74,8 +70,7 @@ class Pairs:
         negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``deviations`` float64: its score
             above its query's mean over all passages, in standard deviations, in four digits, ``gap``
             float64: its distance below the guarding positive, in cosine, in six; and ``band`` of `_banded`.
-        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
-            first; no rows where the build lists none.
+        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, worst first.
         stand_ins: Why the build may be rehearsed only, or nothing.
     """
 
@@ -300,8 +295,6 @@ def _allocate(sizes: Sequence[int], most: Sequence[int], wanted: int) -> list[in
 
 def _inclusion(measures: NDArray[np.float64], drawn: int) -> NDArray[np.float64]:
     """Return chances in proportion to measures, float64 (n,), that add up to `drawn`, none above 1."""
-    import numpy as np
-
     chances = np.ones(len(measures))
     uncertain = np.full(len(measures), drawn < len(measures))
     while uncertain.any():
@@ -353,8 +346,6 @@ def _stratified(
 
 def _drawn(groups: pl.DataFrame, count: int) -> pl.DataFrame:
     """Draw some of the groups of a stratum by ``measure`` and ``draw``; add ``weight``."""
-    import numpy as np
-
     chances = _inclusion(groups["measure"].to_numpy().astype(np.float64), count)
     numbers = np.array([(int(text, 16) + 0.5) / 16.0**DIGITS for text in groups["draw"]])
     odds = pl.Series(numbers / (1 - numbers) * (1 - chances) / chances)

@@ -4,8 +4,6 @@ The passage is compared with the positives of its query and not with the query: 
 being close to that, and between a title and a profile in another language words say nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Literal

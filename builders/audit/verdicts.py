@@ -1,7 +1,5 @@
 """Import verdicts into the history, and derive the decisions that the next build applies."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -285,8 +283,7 @@ def decide(audits: Sequence[Audit], needed: int) -> list[Decision]:
     A hard negative is *relevant* when as many auditors as needed found it so, more than found it related, and
     none found it not relevant. Else it is *excluded* when as many as needed found it relevant or related, or
     where one found it not relevant, at least half of all. A positive is *excluded* when as many as needed
-    found it not relevant and none found it relevant; one that is related stays. Auditors who were unsure do
-    not count. Controls decide nothing.
+    found it not relevant and none relevant; one that is related stays. The unsure and controls do not count.
 
     A pair that was a hard negative and became a positive is judged as both. As a positive it can only be
     doubted: who finds it not relevant there counts against what was found before, and who confirms it adds

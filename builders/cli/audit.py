@@ -1,7 +1,5 @@
 """`mteb-de audit`: sample, import, report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 
@@ -12,14 +10,8 @@ from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
 
-_notes = opt.value(
-    "--notes", opt.FOLDER, "Folder of notes; the history of audits lies in its audits/.", "notes"
-)
-_locks = opt.value(
-    "--locks",
-    opt.FOLDER,
-    "Folder of committed locks, decisions and citations.  [default: beside the configs]",
-)
+_notes = opt.value("--notes", opt.FOLDER, "Folder of notes; audits are kept in its audits/.", "notes")
+_locks = opt.value("--locks", opt.FOLDER, "Folder of what is committed.  [default: beside the configs]")
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -174,8 +166,8 @@ def import_(
       mteb-de audit import jobs-s-0f3a5b7c9d1e2f40-anna.verdicts.jsonl
       mteb-de audit import s-0f3a5b7c9d1e2f40.csv --auditor Ben
 
-    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that would
-    replace verdicts; 2 could not run.
+    Exit codes: 0 taken in; 1 verdicts of another build, one person's under two names, or a CSV that
+    would replace verdicts; 2 could not run.
     """
     from builders.audit.verdicts import import_verdicts
     from builders.printable import counted

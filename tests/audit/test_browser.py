@@ -84,7 +84,7 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     page = watched.page
     for number in range(10):
         assert watched.text("#position").startswith(f"Item {number + 1} of {len(written.sample.items)}")
-        watched.press(str(number % 4 + 1))
+        watched.press(str(number % 5 + 1))
     watched.press("k", "n")
     page.keyboard.type("fraglich: 1 2 j k")
     watched.press("Escape", "j")
@@ -92,12 +92,12 @@ def test_twenty_items_by_keyboard_then_reload_go_on_download_import_report(
     assert watched.text("#position").startswith("Item 11 of")
     assert watched.text("#judged").startswith("10 of")
     for number in range(10, 20):
-        watched.press(str(number % 4 + 1))
+        watched.press(str(number % 5 + 1))
     file = download(watched, tmp_path)
     assert file.name == f"jobs-{written.sample.head.sample}-anna-groß.verdicts.jsonl"
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["item"] for line in lines] == [item.item for item in written.sample.items[:20]]
-    assert [line["verdict"] for line in lines] == [VERDICTS[number % 4] for number in range(20)]
+    assert [line["verdict"] for line in lines] == [VERDICTS[number % 5] for number in range(20)]
     assert lines[9]["note"] == "fraglich: 1 2 j k"
     assert {line["auditor"] for line in lines} == {"Anna Groß"}
     notes, locks = tmp_path / "notes", tmp_path / "locks"
@@ -154,7 +154,7 @@ def test_a_second_auditor_sees_and_downloads_nothing_of_the_first(
     assert watched.text("#said") == "Nothing is judged yet."
     watched.press("2")
     second = download(watched, tmp_path)
-    assert events(second) == [(written.sample.items[0].item, "also_relevant", "")]
+    assert events(second) == [(written.sample.items[0].item, "related", "")]
     another = watched.context.new_page()
     another.goto(written.page.as_uri())
     assert another.is_visible("#start")
@@ -192,10 +192,30 @@ def test_a_note_right_after_a_verdict_goes_to_the_item_judged_and_then_on(
     items = [item.item for item in written.sample.items]
     assert events(download(watched, tmp_path)) == [
         (items[0], "not_relevant", "zum ersten"),
-        (items[1], "also_relevant", "zum zweiten"),
+        (items[1], "related", "zum zweiten"),
         (items[2], "noted", "zum dritten, nicht beurteilt"),
     ]
     assert "2 verdicts, 1 noted without a verdict" in watched.text("#said")
+
+
+def test_the_verdicts_lie_between_not_relevant_and_relevant_in_the_order_of_their_keys(
+    written: _Drawn, watched: Watched, tmp_path: Path
+) -> None:
+    page = watched.page
+    assert [one.split()[1:] for one in page.locator(".verdicts button").all_inner_texts()] == [
+        verdict.words.split() for verdict in VERDICTS
+    ]
+    watched.press("1", "2", "3")
+    assert watched.text("#said").startswith("Item 3: also relevant.")
+    watched.press("k", "k")
+    assert watched.text("#state") == "· related"
+    assert page.get_attribute('[data-verdict="related"]', "aria-pressed") == "true"
+    items = [item.item for item in written.sample.items]
+    verdicts = ("not_relevant", "related", "also_relevant")
+    assert events(download(watched, tmp_path)) == [(items[n], verdicts[n], "") for n in range(3)]
+    watched.press("?")
+    told = page.locator("#help dt").all_inner_texts()
+    assert [one.split(maxsplit=1)[1] for one in told] == [verdict.words for verdict in VERDICTS]
 
 
 def test_what_is_taken_back_is_downloaded_as_withdrawn_and_counts_no_more(

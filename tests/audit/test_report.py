@@ -81,7 +81,7 @@ def test_the_report_says_rates_and_the_card_can_cite_them(place: Place) -> None:
     assert 0 < audit.false_negatives.low < value < audit.false_negatives.high < 0.5
     assert audit.precision.value == 1.0
     assert f"{100 * value:.1f} %" in text
-    for heading in ("by distance below the guard", "by rank", "by split", "Cohen's kappa"):
+    for heading in ("by deviations above the query's mean", "by rank", "by split", "Cohen's kappa", "AC1"):
         assert heading in text
     assert "2 auditors, 2026-01-05" in sentence(audit)
     MarkdownIt("commonmark").enable("table").render(text)
@@ -146,22 +146,42 @@ def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -
 
 
 def test_pairs_on_which_auditors_agreed_become_controls_of_the_next_sample(place: Place) -> None:
-    first = place.sample(100, 0, seed=1)
+    first = place.sample(50, 20, seed=1)
     for auditor in ("Anna", "Ben"):
         place.judge(first, set(), auditor)
-    drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
+    drawn = draw(jobs(), 60, 0, seed=2, dist=place.dist, notes=place.notes)
     controls = drawn.sample.of_kind("control")
-    assert len(controls) == 5
+    assert len(controls) == 6
     known = {item.item for item in first.items}
     assert {item.item for item in controls} <= known
-    assert {item.expected for item in controls} == {N}
-    place.judge(drawn.sample, {controls[0].passage_id}, "Cem", minute=60)
-    right = [item.passage_id != controls[0].passage_id for item in controls]
-    assert place.report().configs["jobs"].controls.value == pytest.approx(sum(right) / 5)
+    expected = [item.expected for item in controls]
+    assert expected.count(N) == expected.count(R) == 3
+    right = {item.passage_id for item in controls if item.expected is R}
+    wrong = next(item.passage_id for item in controls if item.expected is N)
+    place.judge(drawn.sample, right | {wrong}, "Cem", minute=60)
+    audit = place.report().configs["jobs"]
+    assert audit.sensitivity.value == 1.0
+    assert audit.specificity.value == pytest.approx(2 / 3, abs=1e-6)
+    text = (place.notes / REPORT).read_text(encoding="utf-8")
+    assert "Specificity: other pairs that are not called relevant | 66.7 %" in text
+    assert "Hard negatives: relevant, without the auditors' errors" in text
+
+
+def test_related_pairs_are_no_controls_and_told_beside_the_relevant(place: Place) -> None:
+    first = place.sample(40, 0, seed=1)
+    for auditor in ("Anna", "Ben"):
+        lines = [judgement(first, item, Verdict.RELATED, auditor) for item in first.items]
+        path = verdict_file(place.root / "verdicts.jsonl", lines)
+        import_verdicts([path], dist=place.dist, notes=place.notes, locks=place.locks)
+    audit = place.report().configs["jobs"]
+    assert (audit.false_negatives.value, audit.false_negatives_or_related.value) == (0.0, 1.0)
+    assert draw(jobs(), 40, 0, seed=2, dist=place.dist, notes=place.notes).sample.of_kind("control") == ()
+    text = (place.notes / REPORT).read_text(encoding="utf-8")
+    assert "40 hard negatives that are related are neither" in text
 
 
 def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place) -> None:
-    first = place.sample(100, 0, seed=1)
+    first = place.sample(60, 0, seed=1)
     place.judge(first, set())
     drawn = draw(jobs(), 50, 0, seed=2, dist=place.dist, notes=place.notes)
     assert drawn.sample.of_kind("control") == ()
@@ -171,14 +191,20 @@ def test_one_auditor_confirms_nothing_and_neither_do_two_who_differ(place: Place
 
 
 def test_a_pair_on_which_auditors_agreed_and_then_differed_is_no_control(place: Place) -> None:
-    first, second = (place.sample(300, 0, seed=seed) for seed in (1, 2))
+    first = place.sample(50, 0, seed=1)
+    second = next(
+        drawn
+        for drawn in (place.sample(50, 0, seed=seed) for seed in range(2, 60))
+        if 10 < len({i.item for i in drawn.items} & {i.item for i in first.items}) < 50
+    )
     for minute, auditor in enumerate(("Anna", "Ben")):
         place.judge(first, set(), auditor, minute=minute)
-    agreed = {item.passage_id for item in second.items[:9]}
-    place.judge(second, {item.passage_id for item in second.items} - agreed, "Ben", minute=60)
+    both = {item.item for item in second.items} & {item.item for item in first.items}
+    revoked = sorted(both)[:5]
+    place.judge(second, {item.passage_id for item in second.items if item.item in revoked}, "Ben", minute=60)
     drawn = draw(jobs(), 0, 60, seed=3, dist=place.dist, notes=place.notes)
-    controls = {item.passage_id for item in drawn.sample.of_kind("control")}
-    assert controls and controls <= agreed
+    controls = {item.item for item in drawn.sample.of_kind("control")}
+    assert controls and not controls & set(revoked)
 
 
 def test_hostile_names_do_not_change_the_page(place: Place) -> None:

@@ -33,8 +33,9 @@ def liking(word: str) -> _Closeness:
     """An opinion that finds passages with a word in them close to any positive, and others only to twins."""
 
     def scores(texts: pl.Series, left: NDArray[np.uint32], right: NDArray[np.uint32]) -> Float64s:
-        liked = texts.str.contains(word, literal=True).cast(pl.Float64).to_numpy()
-        return np.maximum(liked[left], (texts.to_numpy()[left] == texts.to_numpy()[right]).astype(np.float64))
+        liked = texts.str.contains(word, literal=True)
+        one, other = (texts.gather(pl.Series(places)) for places in (left, right))
+        return (liked.gather(pl.Series(left)) | (one == other)).cast(pl.Float64).to_numpy()
 
     return scores
 
@@ -48,12 +49,12 @@ def test_what_is_close_to_a_positive_comes_first(tree: Pairs) -> None:
 
 
 def test_suspicion_is_the_mean_of_the_standings(tree: Pairs) -> None:
-    ranked = rank_suspects(tree, {"one": liking("Tomate"), "two": liking("gießen")})
+    ranked = rank_suspects(tree, {"one": liking("Tomate"), "two": liking("Sommer")})
     assert ranked["suspicion"].to_list() == pytest.approx(((ranked["one"] + ranked["two"]) / 2).to_list())
     assert ranked["suspicion"].is_between(0, 1, closed="right").all()
     both = ranked.join(tree.corpus, on="passage_id", maintain_order="left")["text"]
-    count = both.str.contains("Tomate").cast(pl.Int8) + both.str.contains("gießen").cast(pl.Int8)
-    assert count.to_list()[: (count == 2).sum()] == [2] * (count == 2).sum()
+    liked = (both.str.contains("Tomate") & both.str.contains("Sommer")).to_list()
+    assert any(liked) and liked == sorted(liked, reverse=True)
 
 
 def test_ties_go_by_deviations_and_then_by_id(tree: Pairs) -> None:
