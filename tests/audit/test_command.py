@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,53 @@ def test_json_names_what_was_written(place: Path, capsys: pytest.CaptureFixture[
     assert document["csv"] == "seite.csv"
 
 
+def test_a_bound_says_how_many_pairs_it_takes_and_draws_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build(tmp_path / "dist", queries=400)
+    monkeypatch.chdir(tmp_path)
+    said = call(capsys, "audit", "sample", "jobs", "--bound", "0.05")
+    assert "interval that ends at 5.0 %: 110 at 1.0 %, 205 at 2.0 %, 415 at 3.0 %\n" in said.out
+    ends = re.search(r"if 2\.0 % are relevant and all is judged, .* ends at (\S+) %", said.out)
+    assert ends and float(ends[1]) <= 5.0
+    drawn = re.search(r"(\d+) hard negatives, 51 labelled", said.out)
+    assert drawn and 205 <= int(drawn[1]) < 250
+    said = call(capsys, "audit", "sample", "jobs", "--bound", "0.1", "--expected", "0.05", "--json")
+    document = json.loads(said.out)
+    assert document["needed"] == {"0.01": 50, "0.02": 50, "0.03": 65, "0.05": 135}
+    assert 0.05 < document["reach"] <= 0.1
+
+
+def test_a_bound_that_a_build_cannot_reach_takes_all_there_is_and_says_where_it_ends(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(call(capsys, "audit", "sample", "jobs", "--bound", "0.05", "--json").out)
+    assert document["counts"]["negative"] == 60
+    assert document["reach"] > 0.05
+
+
+def test_suspects_say_how_far_two_encoders_agree(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, "audit", "sample", "jobs", "--n", "20", "--suspects")
+    agreed = r"lexical: \d+ of their first 20 suspects are the same, rank correlation -?0\.\d\d\n"
+    assert re.search(f"the encoder that mined and {agreed}", said.out)
+    (record,) = sample_folder(place / "dist", "jobs").glob("*.sample.jsonl")
+    sample = _read_sample(record)
+    overlap = sample.head.overlap
+    assert overlap is not None and overlap.first == 20
+    path = verdict_file(place / "a.jsonl", [judgement(sample, sample.items[0], Verdict.UNSURE)])
+    call(capsys, "audit", "import", str(path), "--locks", "locks")
+    call(capsys, "audit", "report", "--locks", "locks")
+    text = (place / "notes" / "hard-negative-audit.md").read_text(encoding="utf-8")
+    assert f"| lexical | {overlap.correlation:.2f} | {overlap.both} of 20 |" in text
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (("sample", "jobs", "--bound", "0.05", "--n", "100"), 2, "and so does --n"),
+        (("sample", "jobs", "--bound", "0.05", "--suspects"), 2, "suspects give none"),
+        (("sample", "jobs", "--bound", "0.05", "--expected", "0.05"), 2, "no audit shows"),
+        (("sample", "jobs", "--bound", "1"), 2, "0<x<1"),
         (("sample", "jbos"), 2, "unknown config 'jbos'"),
         (("sample", "germandpr"), 2, "no lock there"),
         (("sample", "jobs", "--second", "lexical"), 2, "this is a random sample"),

@@ -19,6 +19,7 @@ from builders.spec import PAIR, Audit, Records, Relations, Retrieval, observed
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N, U = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT, Verdict.UNSURE
+P = Verdict.RELATED  # relevant in part
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,18 @@ def said(sample: Sample, item: Item, verdicts: list[Verdict]) -> list[Judgement]
         ("negative", [R, R, N], 2, "excluded", "disputed"),
         ("negative", [R, N, N], 2, None, None),
         ("negative", [N, N], 2, None, None),
+        ("negative", [P, P], 2, "excluded", "related"),
+        ("negative", [P], 2, None, None),
+        ("negative", [P], 1, "excluded", "related"),
+        ("negative", [R, P], 2, "excluded", "related"),
+        ("negative", [R, R, P], 2, "relevant", "false_negative"),
+        ("negative", [R, R, P, P], 2, "excluded", "related"),
+        ("negative", [P, N], 2, "excluded", "disputed"),
+        ("negative", [P, N, N], 2, None, None),
+        ("negative", [P, U], 2, None, None),
+        ("positive", [P, P], 2, None, None),
+        ("positive", [N, P], 2, None, None),
+        ("positive", [N, N, P], 2, "excluded", "false_positive"),
         ("positive", [N, N], 2, "excluded", "false_positive"),
         ("positive", [N], 2, None, None),
         ("positive", [N, N, R], 2, None, None),
@@ -91,6 +104,7 @@ def at_minute(sample: Sample, minute: int, *said: tuple[str, Verdict]) -> list[J
         ([("Cem", R)], 2, "relevant", "false_negative"),
         ([("Anna", R), ("Ben", R)], 2, "relevant", "false_negative"),
         ([("Cem", U)], 2, "relevant", "false_negative"),
+        ([("Cem", P), ("Dora", P)], 2, "relevant", "false_negative"),
         ([("Cem", N)], 2, "excluded", "disputed"),
         ([("Cem", N), ("Dora", R)], 2, "excluded", "disputed"),
         ([("Anna", N)], 2, "excluded", "disputed"),

@@ -20,6 +20,7 @@ from builders.demo.bundled import lay_out
 from builders.describe import Target, render
 from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.lock import Lock
+from builders.prepare.decisions import decisions_path
 from builders.release.diff import compare_trees
 from builders.release.tree import NOTHING, Split, SplitFiles, Tree
 from builders.spec import RELEASES, Retrieval
@@ -151,6 +152,22 @@ def test_decisions_are_applied_counted_cited_and_bump_the_version(place: Place) 
 
     _, again, _ = place.build("second")
     assert again == after
+
+    # The pair is a positive now; who judges it as one and confirms it leaves the decision as it is.
+    kept = decisions_path(place.locks, "jobs").read_bytes()
+    drawn, item = next(
+        (drawn, item)
+        for drawn in (
+            draw(place.spec(), 0, 500, dist=out, notes=place.notes, seed=n).sample for n in range(99)
+        )
+        for item in drawn.of_kind("positive")
+        if (item.query_id, item.passage_id) == relabelled
+    )
+    lines = [judgement(drawn, item, R, auditor, minute=60) for auditor in ("Anna", "Ben")]
+    path = verdict_file(place.root / "confirmed.jsonl", lines)
+    (taken,) = import_verdicts([path], dist=out, notes=place.notes, locks=place.locks)
+    assert (taken.new, taken.decisions) == (2, 2)
+    assert decisions_path(place.locks, "jobs").read_bytes() == kept
 
 
 def test_without_an_audit_the_card_says_so(place: Place) -> None:
