@@ -1,8 +1,8 @@
 """Draw the pairs of an audit: the same tables, seed and sizes give the same sample.
 
 A group of queries that mean the same gives one pair at most, since its pairs stand or fall together. Which
-one is chosen first, by the smallest hash; then the chosen are cut into strata, and each gives in proportion
-to the square root of its size (power allocation, Bankier 1988), so that small splits and the closest
+one is chosen first, by the smallest hash; then the chosen are cut into strata. Each gives in proportion to
+its size to the power of three quarters (power allocation, Bankier 1988), so that small splits and the highest
 negatives are seen often enough to speak for themselves. Within a stratum groups are drawn with a chance in
 proportion to their size (Pareto sampling, Rosén 1997), with a hash as the random number, whatever the order
 of the rows.
@@ -48,9 +48,11 @@ _LAST_RANKS = (5, 20)
 _BANDS = (0.5, 0.9)
 """Where the bands of deviations end, as shares of all hard negatives: the highest tenth is one of its own."""
 
+Float64s = NDArray[np.float64]
 _POWER = 0.75
 """Exponent of the power allocation: 1 would be in proportion, and 0 as many of every stratum."""
 
+_SCALE = {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64}
 _AGREE = 2  # auditors who make a pair a control
 _PER_STRATUM = 4  # fewer than this in the mean, and a coarser cut is taken
 _CUTS = (("split", "band"), ("band",), ())
@@ -126,23 +128,17 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
 
 def _mined(built: Built) -> pl.DataFrame:
     """Read the hard negatives that are audited; see `Pairs`."""
-    scores = built.stacked(Kind.HARD_NEGATIVES).with_columns(
-        pl.col("score", "positive_score").cast(pl.Float64)
+    mined = built.stacked(Kind.HARD_NEGATIVES)
+    scale = built.beside("scale", _SCALE)
+    if scale is None and not mined.is_empty():
+        raise StorageError(f"{built.work}: no scale.parquet there", hint="Build the config again.")
+    score, guard = (pl.col(name).cast(pl.Float64) for name in ("score", "positive_score"))
+    above = (
+        pl.when(pl.col("deviation") > 0).then((score - pl.col("mean")) / pl.col("deviation")).otherwise(0.0)
     )
-    scale = built.beside("scale", {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64})
-    if scale is None:
-        if not scores.is_empty():
-            raise StorageError(f"{built.work}: no scale.parquet there", hint="Build the config again.")
-        scale = pl.DataFrame(schema={"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64})
-    above = (pl.col("score") - pl.col("mean")) / pl.col("deviation")
-    mined = scores.join(scale, on="query_id", how="left", maintain_order="left").select(
-        *PAIR,
-        "split",
-        "rank",
-        deviations=pl.when(pl.col("deviation") > 0).then(above).otherwise(0.0).round(4),
-        gap=(pl.col("positive_score") - pl.col("score")).round(6),
-    )
-    return _banded(mined)
+    scaled = mined.join(pl.DataFrame(schema=_SCALE) if scale is None else scale, on="query_id", how="left")
+    columns = {"deviations": above.round(4), "gap": (guard - score).round(6)}
+    return _banded(scaled.select(*PAIR, "split", "rank", **columns))
 
 
 def _groups(built: Built) -> pl.DataFrame:
@@ -271,40 +267,29 @@ def _two_digits(number: pl.Expr) -> pl.Expr:
 
 
 def _allocate(sizes: Sequence[int], most: Sequence[int], wanted: int) -> list[int]:
-    """Share out a sample: one each, and the rest in proportion to the square roots, but never above `most`.
+    """Share out a sample: one each, the rest in proportion to powers of the sizes, but never above `most`.
 
-    Source: power allocation with exponent one half, Bankier (1988); remainders to the largest fractions.
+    Source: power allocation, Bankier (1988), with exponent `_POWER`; remainders to the largest fractions.
     """
-    given = [min(1, limit) for limit in most]
-    open_ = {place for place, limit in enumerate(most) if limit > 1}
-    while (more := min(wanted, sum(most)) - sum(given)) > 0:
-        whole = sum(sizes[place] ** _POWER for place in open_)
-        shares = {place: more * sizes[place] ** _POWER / whole for place in sorted(open_)}
-        full = {place for place, share in shares.items() if share >= most[place] - given[place]}
-        for place in full:
-            given[place] = most[place]
-        open_ -= full
-        if not full:
-            given = [one + int(shares.get(place, 0)) for place, one in enumerate(given)]
-            left = min(wanted, sum(most)) - sum(given)
-            by_fraction = sorted(shares, key=lambda place: (int(shares[place]) - shares[place], place))
-            for place in by_fraction[:left]:
-                given[place] += 1
-    return given
+    more = min(wanted, sum(most)) - len(sizes)
+    shares = _capped(more, np.array(sizes, np.float64) ** _POWER, np.array(most, np.float64) - 1)
+    given = np.floor(shares)
+    by_fraction = np.argsort(given - shares, kind="stable")
+    given[by_fraction[: more - int(given.sum())]] += 1
+    return [1 + int(count) for count in given]
 
 
-def _inclusion(measures: NDArray[np.float64], drawn: int) -> NDArray[np.float64]:
-    """Return chances in proportion to measures, float64 (n,), that add up to `drawn`, none above 1."""
-    chances = np.ones(len(measures))
-    uncertain = np.full(len(measures), drawn < len(measures))
-    while uncertain.any():
-        left = drawn - int((~uncertain).sum())
-        chances[uncertain] = left * measures[uncertain] / measures[uncertain].sum()
-        above = uncertain & (chances >= 1)
+def _capped(total: int, measures: Float64s, limits: Float64s) -> Float64s:
+    """Share out a total in proportion to measures, float64 (n,), but never above the limits."""
+    shares, open_ = limits.copy(), limits > 0
+    while total < limits.sum():
+        left = total - limits[~open_].sum()
+        shares[open_] = left * measures[open_] / measures[open_].sum()
+        above = open_ & (shares >= limits)
         if not above.any():
             break
-        chances[above], uncertain = 1.0, uncertain & ~above
-    return chances
+        shares[above], open_ = limits[above], open_ & ~above
+    return shares
 
 
 def _stratified(
@@ -346,7 +331,7 @@ def _stratified(
 
 def _drawn(groups: pl.DataFrame, count: int) -> pl.DataFrame:
     """Draw some of the groups of a stratum by ``measure`` and ``draw``; add ``weight``."""
-    chances = _inclusion(groups["measure"].to_numpy().astype(np.float64), count)
+    chances = _capped(count, groups["measure"].to_numpy().astype(np.float64), np.ones(groups.height))
     numbers = np.array([(int(text, 16) + 0.5) / 16.0**DIGITS for text in groups["draw"]])
     odds = pl.Series(numbers / (1 - numbers) * (1 - chances) / chances)
     weight = (pl.col("pairs") / pl.Series(chances)).round(4)

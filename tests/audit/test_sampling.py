@@ -16,7 +16,7 @@ from builders.audit.sample import (
     Pairs,
     _allocate,
     _banded,
-    _inclusion,
+    _capped,
     random_sample,
     read_pairs,
     suspect_sample,
@@ -252,9 +252,10 @@ def test_shares_follow_the_sizes_to_the_power_of_three_quarters() -> None:
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=60), st.data())
 def test_chances_add_up_and_follow_the_measures(measures: list[int], data: st.DataObject) -> None:
     drawn = data.draw(st.integers(1, len(measures)))
-    found = _inclusion(np.array(measures, float), drawn)
+    wide = np.array(measures, float)
+    found = _capped(drawn, wide, np.ones(len(measures)))
     assert found.sum() == pytest.approx(drawn)
     assert found.max() <= 1
-    uncertain = found < 1
-    ratios = found[uncertain] / np.array(measures, float)[uncertain]
-    assert ratios == pytest.approx(np.full(len(ratios), ratios[0] if len(ratios) else 0))
+    ratios = (found / wide)[found < 1]
+    assert ratios == pytest.approx(np.full(len(ratios), ratios.max(initial=0)))
+    assert (found[wide >= wide[found == 1].min(initial=np.inf)] == 1).all()

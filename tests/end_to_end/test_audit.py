@@ -9,15 +9,23 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from builders.audit.sample import Pairs, _banded, read_pairs, suspect_sample
-from builders.audit.suspects import opinion_for, rank_suspects
-from builders.spec import PAIR
+from builders.audit.sample import Pairs, read_pairs, suspect_sample
+from builders.audit.suspects import opinions_for, rank_suspects
+from builders.built import read_built
+from builders.encoders import encode_cached, load_encoder
+from builders.mining import mine
+from builders.rehearsal import Hub
+from builders.spec import PAIR, RECIPES
+from builders.text.merge import encoded_text
 from tests.audit.kit import jobs
-from tests.end_to_end.kit import ROWS, Tree, run
+from tests.end_to_end.kit import ROWS, Tree, build, run
 
 pytestmark = pytest.mark.upstream
-PLANTED = 6
-FIRST = 18
+PLANTED = 20
+FIRST = 60
+FOUND = 18
+MANY = 1_000
+"""Postings of which so many are taken away, mined and found again; `ROWS` of them in the short form."""
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +50,73 @@ def test_profiles_of_a_positives_core_are_never_negatives(tree: Pairs) -> None:
     assert with_core(tree, tree.negatives).join(positives, on=["query_id", "core"]).is_empty()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_planted_false_negatives_are_found_among_the_first(tree: Pairs, seed: int) -> None:
-    draw = random.Random(seed)
-    # A false negative is what a positive of the query is too, but for what a title cannot tell.
-    twins = with_core(tree, tree.positives).filter(pl.len().over("query_id", "core") > 1)
-    one_each = twins.sort(PAIR).unique("query_id", keep="first", maintain_order=True)
-    rows = draw.sample(range(one_each.height), PLANTED)
-    planted = one_each[sorted(rows)].select(*PAIR, "split")
-    gaps = draw.choices(tree.negatives["gap"].sort().to_list(), k=PLANTED)
-    mined = tree.negatives.drop("gap_band", "rank_band")
-    wrong = planted.with_columns(rank=pl.lit(20, pl.Int32), gap=pl.Series(gaps)).select(mined.columns)
-    spoilt = replace(
-        tree,
-        positives=tree.positives.join(planted, on=PAIR, how="anti"),
-        negatives=_banded(pl.concat([mined, wrong])),
+def hidden_twins(tree: Pairs, draw: random.Random) -> pl.DataFrame:
+    """Take one positive of a query away of those whose core another positive has too."""
+    twins = with_core(tree, tree.positives).filter(pl.len().over("query_id", "core") > 1).sort(PAIR)
+    order = pl.Series([draw.random() for _ in range(twins.height)])
+    return twins.with_columns(order=order).sort("order").unique("query_id", keep="first").sort(PAIR)
+
+
+def mined_without_equivalence(tree: Pairs, out: Path, positives: pl.DataFrame) -> pl.DataFrame:
+    """Mine by v1 with these positives, and take equivalent passages too."""
+    spec, built = jobs(), read_built(out, jobs())
+    assert spec.mining is not None
+    encoder = load_encoder(spec.mining.encoder, "offline")
+    undecided = built.beside("undecided", dict.fromkeys(PAIR, pl.String))
+    assert undecided is not None
+    mined = mine(
+        tree.queries.select("query_id", text="query"),
+        tree.corpus,
+        positives.select(PAIR),
+        undecided,
+        encode_cached(encoder, tree.queries["query"], "query").vectors,
+        encode_cached(encoder, encoded_text(tree.corpus), "passage").vectors,
+        replace(RECIPES["v1"], equivalence=False),
     )
-    opinion = opinion_for("lexical", spoilt, jobs())
-    drawn = suspect_sample(spoilt, rank_suspects(spoilt, opinion), FIRST, 0, "lexical")[0]
-    found = {(item.query_id, item.passage_id) for item in drawn.items}
-    assert set(planted.select(PAIR).iter_rows()) <= found
+    score, guard = (pl.col(name).cast(pl.Float64) for name in ("score", "positive_score"))
+    return (
+        mined.negatives
+        .join(mined.scale, on="query_id")
+        .join(tree.queries.select("query_id", "split"), on="query_id")
+        .with_columns(deviations=(score - pl.col("mean")) / pl.col("deviation"), gap=guard - score)
+        .select(*PAIR, "split", "rank", "deviations", "gap")
+    )
+
+
+@pytest.fixture(scope="module")
+def larger(built: Tree, upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """More postings than in `by_v1`, mined alike."""
+    folder = tmp_path_factory.mktemp("larger")
+    return build(upstream_hub, folder, "jobs", "--limit", str(MANY), "--recipe", "v1", home=built.home)
+
+
+@pytest.mark.parametrize("place", ["by_v1", pytest.param("larger", marks=pytest.mark.long)])
+def test_planted_false_negatives_are_found_among_the_first(
+    place: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Positives that were taken away are mined as negatives, where no equivalence keeps them out."""
+    where: Tree = request.getfixturevalue(place)
+    monkeypatch.setenv("MTEB_DE_HOME", str(where.home))
+    tree, mining = read_pairs(where.out, jobs()), jobs().mining
+    assert mining is not None
+    for seed in range(3):
+        draw = random.Random(seed)
+        hidden = hidden_twins(tree, draw)
+        mined = mined_without_equivalence(tree, where.out, tree.positives.join(hidden, on=PAIR, how="anti"))
+        taken = mined.join(hidden, on=PAIR, how="semi").select(PAIR).sort(PAIR)
+        # a tenth of the sample size where there are few postings, and as good
+        count = PLANTED if place == "larger" else min(taken.height, PLANTED // 4)
+        planted = taken[sorted(draw.sample(range(taken.height), count))]
+        spoilt = replace(
+            tree,
+            positives=tree.positives.join(planted, on=PAIR, how="anti"),
+            negatives=mined.join(taken.join(planted, on=PAIR, how="anti"), on=PAIR, how="anti"),
+        )
+        ranked = rank_suspects(spoilt, opinions_for("lexical", spoilt, mining))
+        drawn = suspect_sample(spoilt, ranked, FIRST * count // PLANTED, 0, "lexical")[0]
+        found = {(item.query_id, item.passage_id) for item in drawn.items} & set(planted.rows())
+        assert count >= 2
+        assert len(found) >= FOUND * count // PLANTED, (seed, count, len(found))
 
 
 def test_the_verb_samples_suspects_and_the_positives_that_the_miner_doubts(
