@@ -145,7 +145,7 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     much: p(1 − p) over the variance of the stratified share, Σ W²p(1 − p)/n by stratum, where n is
     (Σw)² / Σw² of its pairs (Kish 1965). Each stratum's share is drawn towards the whole's by `_PRIOR` pairs
     for that, so that one of few pairs does not pass for certain. No correction is made for a finite
-    population: the interval is about how negatives are mined.
+    population: the interval is about how the negatives are mined, and stays one when every pair was judged.
 
     Values lie in [0, 1], 1 where a pair was found relevant; a weight, above 0, is the number of pairs of the
     population that a pair stands for. Without strata there is one.

@@ -72,7 +72,8 @@ class Pairs:
         negatives: ``query_id``, ``passage_id``, ``split``, ``rank`` int32, ``deviations`` float64: its score
             above its query's mean over all passages, in standard deviations, in four digits, ``gap``
             float64: its distance below the guarding positive, in cosine, in six; and ``band`` of `_banded`.
-        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, worst first.
+        suspicious: ``query_id``, ``passage_id`` of positives that score near their query's mean, the worst
+            first; no rows where the build lists none.
         stand_ins: Why the build may be rehearsed only, or nothing.
     """
 
