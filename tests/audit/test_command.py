@@ -89,7 +89,7 @@ def test_a_bound_says_how_many_pairs_it_takes_and_draws_them(
     assert drawn and 205 <= int(drawn[1]) < 250
     said = call(capsys, "audit", "sample", "jobs", "--bound", "0.1", "--expected", "0.05", "--json")
     document = json.loads(said.out)
-    assert document["needed"] == {"0.01": 50, "0.02": 50, "0.03": 65, "0.05": 135}
+    assert document["needed"] == {"0.01": 35, "0.02": 55, "0.03": 70, "0.05": 130}
     assert 0.05 < document["reach"] <= 0.1
 
 

@@ -28,8 +28,11 @@ AUDIT = CitedAudit(
     recipe="v0",
     auditors=1,
     false_negatives=SHARE,
+    false_negatives_or_related=SHARE,
     precision=SHARE,
-    controls=SHARE,
+    precision_by_query=SHARE,
+    sensitivity=SHARE,
+    specificity=SHARE,
 )
 
 
