@@ -46,7 +46,7 @@ class Rate(NamedTuple):
     high: float
 
 
-NOTHING_JUDGED = Rate(0, 0.0, None, 0.0, 1.0)
+_NOTHING_JUDGED = Rate(0, 0.0, None, 0.0, 1.0)
 
 
 class Agreement(NamedTuple):
@@ -70,7 +70,7 @@ class Found(NamedTuple):
         relevant: Of all pairs.
         related_too: Those that are related count as well.
         by_query: The mean over queries of the share of a query's pairs, so that each query counts alike.
-        corrected: `relevant` without the auditors' errors, as the controls tell them; see `corrected`.
+        corrected: `relevant` without the auditors' errors, as the controls tell them; see `_corrected`.
         by_split: `relevant` by split.
     """
 
@@ -153,7 +153,7 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     Sources: Hájek (1971); Wilson (1927); Franco, Little, Louis and Slud (2019) for their combination.
     """
     if not values:
-        return NOTHING_JUDGED
+        return _NOTHING_JUDGED
     total = math.fsum(weights)
     value = min(1.0, max(0.0, math.fsum(v * w for v, w in zip(values, weights, strict=True)) / total))
     expected = (math.fsum(values) + 1) / (len(values) + 2)
@@ -172,7 +172,7 @@ def rate(values: Sequence[float], weights: Sequence[float], strata: Sequence[int
     return Rate(len(values), effective, value, *wilson(value, effective))
 
 
-def corrected(found: Rate, sensitivity: Rate, specificity: Rate) -> Rate:
+def _corrected(found: Rate, sensitivity: Rate, specificity: Rate) -> Rate:
     """Return a rate without the errors of those who judged, with its 95 % interval.
 
     Nothing where one of the three is not known, or verdicts tell no more than chance.
@@ -181,9 +181,9 @@ def corrected(found: Rate, sensitivity: Rate, specificity: Rate) -> Rate:
     of pairs count, that of controls too.
     """
     if found.value is None or sensitivity.value is None or specificity.value is None:
-        return NOTHING_JUDGED
+        return _NOTHING_JUDGED
     if (apart := sensitivity.value + specificity.value - 1) <= 0:
-        return NOTHING_JUDGED
+        return _NOTHING_JUDGED
     value = min(1.0, max(0.0, (found.value + specificity.value - 1) / apart))
     n, relevant, others = found.effective + _Z**2, sensitivity.effective + 2, specificity.effective + 2
     apparent = (found.effective * found.value + _Z**2 / 2) / n
@@ -226,7 +226,7 @@ def score(sample: Sample, judgements: Iterable[Judgement]) -> Scores:
             relevant=relevant,
             related_too=_rate_of(sample, related_too, part),
             by_query=_rate_of(sample, values, part, by_query=True),
-            corrected=corrected(relevant, sensitivity, specificity),
+            corrected=_corrected(relevant, sensitivity, specificity),
             by_split=_groups(sample, values, part, attrgetter("split")),
         )
 

@@ -14,8 +14,8 @@ from builders.audit.rates import (
     Rate,
     Scores,
     _ac1,
+    _corrected,
     _poststratified,
-    corrected,
     foreseen,
     needed_by_share,
     rate,
@@ -533,14 +533,14 @@ def plain(hits: int, pairs: int) -> Rate:
 
 def test_a_rate_is_corrected_for_the_errors_of_auditors() -> None:
     # 8.2 % are relevant; with sensitivity .8 and specificity .95 an auditor finds 11.15 %.
-    found = corrected(plain(223, 2000), plain(80, 100), plain(95, 100))
+    found = _corrected(plain(223, 2000), plain(80, 100), plain(95, 100))
     assert found.value == pytest.approx((0.1115 + 0.95 - 1) / 0.75)
     assert found.low <= (found.value or 0) <= found.high
     assert found.high - found.low > plain(223, 2000).high - plain(223, 2000).low
     nothing = plain(0, 0)
-    assert corrected(plain(5, 100), nothing, plain(9, 10)).value is None
-    assert corrected(plain(5, 100), plain(1, 10), plain(1, 10)).value is None
-    assert corrected(plain(0, 100), plain(10, 10), plain(8, 10)).value == 0.0
+    assert _corrected(plain(5, 100), nothing, plain(9, 10)).value is None
+    assert _corrected(plain(5, 100), plain(1, 10), plain(1, 10)).value is None
+    assert _corrected(plain(0, 100), plain(10, 10), plain(8, 10)).value == 0.0
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
@@ -554,7 +554,7 @@ def test_a_corrected_interval_covers_the_truth(share: float) -> None:
     apparent = share * sensitivity + (1 - share) * (1 - specificity)
     covered = 0
     for _ in range(runs):
-        found = corrected(drawn(apparent, 200), drawn(sensitivity, 40), drawn(specificity, 40))
+        found = _corrected(drawn(apparent, 200), drawn(sensitivity, 40), drawn(specificity, 40))
         covered += found.low <= share <= found.high
     assert covered / runs >= 0.93
 
@@ -570,7 +570,7 @@ def test_a_corrected_interval_is_the_one_of_its_paper() -> None:
         hit + spared - 1
     )
     shift = 2 * square * (middle * hit * (1 - hit) / 62 - (1 - middle) * spared * (1 - spared) / 42)
-    found = corrected(plain(41, 100), plain(50, 60), plain(38, 40))
+    found = _corrected(plain(41, 100), plain(50, 60), plain(38, 40))
     assert (found.low, found.high) == pytest.approx((middle + shift - half, middle + shift + half))
 
 
