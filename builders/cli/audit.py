@@ -158,8 +158,8 @@ def import_(
 
     Nothing is taken of any file if a line of one is not sound. What enough auditors found relevant becomes a
     decision beside the config, which the next build applies. Of an auditor's verdicts on an item the last one
-    holds. A CSV takes "not relevant", "also relevant", "unsure", "broken text", and "withdrawn", which takes
-    an earlier verdict back. Verdicts of two auditors that bear the same times are refused.
+    holds. A CSV takes "not relevant", "related", "also relevant", "unsure", "broken text", and "withdrawn",
+    which takes an earlier verdict back. Verdicts of two auditors that bear the same times are refused.
 
     \b
     Examples:
