@@ -113,20 +113,22 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A plain file that a verb of this command makes on this machine: no upstream has it.
+    """A plain file that lies on this machine: a verb of this command makes it, or a maintainer puts it there.
 
     Attributes:
-        folder: Where the verb leaves it, below the folder of the caches.
-        hint: How to make it.
+        folder: Where it lies, below the folder of the caches.
+        hint: How to come by it.
         licence: Empty where it holds facts alone.
         is_stand_in: Whether a file was not made from the real thing; such a file is locked without a
             revision, so that what is built from it can be rehearsed only.
+        optional: Whether a build goes on without it.
     """
 
     name: str
     folder: str
     hint: str
     licence: str = ""
+    optional: bool = False
     is_stand_in: Callable[[Path], bool] = lambda _: False
 
 
@@ -264,14 +266,18 @@ class Relations:
     Attributes:
         qrels: ``query_id`` str, ``passage_id`` str, ``extended`` bool (true: by the config's rule alone,
             not observed with any query of the group), unique pairs.
-        undecided: ``query_id`` str, ``passage_id`` str: neither positive nor negative; kept from mining.
+        undecided: ``query_id``, ``passage_id``, ``reason`` str: neither positive nor negative; kept from
+            mining; a pair once.
         classes: ``passage_id`` str, ``class`` str, or None where the config has no such rule: passages that
             share a class with a positive are as good as it, and a recipe with `equivalence` never takes them.
+        occupations: ``passage_id``, ``occupation`` str, or None where passages have none: what a recipe with
+            `per_occupation` limits the hard negatives of a query by.
     """
 
     qrels: pl.DataFrame
     undecided: pl.DataFrame
     classes: pl.DataFrame | None = None
+    occupations: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +331,7 @@ def titled(passages: pl.DataFrame) -> pl.DataFrame:
 def observed(pairs: pl.DataFrame) -> Relations:
     """Take every observed pair as relevant, and nothing else."""
     qrels = pairs.select(PAIR).unique().with_columns(extended=pl.lit(value=False))
-    return Relations(qrels, pairs.select(PAIR).clear())
+    return Relations(qrels, pairs.select(*PAIR, reason=pl.lit("")).clear())
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +365,7 @@ class Retrieval:
     title: str
     licence: str
     languages: tuple[str, ...]
-    sources: tuple[HubSource, ...]
+    sources: tuple[HubSource | LocalFile, ...]
     read: Callable[[Files], Records]
     ids: Literal["upstream", "content"]
     personal: tuple[PersonalKind, ...]

@@ -1,9 +1,13 @@
 """German job postings: the title is the query, the posting's ESCO and KldB profile the passage."""
 
+import csv
+from pathlib import Path
+
 import polars as pl
 import pyarrow as pa
 
 from builders.configs._rows import refuse_repeated_ids, with_ids
+from builders.errors import SourceSchema
 from builders.sources.parquet import read_rows
 from builders.spec import (
     ALL_KINDS,
@@ -11,15 +15,18 @@ from builders.spec import (
     EncoderSpec,
     Files,
     HubSource,
+    LocalFile,
     Mining,
     Part,
     Records,
     Relations,
     Retrieval,
 )
+from builders.text.normalise import each
 from builders.text.titles import leak_key, merge_key, relevance_key
 
-_RARE_SHARE = 20  # a core seen with fewer than one in 20 postings of a group is undecided
+_RARE_SHARE = 20  # a KldB code seen with fewer than one in 20 postings of a group is undecided
+_GERMAN_LABELS = "occupations_de.csv"  # as ESCO's own download names it
 
 _CONCEPT = pa.struct([("uri", pa.string()), ("label", pa.string())])
 _COLUMNS = {
@@ -36,15 +43,19 @@ _COLUMNS = {
 def read(files: Files) -> Records:
     """Read postings: each is a query (its title), a passage (its profile) and the pair of both.
 
-    The employer and the posting's own text are not read.
+    The employer and the posting's own text are not read. ESCO's German names of occupations are read where
+    there is a file of them: upstream's are English.
     """
+    german = _german_labels(files[_GERMAN_LABELS][0]) if _GERMAN_LABELS in files else {}
     rows, nameless = with_ids(read_rows(files["postings"], _COLUMNS), "rows", "id")
     refuse_repeated_ids(rows, "id")
     occupation, skills = pl.col("esco_occupation").struct, pl.col("esco_skills").list
+    label, uri = occupation.field("label"), occupation.field("uri")
     passages = rows.select(
         upstream_id="id",
-        occupation=occupation.field("label"),
-        occupation_uri=occupation.field("uri"),
+        occupation=label,
+        occupation_uri=uri,
+        name=uri.replace_strict(german, default=label, return_dtype=pl.String),
         skills=skills.eval(pl.element().struct.field("label")),
         skill_uris=skills.eval(pl.element().struct.field("uri")),
         region="region",
@@ -54,6 +65,18 @@ def read(files: Files) -> Records:
     queries = rows.select(upstream_id="id", text="title")
     pairs = rows.select(query="id", passage=pl.col("id").alias("passage"))
     return Records(queries, passages, pairs, nameless)
+
+
+def _german_labels(path: Path) -> dict[str, str]:
+    """Read ESCO's table of occupations: the German name of each URI."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return {row["conceptUri"]: row["preferredLabel"] for row in csv.DictReader(file)}
+    except (KeyError, TypeError, UnicodeDecodeError, csv.Error) as error:
+        raise SourceSchema(
+            f"{path}: not ESCO's table of occupations ({error})",
+            hint="It is a CSV file in UTF-8 with the columns conceptUri and preferredLabel.",
+        ) from error
 
 
 def compose(passages: pl.DataFrame) -> pl.DataFrame:
@@ -67,10 +90,12 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         ``upstream_id`` str; ``title`` str, empty; ``text`` str, null without occupation and skills; ``core``
-        str, equal for profiles of one occupation URI, set of skill URIs and KldB code; ``occupation`` str,
-        the URI, or the label where there is none; ``extends`` bool, whether the core has skills; ``classes``
-        list of str, its occupation URI and its KldB code.
+        str, equal for profiles of one occupation, set of skills and KldB code; ``occupation`` str, the URI,
+        or the label where there is none; ``code`` str, the KldB code, else the occupation, else the core;
+        ``named`` str or null, the leak key of the occupation's name; ``classes`` list of str, its occupation
+        URI, its KldB code, and the first four digits of that.
     """
+    occupation = pl.coalesce("occupation_uri", "occupation")
     skills, uris = pl.col("skills").list.drop_nulls(), pl.col("skill_uris").list.drop_nulls()
     labels = pl.when(skills.list.len() > 0).then(skills.list.join("; "))
     seniority = pl.col("seniority").replace("unknown", None)
@@ -83,17 +108,24 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
         separator=" ",
         ignore_nulls=True,
     )
-    skill_set = uris.list.unique().list.sort().list.join(" ")
-    parts = pl.col("occupation_uri"), skill_set, pl.col("kldb")
+    named_by_uri = uris.list.len() == skills.list.len()
+    skill_set = pl.when(named_by_uri).then(uris).otherwise(skills).list.unique().list.sort().list.join(" ")
+    parts = occupation, skill_set, pl.col("kldb")
     core = pl.concat_str([part.fill_null("") for part in parts], separator="|")
+    group_of_kldb = pl.col("kldb").str.extract(r"^(\d{4})\d$")
     return passages.select(
         "upstream_id",
         title=pl.lit(""),
         text=pl.when(pl.col("occupation").is_not_null() | labels.is_not_null()).then(profile),
         core=core,
-        occupation=pl.coalesce("occupation_uri", "occupation"),
-        extends=(uris.list.len() > 0).fill_null(value=False),
-        classes=pl.concat_list(pl.format("esco {}", "occupation_uri"), pl.format("kldb {}", "kldb")),
+        occupation=occupation,
+        code=pl.coalesce("kldb", occupation, core),
+        named=each(passages["name"], lambda name: leak_key(relevance_key(merge_key(name)))),
+        classes=pl.concat_list(
+            pl.format("esco {}", "occupation_uri"),
+            pl.format("kldb {}", "kldb"),
+            pl.format("kldb4 {}", group_of_kldb),
+        ),
     )
 
 
@@ -101,37 +133,55 @@ def relate(pairs: pl.DataFrame) -> Relations:
     """Relate queries to the profiles of their group's postings, and to those of the same cores.
 
     Relevant to a query is every profile observed with any query of its group, and every profile with the same
-    core as one of those (marked as extended), if the core has skills. A core seen with fewer than 5 % of the
-    postings of a group of 20 or more is undecided there, with all its profiles, but for those that another
-    core makes relevant.
+    core as one of those (marked as extended): it differs in what a title does not tell. A KldB code seen with
+    fewer than 5 % of the postings of a group of 20 or more is undecided there ("rare"), with all profiles of
+    its cores, but for those that another core makes relevant, and unless all codes of the group are so rare.
+    Undecided too are profiles whose occupation has the title as its name ("occupation_is_title").
 
     Args:
-        pairs: One row per posting: ``query_id``, ``passage_id``, ``group``, ``core`` str, ``extends`` bool,
-            ``classes`` list of str; maybe ``confirmed`` bool: auditors found the pair relevant. It was not
-            observed, so it does not count among the postings, and its core is never rare in its group.
+        pairs: One row per posting: ``query_id``, ``passage_id``, ``group``, and of `compose` ``core``,
+            ``code``, ``named``, ``occupation`` and ``classes``; maybe ``confirmed`` bool: auditors found the
+            pair relevant. It was not observed, so it does not count among the postings, and its code is never
+            rare in its group.
 
     Returns:
-        Relations, sorted by query and passage. A group without any frequent core has no positives. Passages
-        of one occupation URI, and those of one KldB code, are a class.
+        Relations, sorted by query and passage. Passages of one occupation URI, of one KldB code, and of one
+        KldB code but for the last digit, are a class.
     """
     if "confirmed" not in pairs.columns:
         pairs = pairs.with_columns(confirmed=pl.lit(value=False))
     posted, confirmed = (~pl.col("confirmed")).sum(), pl.col("confirmed").any()
-    size, seen = posted.over("group"), posted.over("group", "core")
-    # No core is rare in a group of fewer than 20: a single posting is 5 % of it.
-    rare = (seen * _RARE_SHARE < size) & ~confirmed.over("group", "core")
-    postings = pairs.with_columns(rare=rare)
-    members = postings.filter("extends").select("core", "passage_id").unique()
+    size, seen = posted.over("group"), posted.over("group", "code")
+    # No code is rare in a group of fewer than 20: a single posting is 5 % of it.
+    postings = pairs.with_columns(rare=(seen * _RARE_SHARE < size) & ~confirmed.over("group", "code"))
+    postings = postings.with_columns(pl.col("rare") & ~pl.col("rare").all().over("group"))
+    members = postings.select("core", "passage_id").unique()
     positives = _profiles(postings.filter(~pl.col("rare")), members)
-    undecided = _profiles(postings.filter("rare"), members)
-    undecided = undecided.join(positives, on=["group", "passage_id"], how="anti").drop("extended")
+    profile = ["group", "passage_id"]
+    reasons = {
+        "rare": _profiles(postings.filter("rare"), members),
+        "occupation_is_title": _named_as_group(postings),
+    }
+    undecided = pl.concat(found.select(*profile, reason=pl.lit(reason)) for reason, found in reasons.items())
+    undecided = undecided.unique(profile, keep="first", maintain_order=True)
+    undecided = undecided.join(positives, on=profile, how="anti")
     queries = postings.select("group", "query_id").unique()
     classes = pairs.select("passage_id", pl.col("classes").alias("class")).explode("class").drop_nulls()
+    occupations = pairs.group_by("passage_id").agg(pl.col("occupation").min()).drop_nulls()
     return Relations(
         qrels=queries.join(positives, on="group").select(*PAIR, "extended").sort(PAIR),
-        undecided=queries.join(undecided, on="group").select(PAIR).sort(PAIR),
+        undecided=queries.join(undecided, on="group").select(*PAIR, "reason").sort(PAIR),
         classes=classes.unique().sort("passage_id", "class"),
+        occupations=occupations.sort("passage_id"),
     )
+
+
+def _named_as_group(postings: pl.DataFrame) -> pl.DataFrame:
+    """Return ``group``, ``passage_id``: profiles whose occupation's name is the titles of the group."""
+    groups = postings.select("group").unique()
+    groups = groups.with_columns(named=each(groups["group"], leak_key))
+    names = postings.select("named", "passage_id").unique()
+    return groups.join(names, on="named").select("group", "passage_id")
 
 
 def _profiles(postings: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
@@ -156,6 +206,12 @@ CONFIG = Retrieval(
             revision="d49f1e4243",
             licence="cc-by-4.0",
             parts=(Part("postings", ("default",)),),
+        ),
+        LocalFile(
+            name=_GERMAN_LABELS,
+            folder="esco",
+            hint="It is in ESCO's download of the classification in German, as CSV.",
+            optional=True,
         ),
     ),
     read=read,
@@ -186,8 +242,10 @@ CONFIG = Retrieval(
         "deu and eng.",
         "A title says nothing about region or seniority: profiles that differ in those alone are equally "
         "relevant.",
-        "A profile whose occupation, skills and KldB code were seen with fewer than 5 % of the postings of a "
-        "group, in groups of 20 and more, is neither positive nor negative.",
+        "A profile whose KldB code was seen with fewer than 5 % of the postings of a group, in groups of 20 "
+        "and more, is neither positive nor negative there, unless all codes of the group are so rare.",
+        "A profile whose occupation has the title as its name is not negative, and positive only where a "
+        "posting says so.",
         "The employer and the posting's own text are not part of the dataset.",
     ),
 )

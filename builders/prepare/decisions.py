@@ -117,11 +117,12 @@ def apply(relations: Relations, resolved: Resolved) -> Relations:
     confirmed = resolved.relevant.select(*PAIR, extended=pl.lit(value=False))
     added = confirmed.join(relations.qrels, on=PAIR, how="anti")
     qrels = pl.concat([relations.qrels, added.select(relations.qrels.columns)])
-    undecided = relations.undecided.select(PAIR).join(confirmed, on=PAIR, how="anti")
+    undecided = relations.undecided.join(confirmed, on=PAIR, how="anti")
+    excluded = resolved.excluded.with_columns(reason=pl.lit("excluded"))
     return replace(
         relations,
         qrels=qrels.join(resolved.excluded, on=PAIR, how="anti"),
-        undecided=pl.concat([undecided, resolved.excluded]).unique(),
+        undecided=pl.concat([excluded, undecided]).unique(PAIR, keep="first", maintain_order=True),
     )
 
 

@@ -7,10 +7,10 @@ import polars as pl
 from builders.errors import SourceError
 from builders.lock.lock import Funnel, PersonalReport
 from builders.prepare.funnels import Space, by_reason, in_space
-from builders.prepare.retrieval import each, refuse_bad_ids, scrubbed
+from builders.prepare.retrieval import refuse_bad_ids, scrubbed
 from builders.spec import Clustering, Documents, first_reason
 from builders.text.merge import digest
-from builders.text.normalise import normalise_frame
+from builders.text.normalise import each, normalise_frame
 
 _WAIVER = "row-malformed"
 """The code of the finding whose waiver lets a build pass over places that cannot be read."""

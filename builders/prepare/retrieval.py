@@ -1,6 +1,6 @@
 """From upstream rows to queries, passages and relations: normalise, scrub, drop, merge, relate. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -14,7 +14,7 @@ from builders.prepare.funnels import Outcome, Space, funnels, in_space, pair_los
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
 from builders.spec import PAIR, ConfigSpec, PersonalKind, Records, Relations, Retrieval, first_reason
 from builders.text.merge import digest, merge_passages, merge_queries
-from builders.text.normalise import normalise_frame
+from builders.text.normalise import each, normalise_frame
 
 _REASONS = {"table": pl.String, "id": pl.String, "reason": pl.String}
 
@@ -80,7 +80,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     if spec.rows != "pair":  # of a row that is the pair itself, one line is enough
         dropped.append(in_space(lost_pairs, Space.UPSTREAM_PAIR))
     undecided = relations.undecided.join(unanswered, on="query_id", how="anti")
-    published = Relations(relations.qrels.sort(PAIR), undecided.sort(PAIR), relations.classes)
+    published = replace(relations, qrels=relations.qrels.sort(PAIR), undecided=undecided.sort(PAIR))
     outcome = Outcome(answered, pairs, resolved, published, usable.dropped, lost, lost_pairs)
     return Prepared(
         queries=answered.select("query_id", "text", "group", "leak").sort("query_id"),
@@ -111,13 +111,6 @@ def limit(records: Records, rows: int, *, whole: bool) -> Records:
     if whole:
         passages = passages.join(chosen, on="upstream_id", how="semi")
     return replace(records, queries=chosen, passages=passages, pairs=pairs)
-
-
-def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
-    """Apply a function of one text to a column, once per distinct text; nulls stay null."""
-    distinct = texts.drop_nulls().unique()
-    results = pl.Series([function(text) for text in distinct.to_list()], dtype=pl.String)
-    return texts.replace_strict(distinct, results, default=None, return_dtype=pl.String)
 
 
 def refuse_bad_ids(spec: ConfigSpec, table: str, rows: pl.DataFrame) -> None:

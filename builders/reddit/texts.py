@@ -13,12 +13,12 @@ from itertools import pairwise
 import polars as pl
 
 from builders.lock.lock import PersonalReport
-from builders.prepare.retrieval import each, scrubbed
+from builders.prepare.retrieval import scrubbed
 from builders.reddit.folder import COMPARABLE, SetShare
 from builders.reddit.submission import Status, Submission
 from builders.spec import Ids, PersonalKind
 from builders.tables import CLUSTERING, SCHEMAS, Kind
-from builders.text.normalise import normalise_frame
+from builders.text.normalise import each, normalise_frame
 
 _UNKNOWN = "unknown"
 """The reason of an id that nobody has asked about."""

@@ -60,6 +60,8 @@ def fetch(
     files: dict[str, list[Path]] = {}
     locks: list[LockedSource] = []
     for source in sources:
+        if isinstance(source, LocalFile) and source.optional and not way.has(source):
+            continue
         by_part, lock = way.dataset(source) if isinstance(source, HubSource) else way.file(source)
         files |= by_part
         locks.append(lock)
@@ -159,6 +161,10 @@ class _Way:
             files=(SourceFile(part=source.name, path=path, sha256=stored.sha256, size=stored.size),),
         )
 
+    def has(self, source: LocalFile) -> bool:
+        """Return whether a file lies on this machine, or where stand-ins do."""
+        return _local_path(source, self.cache.root).is_file() or self._stand_in(source.name) is not None
+
     def _of_the_upstream(self, source: HttpSource | RecordedFile) -> Stored:
         pinned = source if isinstance(source, HttpSource) else _recorded_pin(source, self.recorded)
         if pinned is not None:
@@ -199,8 +205,12 @@ class _Way:
             return self.cache.adopt(shelf, name, folder / "part")
 
 
+def _local_path(source: LocalFile, root: Path) -> Path:
+    return root / source.folder / source.name
+
+
 def _local_file(source: LocalFile, root: Path) -> Stored:
-    path = root / source.folder / source.name
+    path = _local_path(source, root)
     if not path.is_file():
         raise SourceMissing(f"{source.name}: not in {path.parent}", hint=source.hint)
     return stored_at(path)

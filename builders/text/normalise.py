@@ -2,7 +2,7 @@
 
 import html
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from html.entities import html5
 
 import polars as pl
@@ -70,3 +70,10 @@ def _normalised(series: pl.Series) -> pl.Series:
     replaced = element.replace_strict(raw, clean, default=None, return_dtype=pl.String)
     expression = pl.col(series.name).list.eval(replaced) if is_list else replaced
     return series.to_frame().select(expression).to_series()
+
+
+def each(texts: pl.Series, function: Callable[[str], str]) -> pl.Series:
+    """Apply a function of one text to a column, once per distinct text; nulls stay null."""
+    distinct = texts.drop_nulls().unique()
+    results = pl.Series([function(text) for text in distinct.to_list()], dtype=pl.String)
+    return texts.replace_strict(distinct, results, default=None, return_dtype=pl.String)

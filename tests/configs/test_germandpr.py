@@ -11,12 +11,12 @@ import pytest
 
 from builders.configs.germandpr import CONFIG, read
 from builders.errors import SourceError, SourceSchema
-from builders.prepare.retrieval import each, prepare
+from builders.prepare.retrieval import prepare
 from builders.prepare.splits import assign
 from builders.registry import load
 from builders.spec import Files, PersonalKind, Records
 from builders.text.merge import merge_passages, merge_queries
-from builders.text.normalise import normalise_frame
+from builders.text.normalise import each, normalise_frame
 from tests.fixtures import hub, upstream
 
 

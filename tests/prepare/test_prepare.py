@@ -15,8 +15,9 @@ from builders import registry
 from builders.errors import SourceSchema
 from builders.lock.lock import Funnel
 from builders.prepare.decisions import Decision
-from builders.prepare.retrieval import Prepared, each, limit, prepare
+from builders.prepare.retrieval import Prepared, limit, prepare
 from builders.spec import CONTACT, Files, Records, Relations, Retrieval
+from builders.text.normalise import each
 from tests.fixtures.hub import write_jobs
 
 
