@@ -12,7 +12,10 @@ from builders.errors import UsageError
 from builders.prepare.funnels import PAIR_SEPARATOR, ROWS, Space
 from builders.printable import counted, shortened
 from builders.spec import PAIR, Clustering, ConfigSpec, Ids, Retrieval
-from builders.tables import Kind, inside, read_frame
+from builders.tables import MINED, Kind, inside, read_frame
+
+_ALWAYS = {"upstream_ids", "relevant", "negatives"}
+"""What is shown of an id also where it is none."""
 
 
 class _Found(NamedTuple):
@@ -104,21 +107,22 @@ def _published(built: Built, provenance: pl.DataFrame, table: str, wanted: str) 
     kind, (own, other) = (Kind.QUERIES, PAIR) if table == "queries" else (Kind.CORPUS, PAIR[::-1])
     rows = built.stacked(kind).filter(pl.col(own) == wanted)
     qrels = built.stacked(Kind.QRELS).filter(pl.col(own) == wanted)
-    negatives = built.stacked(Kind.HARD_NEGATIVES).filter(pl.col(own) == wanted).sort("rank", other)
+    mined = [built.stacked(kind).filter(pl.col(own) == wanted).sort("rank", other) for kind in MINED]
     pairs = built.beside("undecided", dict.fromkeys(PAIR, pl.String))
     undecided = [] if pairs is None else pairs.filter(pl.col(own) == wanted)[other].sort().to_list()
     origin = provenance.filter((pl.col("table") == table) & (pl.col("id") == wanted))
     ids = {
         "upstream_ids": origin["upstream_id"].sort().to_list(),
         "relevant": qrels[other].sort().to_list(),
-        "negatives": negatives[other].to_list(),
+        "negatives": mined[0][other].to_list(),
+        "v0": mined[1][other].to_list(),
         "undecided": undecided,
     }
     for split, text in rows.select("split", "text").head(1).iter_rows():
         facts = {"config": built.spec.name, "table": table, "id": wanted, "split": split, "text": text}
         shown = {name.removesuffix("_ids"): ", ".join(shortened(some)) for name, some in ids.items()}
         listed = [f"  {name:<10} {some or 'none'}" for name, some in shown.items()]
-        listed = listed if undecided else listed[:-1]
+        listed = [line for line, name in zip(listed, ids, strict=True) if ids[name] or name in _ALWAYS]
         first = f"{wanted}: {built.spec.name}-{table}, split {split}"
         yield _Found(facts | ids, [first, f"  text       {text}", *listed])
 

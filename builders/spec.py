@@ -7,7 +7,7 @@ lower case; a source's `name` is the file's name without a folder, and its key i
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -167,6 +167,7 @@ class Recipe:
         floor: How many standard deviations above its query's mean a negative must score at least; None for
             no floor. With a floor, suspicious queries get no negatives.
         equivalence: Whether passages that share a class with a positive are never taken.
+        per_occupation: Most hard negatives of a query that share an occupation; None for no limit.
         suspicious_below: A query whose best positive scores fewer standard deviations above its mean has a
             wrong label or no match: its positives are listed for the audit, whatever the recipe.
     """
@@ -180,30 +181,40 @@ class Recipe:
     keep: int = 5
     floor: float | None = None
     equivalence: bool = False
+    per_occupation: int | None = None
     suspicious_below: float = 2.0
 
 
+_V1 = Recipe(
+    name="v1",
+    depth=None,
+    margin=0.5,
+    margin_kind="deviations",
+    guard="highest",
+    floor=1.5,
+    equivalence=True,
+    per_occupation=2,
+)
 RECIPES: dict[str, Recipe] = {
     "v0": Recipe(),
-    "v1": Recipe(
-        name="v1",
-        depth=None,
-        margin=0.5,
-        margin_kind="deviations",
-        guard="highest",
-        floor=1.5,
-        equivalence=True,
-    ),
+    "v1": _V1,
+    "v1_plain": replace(_V1, name="v1_plain", margin=2.0, equivalence=False, per_occupation=None),
 }
-"""Recipes by name: v0 is the published procedure, v1 the one that notes/recipe-v1.md chose."""
+"""Recipes by name: v0 is the published procedure, v1 the one that notes/recipe-v1.md chose, and v1_plain the
+same for configs without classes, where the margin alone keeps hard negatives from what is relevant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mining:
-    """Encoder and recipe of a config whose hard negatives are published."""
+    """Encoder and recipe of a config whose hard negatives are published: beside them stand those of v0."""
 
     encoder: EncoderSpec
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = RECIPES["v1_plain"]
+
+    @property
+    def recipes(self) -> dict[str, Recipe]:
+        """The recipe of each table of hard negatives, by what follows the dataset's name in its config."""
+        return {"hard_negatives": self.recipe, "hard_negatives_v0": RECIPES["v0"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     QUERIES = "queries"
     QRELS = "qrels"
     HARD_NEGATIVES = "hard_negatives"
+    HARD_NEGATIVES_V0 = "hard_negatives_v0"
     CLUSTERING_S2S = "clustering-s2s"
     CLUSTERING_P2P = "clustering-p2p"
     CLUSTERING_IDS = "clustering-ids"
@@ -40,6 +41,8 @@ class Kind(StrEnum):
 
 CLUSTERING: dict[str, Kind] = {"s2s": Kind.CLUSTERING_S2S, "p2p": Kind.CLUSTERING_P2P}
 """The tables of a clustering dataset by variant: titles alone, and titles with texts."""
+MINED = (Kind.HARD_NEGATIVES, Kind.HARD_NEGATIVES_V0)
+"""The tables of hard negatives: by the recipe that serves, and by the published procedure."""
 _CLUSTERED = (*CLUSTERING.values(), Kind.CLUSTERING_IDS)
 """All tables whose rows are clustering sets: with texts, or with the ids of texts that nobody may publish."""
 
@@ -51,6 +54,13 @@ def _column(name: str, dtype: pa.DataType) -> pa.Field[pa.DataType]:
 _STRING = pa.string()
 _TEXTS = pa.list_(_STRING)
 _SETS = pa.schema([_column("sentences", _TEXTS), _column("labels", _TEXTS), _column("level", _STRING)])
+_NEGATIVES = pa.schema([
+    _column("query-id", _STRING),
+    _column("corpus-id", _STRING),
+    _column("rank", pa.int32()),
+    _column("score", pa.float32()),
+    _column("positive_score", pa.float32()),
+])
 SCHEMAS: dict[Kind, pa.Schema] = {
     Kind.CORPUS: pa.schema([_column("_id", _STRING), _column("title", _STRING), _column("text", _STRING)]),
     Kind.QUERIES: pa.schema([_column("_id", _STRING), _column("text", _STRING)]),
@@ -59,13 +69,8 @@ SCHEMAS: dict[Kind, pa.Schema] = {
         _column("corpus-id", _STRING),
         _column("score", pa.int32()),
     ]),
-    Kind.HARD_NEGATIVES: pa.schema([
-        _column("query-id", _STRING),
-        _column("corpus-id", _STRING),
-        _column("rank", pa.int32()),
-        _column("score", pa.float32()),
-        _column("positive_score", pa.float32()),
-    ]),
+    Kind.HARD_NEGATIVES: _NEGATIVES,
+    Kind.HARD_NEGATIVES_V0: _NEGATIVES,
     Kind.CLUSTERING_S2S: _SETS,
     Kind.CLUSTERING_P2P: _SETS,
     Kind.CLUSTERING_IDS: pa.schema([
@@ -78,6 +83,7 @@ SORT_KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.QUERIES: ("_id",),
     Kind.QRELS: ("query-id", "corpus-id"),
     Kind.HARD_NEGATIVES: ("query-id", "rank"),
+    Kind.HARD_NEGATIVES_V0: ("query-id", "rank"),
     Kind.CLUSTERING_S2S: (),
     Kind.CLUSTERING_P2P: (),
     Kind.CLUSTERING_IDS: (),

@@ -8,7 +8,9 @@ from builders.tables import Kind, inside, published_path, read_frame
 from builders.text.merge import encoded_text
 
 
-def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train") -> pl.DataFrame:
+def read_triplets(
+    folder: Path | str, dataset: str = "jobs", split: str = "train", negatives: str = Kind.HARD_NEGATIVES
+) -> pl.DataFrame:
     """Return one row for each hard negative of each query: query, relevant passage and hard negative.
 
     Positives are dealt in turn: the query's first negative stands with its first positive by id, the second
@@ -18,6 +20,7 @@ def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train
         folder: The release as it is published or built: `dist/mteb-de`.
         dataset: Name of the dataset.
         split: The split of the queries.
+        negatives: The table of hard negatives: "hard_negatives", or "hard_negatives_v0".
 
     Returns:
         ``anchor``, ``positive``, ``negative`` str, by query id and rank; of passages, title and text.
@@ -33,7 +36,7 @@ def read_triplets(folder: Path | str, dataset: str = "jobs", split: str = "train
         .select("query_id", turn=in_turn, count=pl.len().over("query_id"), positive="passage_id")
     )
     ranked = (
-        table(Kind.HARD_NEGATIVES)
+        table(Kind(negatives))
         .sort("query_id", "rank", "passage_id")
         .select("query_id", turn=in_turn, negative="passage_id")
     )

@@ -113,7 +113,7 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
     return Pairs(
         config=spec.name,
         build=built.rows_id,
-        recipe=str(mining.recipe.get("name", "")) if mining else "",
+        recipe=str(mining.serving.recipe.get("name", "")) if mining else "",
         miner=mining.encoder.backend if mining else "",
         queries=built
         .stacked(Kind.QUERIES)

@@ -14,7 +14,7 @@ from builders.build.draft import Draft, Options, stop_on_errors
 from builders.errors import SourceChanged, UsageError
 from builders.files import sha256
 from builders.lock.committed import committed_lock, lock_path, require_same_model, splits_path
-from builders.lock.lock import ClusteringFigures, Funnel, LockedMining
+from builders.lock.lock import ClusteringFigures, Funnel, LockedMining, MinedTable
 from builders.personal.replacements import people_facts
 from builders.prepare.decisions import decisions_path, read_decisions
 from builders.prepare.documents import limit_documents, prepare_documents
@@ -25,7 +25,7 @@ from builders.progress import Progress
 from builders.reddit.dated_ledger import read_statuses
 from builders.reddit.sets import id_table, limit_ids, prepare_ids
 from builders.sources import Fetched
-from builders.spec import RECIPES, SEED, Clustering, Ids, Mining, Retrieval
+from builders.spec import SEED, Clustering, Ids, Mining, Retrieval
 from builders.tables import CLUSTERING, SPLITS, Kind, Table, rowless
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
             "provenance": prepared.provenance,
             "undecided": prepared.relations.undecided,
             "classes": prepared.relations.classes,
+            "occupations": prepared.relations.occupations,
             "scrub_merges": prepared.scrub_merges,
         },
         scrubbed=prepared.personal,
@@ -74,11 +75,17 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     unmined = checks.run(replace(draft, spec=replace(spec, mining=None, waivers=())).subject(upstream=False))
     stop_on_errors(spec, unmined)
     mined, mining = _mine(spec, spec.mining, options, prepared, progress)
-    negatives = _by_split(spec, Kind.HARD_NEGATIVES, mined.negatives, assignment)
+    negatives = [
+        table
+        for kind, of_kind in mined.items()
+        for table in _by_split(spec, kind, of_kind.negatives, assignment)
+        if kind is Kind.HARD_NEGATIVES or table.frame.height
+    ]
+    serving = mined[Kind.HARD_NEGATIVES]
     return replace(
         draft,
         tables=(*draft.tables, *negatives),
-        work=draft.work | {"scale": mined.scale, "suspicious_positives": mined.suspicious},
+        work=draft.work | {"scale": serving.scale, "suspicious_positives": serving.suspicious},
         mining=mining,
         unmined=unmined,
     )
@@ -106,7 +113,8 @@ def _by_split(spec: Retrieval, kind: Kind, rows: pl.DataFrame, assignment: pl.Da
 
 def _mine(
     spec: Retrieval, mining: Mining, options: Options, prepared: Prepared, progress: Progress
-) -> tuple[Mined, LockedMining]:
+) -> tuple[dict[Kind, Mined], LockedMining]:
+    """Encode once, and mine each table of hard negatives by its recipe."""
     from builders.encoders import encode_cached, load_encoder
     from builders.mining import mine, summary_lines
     from builders.text.merge import encoded_text
@@ -117,7 +125,6 @@ def _mine(
     )
     locked = committed_lock(options.committed, spec.name) if options.against_lock else None
     require_same_model(encoder.identity, locked)
-    recipe = mining.recipe if options.recipe is None else RECIPES[options.recipe]
     truncated: dict[str, int] = {}
 
     def encode(role: Literal["query", "passage"], texts: pl.Series) -> Encoded:
@@ -130,20 +137,28 @@ def _mine(
         progress.step(f"encode {role}", counts)
         return result
 
-    mined = mine(
-        prepared.queries.select("query_id", "text"),
-        prepared.corpus,
-        prepared.relations.qrels,
-        prepared.relations.undecided,
-        encode("query", prepared.queries["text"]).vectors,
-        encode("passage", encoded_text(prepared.corpus)).vectors,
-        recipe,
-        classes=prepared.relations.classes,
-        progress=partial(progress.tick, f"mine {recipe.name}"),
-    )
-    progress.step("mine", *summary_lines(mined.report))
-    used, report = encoder.identity, mined.report
-    return mined, LockedMining(recipe=asdict(recipe), encoder=used, report=report, truncated=truncated)
+    queries = encode("query", prepared.queries["text"]).vectors
+    passages = encode("passage", encoded_text(prepared.corpus)).vectors
+    relations, mined = prepared.relations, {}
+    for name, recipe in mining.recipes.items():
+        mined[Kind(name)] = mine(
+            prepared.queries.select("query_id", "text"),
+            prepared.corpus,
+            relations.qrels,
+            relations.undecided,
+            queries,
+            passages,
+            recipe,
+            classes=relations.classes,
+            occupations=relations.occupations,
+            progress=partial(progress.tick, f"mine {name}"),
+        )
+        progress.step(f"mine {name}", *summary_lines(mined[Kind(name)].report))
+    tables = {
+        name: MinedTable(recipe=asdict(recipe), report=mined[Kind(name)].report)
+        for name, recipe in mining.recipes.items()
+    }
+    return mined, LockedMining(encoder=encoder.identity, truncated=truncated, tables=tables)
 
 
 def build_clustering(spec: Clustering, fetched: Fetched, options: Options, progress: Progress) -> Draft:

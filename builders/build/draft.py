@@ -18,11 +18,10 @@ from builders.tables import Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to build. What changes a published byte is `encoder`, `recipe`, `limit`, splits and sources alone.
+    """How to build. What changes a published byte is `encoder`, `limit`, splits and sources alone.
 
     Attributes:
         encoder: "e5" is the pinned model, "offline" the small one that needs no download.
-        recipe: Name of the recipe that mines; None for the config's.
         sources: Folders or base URLs that stand in for the upstreams.
         limit: Build from this many queries, documents or ids only.
         against_lock: Whether sources must be those of the committed lock; false only to replace it.
@@ -30,7 +29,6 @@ class Options:
 
     out: Path
     encoder: Literal["e5", "offline"] = "e5"
-    recipe: str | None = None
     offline: bool = False
     sources: tuple[str, ...] = ()
     limit: int | None = None

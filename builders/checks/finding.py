@@ -10,7 +10,7 @@ import polars as pl
 
 from builders.spec import Waiver
 
-_MOST_EXAMPLES = 5
+MOST_EXAMPLES = 5
 _WIDEST = 60
 _COLUMN = re.compile(r"\{(\w+)\}")
 
@@ -64,7 +64,7 @@ class Code:
         The first five examples are kept; a message replaces "{meaning}: {count}".
         """
         if count:
-            kept = tuple(examples)[:_MOST_EXAMPLES]
+            kept = tuple(examples)[:MOST_EXAMPLES]
             text = message or f"{self.meaning}: {count}"
             yield Finding(self.name, self.severity, count, text, kept, self.hint)
 
@@ -80,7 +80,7 @@ class Code:
         if bad.height:
             # Formatting columns whose chunks differ panics in polars 2.1.
             examples = bad.rechunk().select(example=_example(example))["example"].sort()
-            yield from self.counted(bad.height, examples.head(_MOST_EXAMPLES), message=message)
+            yield from self.counted(bad.height, examples.head(MOST_EXAMPLES), message=message)
 
 
 error = partial(Code, Severity.ERROR)

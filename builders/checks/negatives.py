@@ -1,15 +1,16 @@
 """Rules on hard negatives, recomputed from the published tables and the lock's recipe alone."""
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from builders.checks.finding import Finding, error, gate, note
+from builders.checks.finding import MOST_EXAMPLES, Finding, error, gate, note
 from builders.checks.ids import pair_faults
-from builders.checks.subject import Pairs, Rule
-from builders.spec import PAIR, RECIPES, Recipe
+from builders.checks.subject import Pairs
+from builders.lock.lock import MinedTable
+from builders.spec import PAIR, Recipe
 from builders.tables import Kind
 
 _SCORE_ROUNDING = 2.0**-23
@@ -40,13 +41,8 @@ _SCORE = error("negative-score", "negatives with a score that is no cosine", _MI
 _GUARD = error("positive-score", "queries whose negatives name different positive scores", _MINE)
 _RECIPE = error(
     "mining-recipe",
-    "differences between the recipe of the config, or the one of that name, and of the lock",
+    "differences between the recipe of the config and of the lock",
     "Build again: the recipe changed since these negatives were mined.",
-)
-_CHOSEN = gate(
-    "recipe-chosen",
-    "recipes that were asked for instead of the config's",
-    "Build without --recipe, or set the recipe in the config: a switch is a major version.",
 )
 _REPORT = error(
     "mining-report",
@@ -58,39 +54,70 @@ _YIELD = gate(
     "queries without a hard negative",
     "Choose another recipe, or waive it with this count: the card says the yield first.",
 )
+_V0_YIELD = note(
+    "v0-yield",
+    "queries without a hard negative of the published procedure",
+    "Nothing to do: its margin is wider than scores of a dense corpus lie apart. The other table serves.",
+)
 _BELOW_FLOOR = error("negative-below-floor", "negatives that score lower than the recipe's floor", _MINE)
 _SUSPICIOUS = error("negative-suspicious", "negatives of queries whose best positive is suspicious", _MINE)
 _EQUIVALENT = error("negative-equivalent", "negatives that share a class with a positive", _MINE)
+_CROWDED = error("negative-occupation", "queries with too many negatives of one occupation", _MINE)
 _SCALE_UNKNOWN = note(
     "scale-unknown",
     "tables that the recipe's rules need and that are not there, so that the rules were not applied",
-    "Build the config again: the build keeps scale.parquet and classes.parquet beside the lock.",
+    "Build the config again: the build keeps scale, classes and occupations beside the lock.",
 )
 
-_ROW = "hard_negatives/{split} {query_id} → {passage_id}"
+_PAIR_ROW = "/{split} {query_id} → {passage_id}"
 
 
-def _recipe_of(subject: Pairs) -> Recipe:
-    """Return the recipe that mined; the config's where the lock has none that can be read."""
-    assert subject.spec.mining is not None
-    try:
-        return TypeAdapter(Recipe).validate_python(subject.mining and subject.mining.recipe)
-    except ValidationError:
-        return subject.spec.mining.recipe
+@dataclass(frozen=True, slots=True)
+class _Mined:
+    """A table of hard negatives.
+
+    Attributes:
+        subject: The config that it belongs to.
+        kind: Which of its tables.
+        own: The recipe that the config mines it by.
+        locked: What the lock says of it; None where it says nothing.
+    """
+
+    subject: Pairs
+    kind: Kind
+    own: Recipe
+    locked: MinedTable | None
+
+    @property
+    def negatives(self) -> pl.DataFrame:
+        """Its rows of all splits, with a column ``split``."""
+        return self.subject.stacked(self.kind)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe that mined; the config's where the lock has none that can be read."""
+        try:
+            return TypeAdapter(Recipe).validate_python(self.locked and self.locked.recipe)
+        except ValidationError:
+            return self.own
+
+    def named(self, example: str) -> str:
+        """Begin an example with the name of the table."""
+        return f"{self.kind}{example}"
 
 
-def _relevance(subject: Pairs) -> Iterator[Finding]:
+def _relevance(mined: _Mined) -> Iterator[Finding]:
     """Demand published ends, once; refuse positives in any split, undecided pairs, and twins of either."""
-    codes = (_DANGLING_QUERY, _WRONG_SPLIT, _DANGLING_CORPUS, _DUPLICATE)
-    yield from pair_faults(subject, Kind.HARD_NEGATIVES, *codes)
-    negatives, qrels = subject.negatives, subject.qrels
-    yield from _POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), _ROW)
-    yield from _TWIN.rows(_twins(subject, negatives.join(qrels, on=PAIR, how="anti")), _ROW)
-    undecided = subject.beside.get("undecided")
+    codes, row = (_DANGLING_QUERY, _WRONG_SPLIT, _DANGLING_CORPUS, _DUPLICATE), mined.named(_PAIR_ROW)
+    yield from pair_faults(mined.subject, mined.kind, *codes)
+    negatives, qrels = mined.negatives, mined.subject.qrels
+    yield from _POSITIVE.rows(negatives.join(qrels, on=PAIR, how="semi"), row)
+    yield from _TWIN.rows(_twins(mined.subject, negatives.join(qrels, on=PAIR, how="anti")), row)
+    undecided = mined.subject.beside.get("undecided")
     if undecided is None:
         yield from _UNDECIDED_UNKNOWN.counted(1)
     else:
-        yield from _UNDECIDED.rows(negatives.join(undecided, on=PAIR, how="semi"), _ROW)
+        yield from _UNDECIDED.rows(negatives.join(undecided, on=PAIR, how="semi"), row)
 
 
 def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
@@ -103,14 +130,14 @@ def _twins(subject: Pairs, negatives: pl.DataFrame) -> pl.DataFrame:
     return negatives.join(texts, on="passage_id").join(relevant, on=["query_id", "text"], how="semi")
 
 
-def _limits(subject: Pairs) -> Iterator[Finding]:
+def _limits(mined: _Mined) -> Iterator[Finding]:
     """Refuse scores above the guard's minus the margin, or below the floor, beyond the rounding to float32.
 
     With a floor, refuse negatives of a query whose best positive is suspicious; which positive is the best is
     only published where the highest-scoring one guards.
     """
-    recipe, scale = _recipe_of(subject), subject.beside.get("scale")
-    negatives = subject.negatives
+    recipe, scale = mined.recipe, mined.subject.beside.get("scale")
+    negatives = mined.negatives
     score, guard = pl.col("score").cast(pl.Float64), pl.col("positive_score").cast(pl.Float64)
     if scale is not None:
         negatives = negatives.join(scale, on="query_id", how="left")
@@ -118,64 +145,67 @@ def _limits(subject: Pairs) -> Iterator[Finding]:
         units = {"absolute": pl.lit(1.0), "relative": guard.abs(), "deviations": pl.col("deviation")}
         limited = negatives.with_columns(limit=guard - recipe.margin * units[recipe.margin_kind])
         above = limited.filter(score > pl.col("limit") + _SCORE_ROUNDING)
-        yield from _MARGIN.rows(above, "{query_id} → {passage_id}: {score} above {limit}")
+        yield from _MARGIN.rows(above, mined.named(" {query_id} → {passage_id}: {score} above {limit}"))
     if scale is not None and recipe.floor is not None:
         mean, deviation = pl.col("mean"), pl.col("deviation")
         measured = negatives.with_columns(score, guard, floor=mean + recipe.floor * deviation)
         below = measured.filter(score < pl.col("floor") - _SCORE_ROUNDING)
-        yield from _BELOW_FLOOR.rows(below, "{query_id} → {passage_id}: {score} below {floor}")
+        yield from _BELOW_FLOOR.rows(below, mined.named(" {query_id} → {passage_id}: {score} below {floor}"))
         if recipe.guard == "highest":
             least = mean + recipe.suspicious_below * deviation
             near = measured.filter(guard < least - _SCORE_ROUNDING)
-            yield from _SUSPICIOUS.rows(near, "{query_id} → {passage_id}: positive {positive_score}")
+            yield from _SUSPICIOUS.rows(
+                near, mined.named(" {query_id} → {passage_id}: positive {positive_score}")
+            )
 
 
-def _scores(subject: Pairs) -> Iterator[Finding]:
+def _scores(mined: _Mined) -> Iterator[Finding]:
     """Demand scores that are cosines (NaN compares greater than any), and one guard for a query."""
-    negatives = subject.negatives
+    negatives = mined.negatives
     cosines = pl.col("score", "positive_score")
     wrong = negatives.filter(pl.any_horizontal(cosines.abs() > 1 + _BEYOND_ONE))
-    yield from _SCORE.rows(wrong, "{query_id} → {passage_id}: {score}, positive {positive_score}")
+    yield from _SCORE.rows(
+        wrong, mined.named(" {query_id} → {passage_id}: {score}, positive {positive_score}")
+    )
     guards = negatives.group_by("query_id").agg(guards=pl.col("positive_score").n_unique())
-    yield from _GUARD.rows(guards.filter(pl.col("guards") > 1), "{query_id}: {guards} scores")
+    yield from _GUARD.rows(guards.filter(pl.col("guards") > 1), mined.named(" {query_id}: {guards} scores"))
 
 
-def _ranking(subject: Pairs) -> Iterator[Finding]:
+def _ranking(mined: _Mined) -> Iterator[Finding]:
     """Demand ranks over all passages: they rise while scores fall, within depth and keep."""
-    recipe, qrels = _recipe_of(subject), subject.qrels
-    negatives = subject.negatives.sort("query_id", "rank")
+    recipe, qrels = mined.recipe, mined.subject.qrels
+    negatives = mined.negatives.sort("query_id", "rank")
     before = negatives.with_columns(pl.col("rank", "score").shift(1).over("query_id").name.suffix("_before"))
     broken = (pl.col("rank") <= pl.col("rank_before")) | (pl.col("score") > pl.col("score_before"))
     out_of_order = before.filter((pl.col("rank") < 1) | broken)
-    yield from _ORDER.rows(out_of_order, "{query_id} → {passage_id}: rank {rank}, score {score}")
+    yield from _ORDER.rows(
+        out_of_order, mined.named(" {query_id} → {passage_id}: rank {rank}, score {score}")
+    )
 
     positives = qrels.unique(PAIR).group_by("query_id").len("positives")
     extra = pl.col("positives").fill_null(0) if recipe.depth_counts == "candidates" else pl.lit(0)
-    passages = subject.corpus.height
+    passages = mined.subject.corpus.height
     deepest = pl.min_horizontal(extra + (passages if recipe.depth is None else recipe.depth), passages)
     limited = negatives.join(positives, on="query_id", how="left").with_columns(deepest=deepest)
     deeper = limited.filter(pl.col("rank") > pl.col("deepest"))
-    yield from _DEPTH.rows(deeper, "{query_id} → {passage_id}: rank {rank} of {deepest}")
+    yield from _DEPTH.rows(deeper, mined.named(" {query_id} → {passage_id}: rank {rank} of {deepest}"))
 
     numbers = negatives.group_by("query_id").len("negatives")
     over = numbers.filter(pl.col("negatives") > recipe.keep)
-    yield from _KEEP.rows(over, "{query_id}: {negatives} negatives")
+    yield from _KEEP.rows(over, mined.named(" {query_id}: {negatives} negatives"))
 
 
-def _record(subject: Pairs) -> Iterator[Finding]:
-    """Hold the lock's recipe against the config's, or another by name, and its report against the rows."""
-    assert subject.spec.mining is not None
-    if subject.mining is None:
-        yield from _RECIPE.lines(["the lock records no mining"])
+def _record(mined: _Mined) -> Iterator[Finding]:
+    """Hold the lock's recipe against the config's, and its report against the rows."""
+    if mined.locked is None:
+        yield from _RECIPE.lines([f"the lock records no mining of {mined.kind}"])
         return
-    locked, own = subject.mining.recipe, subject.spec.mining.recipe
-    other = RECIPES.get(str(locked.get("name")), own)
-    wanted = asdict(own if locked.get("name") == own.name else other)
-    if wanted["name"] != own.name:
-        yield from _CHOSEN.lines([f"{wanted['name']}, config {own.name}"])
+    locked, wanted = mined.locked.recipe, asdict(mined.own)
     names = sorted(name for name in {*wanted, *locked} if wanted.get(name) != locked.get(name))
-    yield from _RECIPE.lines([f"{name}: {locked.get(name)!r}, config {wanted.get(name)!r}" for name in names])
-    report = subject.mining.report
+    yield from _RECIPE.lines([
+        mined.named(f" {name}: {locked.get(name)!r}, config {wanted.get(name)!r}") for name in names
+    ])
+    report = mined.locked.report
     reported = {
         "negatives": report.negatives,
         "queries": report.queries,
@@ -183,16 +213,16 @@ def _record(subject: Pairs) -> Iterator[Finding]:
         "by_count": {number: queries for number, queries in report.by_count.items() if queries},
     }
     yield from _REPORT.lines([
-        f"{name}: {reported[name]!r}, published {count}"
-        for name, count in _counted(subject).items()
+        mined.named(f" {name}: {reported[name]!r}, published {count}")
+        for name, count in _counted(mined).items()
         if reported[name] != count
     ])
 
 
-def _counted(subject: Pairs) -> dict[str, object]:
+def _counted(mined: _Mined) -> dict[str, object]:
     """Count the first figures of the report from the published rows."""
-    numbers = subject.negatives.group_by("query_id").len("number")
-    each = subject.queries.join(numbers, on="query_id", how="left")["number"].fill_null(0)
+    numbers = mined.negatives.group_by("query_id").len("number")
+    each = mined.subject.queries.join(numbers, on="query_id", how="left")["number"].fill_null(0)
     return {
         "negatives": int(numbers["number"].sum()),
         "queries": len(each),
@@ -201,44 +231,59 @@ def _counted(subject: Pairs) -> dict[str, object]:
     }
 
 
-def _mining_yield(subject: Pairs) -> Iterator[Finding]:
-    """Demand a hard negative for at least half of the queries."""
-    negatives, queries = subject.negatives, subject.queries
-    without, total = queries.join(negatives, on="query_id", how="anti"), queries.height
+def _mining_yield(mined: _Mined) -> Iterator[Finding]:
+    """Demand a hard negative for at least half of the queries, of the table that serves."""
+    queries = mined.subject.queries
+    without, total = queries.join(mined.negatives, on="query_id", how="anti"), queries.height
     served = total - without.height
-    if served < LEAST_YIELD * total:
-        share = f"only {served:,} of {total:,} queries ({served / total:.1%}) have a hard negative"
-        yield from _YIELD.rows(without, "queries/{split} {query_id}", message=share)
+    share = f"{served:,} of {total:,} queries ({served / max(total, 1):.1%}) have a hard negative"
+    if mined.kind is not Kind.HARD_NEGATIVES:
+        share = f"by the published procedure, {share}"
+        yield from _V0_YIELD.rows(without, "queries/{split} {query_id}", message=share)
+    elif served < LEAST_YIELD * total:
+        yield from _YIELD.rows(without, "queries/{split} {query_id}", message=f"only {share}")
 
 
-def _equivalence(subject: Pairs) -> Iterator[Finding]:
+def _equivalence(mined: _Mined) -> Iterator[Finding]:
     """Refuse negatives that share a class with a positive of their query in any split."""
-    classes, negatives = subject.beside.get("classes"), subject.negatives
-    if not _recipe_of(subject).equivalence or classes is None:
+    classes, negatives = mined.subject.beside.get("classes"), mined.negatives
+    if not mined.recipe.equivalence or classes is None:
         return
-    positives = subject.qrels.join(negatives, on="query_id", how="semi")
+    positives = mined.subject.qrels.join(negatives, on="query_id", how="semi")
     taken = positives.join(classes, on="passage_id").select("query_id", "class").unique()
     shared = negatives.join(classes, on="passage_id").join(taken, on=["query_id", "class"])
     first = shared.sort("class").unique(PAIR, keep="first", maintain_order=True)
-    yield from _EQUIVALENT.rows(first, "{query_id} → {passage_id}: {class}")
+    yield from _EQUIVALENT.rows(first, mined.named(" {query_id} → {passage_id}: {class}"))
 
 
-def _known(subject: Pairs) -> Iterator[Finding]:
+def _crowding(mined: _Mined) -> Iterator[Finding]:
+    """Refuse more negatives of a query from one occupation than the recipe takes."""
+    limit, occupations = mined.recipe.per_occupation, mined.subject.beside.get("occupations")
+    if limit is None or occupations is None:
+        return
+    known = mined.negatives.join(occupations, on="passage_id")
+    numbers = known.group_by("query_id", "occupation").len("negatives")
+    over = numbers.filter(pl.col("negatives") > limit)
+    yield from _CROWDED.rows(over, mined.named(" {query_id}: {negatives} of {occupation}"))
+
+
+def _known(mined: _Mined) -> Iterator[Finding]:
     """Note tables that the recipe's rules need and that are missing."""
-    recipe, names = _recipe_of(subject), []
+    recipe, names = mined.recipe, []
+    beside = mined.subject.beside
     if recipe.floor is not None or recipe.margin_kind == "deviations":
-        scale = subject.beside.get("scale")
+        scale = beside.get("scale")
         if scale is None:
             names.append("scale")
         else:
-            lost = subject.negatives.join(scale, on="query_id", how="anti")
+            lost = mined.negatives.join(scale, on="query_id", how="anti")
             names += [f"scale of {query}" for query in lost["query_id"].unique().sort()]
-    if recipe.equivalence and "classes" not in subject.beside:
-        names.append("classes")
+    needed = {"classes": recipe.equivalence, "occupations": recipe.per_occupation is not None}
+    names += [name for name, rule in needed.items() if rule and name not in beside]
     yield from _SCALE_UNKNOWN.lines(names)
 
 
-_RULES: tuple[Rule, ...] = (
+_RULES: tuple[Callable[[_Mined], Iterator[Finding]], ...] = (
     _relevance,
     _limits,
     _scores,
@@ -247,10 +292,30 @@ _RULES: tuple[Rule, ...] = (
     _mining_yield,
     _known,
     _equivalence,
+    _crowding,
 )
 
 
 def check(subject: Pairs) -> Iterator[Finding]:
-    """Apply all rules on hard negatives, where the config mines."""
-    for rule in _RULES if subject.spec.mining else ():
-        yield from rule(subject)
+    """Apply all rules on hard negatives to each of a config's tables of them."""
+    if subject.spec.mining is None:
+        return
+    locked = subject.mining.tables if subject.mining else {}
+    found: dict[str, list[Finding]] = {}
+    for name, recipe in subject.spec.mining.recipes.items():
+        mined = _Mined(subject, Kind(name), recipe, locked.get(name))
+        for finding in (finding for rule in _RULES for finding in rule(mined)):
+            found.setdefault(finding.code, []).append(finding)
+    yield from (_together(findings) for findings in found.values())
+
+
+def _together(findings: Sequence[Finding]) -> Finding:
+    """Make one finding of those of a code in several tables."""
+    return replace(
+        findings[0],
+        count=sum(finding.count for finding in findings),
+        message="; ".join(dict.fromkeys(finding.message for finding in findings)),
+        examples=tuple(dict.fromkeys(line for finding in findings for line in finding.examples))[
+            :MOST_EXAMPLES
+        ],
+    )

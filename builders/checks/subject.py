@@ -25,6 +25,7 @@ _BESIDE: dict[type[ConfigSpec], dict[str, dict[str, type[pl.DataType]]]] = {
         "undecided": _strings(*PAIR),  # pairs kept from mining
         "scale": {"query_id": pl.String, "mean": pl.Float64, "deviation": pl.Float64},  # of its scores
         "classes": _strings("passage_id", "class"),  # equivalent passages
+        "occupations": _strings("passage_id", "occupation"),  # what is mined of one is limited
         "provenance": _strings("table", "id", "upstream_id"),  # the published row of each upstream row
         "scrub_merges": SCRUB_MERGES,
     },
@@ -59,7 +60,7 @@ class Subject(Generic[_Spec]):
 
     @property
     def queries(self) -> pl.DataFrame:
-        """All splits of the queries below each other, with a column ``split`` str; so the next three."""
+        """All splits of the queries below each other, with a column ``split`` str; so the next two."""
         return self.stacked(Kind.QUERIES)
 
     @property
@@ -71,11 +72,6 @@ class Subject(Generic[_Spec]):
     def qrels(self) -> pl.DataFrame:
         """The relevant pairs."""
         return self.stacked(Kind.QRELS)
-
-    @property
-    def negatives(self) -> pl.DataFrame:
-        """The hard negatives."""
-        return self.stacked(Kind.HARD_NEGATIVES)
 
     def stacked(self, kind: Kind) -> pl.DataFrame:
         """Return all splits of a table below each other, with a column ``split`` str."""

@@ -29,7 +29,6 @@ FOUND = 1
 @opt.value(
     "--encoder", click.Choice(["e5", "offline"]), "The pinned E5, or a small one for rehearsals.", "e5"
 )
-@opt.value("--recipe", click.Choice(["v0", "v1"]), "How negatives are mined.  [default: the config's]")
 @opt.OFFLINE
 @opt.value("--limit", opt.AT_LEAST_1, "Build from this many queries, or documents, only.")
 @opt.WORKERS
@@ -46,7 +45,6 @@ def command(
     configs: tuple[str, ...],
     out: Path,
     encoder: Literal["e5", "offline"],
-    recipe: str | None,
     offline: bool,
     limit: int | None,
     workers: int | None,
@@ -65,7 +63,6 @@ def command(
       mteb-de build
       mteb-de build jobs --sample --encoder offline
       mteb-de build jobs --encoder offline --limit 2000
-      mteb-de build jobs --recipe v1
       mteb-de build --check
       mteb-de build jobs --check --out again --against dist
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
@@ -88,7 +85,7 @@ def command(
     if against is not None and not check:
         raise UsageError("--against says what --check compares with", hint="Pass --check too.")
     if update_lock:
-        _refuse_stand_ins(encoder, recipe, sample, places, limit)
+        _refuse_stand_ins(encoder, sample, places, limit)
     specs = [registry.load(name) for name in dict.fromkeys(configs or registry.names())]
     locked = {spec.name: committed.committed_lock(locks, spec.name) for spec in specs}
     if check and against is None:
@@ -101,7 +98,6 @@ def command(
     options = Options(
         out=out,
         encoder=encoder,
-        recipe=recipe,
         offline=offline,
         sources=places,
         limit=limit,
@@ -165,15 +161,12 @@ def _reference(against: str, specs: list[ConfigSpec], out: Path) -> Reference:
     return open_reference(against, {spec.release for spec in specs}, out, Path(folder.name))
 
 
-def _refuse_stand_ins(
-    encoder: str, recipe: str | None, sample: bool, sources: tuple[str, ...], limit: int | None
-) -> None:
+def _refuse_stand_ins(encoder: str, sample: bool, sources: tuple[str, ...], limit: int | None) -> None:
     from builders.hub import is_stand_in
 
     reasons = {
         "--encoder offline": encoder == "offline",
         "--sample": sample,
-        "--recipe": recipe is not None,
         "--limit": limit is not None,
         "MTEB_DE_SOURCES": bool(sources),
         "an HF_ENDPOINT that is not the Hub": is_stand_in(),

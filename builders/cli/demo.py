@@ -32,7 +32,7 @@ def command(out: Path | None, quiet: bool) -> None:
     say_table(("config", "table", "read", "dropped", "merged", "undecided", "left"), rows)
     for lock in locks:
         if lock.mining is not None:
-            report, recipe = lock.mining.report, lock.mining.recipe["name"]
+            report, recipe = lock.mining.serving.report, lock.mining.serving.recipe["name"]
             gave = f"{report.yield_.any:,} of {report.queries:,} queries"
             say(f"{lock.config}: {gave} got a hard negative by recipe {recipe}")
     for receipt in receipts:

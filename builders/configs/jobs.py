@@ -12,6 +12,7 @@ from builders.sources.parquet import read_rows
 from builders.spec import (
     ALL_KINDS,
     PAIR,
+    RECIPES,
     EncoderSpec,
     Files,
     HubSource,
@@ -233,7 +234,8 @@ CONFIG = Retrieval(
             max_length=512,
             query_prefix="query: ",
             passage_prefix="passage: ",
-        )
+        ),
+        RECIPES["v1"],
     ),
     notes=(
         "Occupations and skills were mapped to ESCO by a machine upstream and are often wrong, so some "

@@ -5,7 +5,7 @@ side: mlcroissant takes one join per record set, and cannot read a set that buil
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -15,10 +15,10 @@ from builders.describe.figures import source_url, starved
 from builders.describe.licences import LICENCES, licence
 from builders.describe.target import Target
 from builders.hub import HUB
-from builders.lock.lock import LockedMining, PublishedFile
+from builders.lock.lock import EncoderIdentity, PublishedFile
 from builders.printable import one_line, share
 from builders.spec import Release
-from builders.tables import SCHEMAS, SORT_KEYS, Kind
+from builders.tables import MINED, SCHEMAS, SORT_KEYS, Kind
 
 _Json = dict[str, Any]
 _References = dict[str, tuple[str, tuple[str, ...]]]
@@ -30,6 +30,7 @@ _WHAT = {
     Kind.QUERIES: "Queries",
     Kind.QRELS: "Relevant pairs of query and passage",
     Kind.HARD_NEGATIVES: "Hard negatives",
+    Kind.HARD_NEGATIVES_V0: "Hard negatives by the published procedure",
     Kind.CLUSTERING_S2S: "Clustering sets of titles",
     Kind.CLUSTERING_P2P: "Clustering sets of titles with texts",
     Kind.CLUSTERING_IDS: "Clustering sets of ids of submissions",
@@ -88,7 +89,7 @@ def _description(release: Release, datasets: Sequence[Dataset]) -> str:
     for dataset in datasets:
         sentences.append(f"{dataset.spec.title.rstrip('.')} ({dataset.name}).")
         if (mining := dataset.lock.mining) and starved(dataset):
-            some, total = mining.report.yield_.any, mining.report.queries
+            some, total = mining.serving.report.yield_.any, mining.serving.report.queries
             few = f"{some} of {total} queries ({share(some, total)}) have one"
             sentences.append(f"Hard negatives are scarce: {few}.")
     return one_line(" ".join(sentences))
@@ -119,7 +120,12 @@ def _responsible_ai(datasets: Sequence[Dataset]) -> _Json:
             *(retrieval if any(not dataset.clusters for dataset in datasets) else []),
             *([clustering] if any(dataset.clusters for dataset in datasets) else []),
             *([ids] if any(dataset.ids_only for dataset in datasets) else []),
-            *(_recipe(dataset.name, mining) for dataset in datasets if (mining := dataset.lock.mining)),
+            *(
+                _recipe(f"{dataset.name}-{name}", table.recipe, mining.encoder)
+                for dataset in datasets
+                if (mining := dataset.lock.mining)
+                for name, table in mining.tables.items()
+            ),
         ],
         "rai:dataBiases": each("biases"),
         "rai:dataLimitations": notes + each("misuses", "not for "),
@@ -147,10 +153,9 @@ def _derived_from(datasets: Sequence[Dataset]) -> list[_Json]:
     ]
 
 
-def _recipe(name: str, mining: LockedMining) -> str:
-    given = ", ".join(f"{name} {value}" for name, value in mining.recipe.items() if value is not None)
-    encoder = mining.encoder
-    return f"Hard negatives of {name} mined with {encoder.model} at {encoder.revision}: {given}."
+def _recipe(table: str, recipe: Mapping[str, object], encoder: EncoderIdentity) -> str:
+    given = ", ".join(f"{name} {value}" for name, value in recipe.items() if value is not None)
+    return f"{table} mined with {encoder.model} at {encoder.revision}: {given}."
 
 
 def _file_objects(datasets: Sequence[Dataset], target: Target) -> list[_Json]:
@@ -201,7 +206,7 @@ def _sets_of(dataset: Dataset, config: Config, file: PublishedFile) -> Iterator[
 
 
 def _references(dataset: Dataset, config: Config, file: PublishedFile) -> _References:
-    if config.kind not in {Kind.QRELS, Kind.HARD_NEGATIVES}:
+    if config.kind not in {Kind.QRELS, *MINED}:
         return {}
     ends = {"query-id": (Kind.QUERIES, file.split), "corpus-id": (Kind.CORPUS, "corpus")}
     return {
@@ -213,7 +218,7 @@ def _references(dataset: Dataset, config: Config, file: PublishedFile) -> _Refer
 
 def _fields(name: str, kind: Kind, file: PublishedFile, references: _References) -> list[_Json]:
     fields = []
-    columns = _COLUMNS | ({"score": "Cosine of query and passage."} if kind is Kind.HARD_NEGATIVES else {})
+    columns = _COLUMNS | ({"score": "Cosine of query and passage."} if kind in MINED else {})
     for column in SCHEMAS[kind]:
         description = columns[column.name]
         source = {"fileObject": {"@id": file.path}, "extract": {"column": column.name}}

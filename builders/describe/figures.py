@@ -12,7 +12,7 @@ from builders.lock.beside import CitedAudit
 from builders.lock.lock import ClusteringFigures, Funnel, LockedSource, MiningReport, TextLengths
 from builders.prepare.funnels import ROWS
 from builders.printable import NOTHING, interval, percent, share, span
-from builders.spec import Clustering, TextFigures
+from builders.spec import Clustering, LocalFile, TextFigures
 from builders.tables import SCHEMAS, SPLITS, Kind
 
 _DROPS = {
@@ -21,6 +21,7 @@ _DROPS = {
     "positive_text": "the text of a positive",
     "query_text": "the text of the query",
     "equivalent": "shares a class with a positive",
+    "occupation": "enough of its occupation were kept already",
     "floor": "scores too low to be hard",
     "margin": "scores too close to the positive",
     "beyond_keep": "enough were kept already",
@@ -50,7 +51,8 @@ _FACTS = {
 def starved(dataset: Dataset) -> bool:
     """Return whether mining left fewer than half of the queries with a hard negative."""
     mining = dataset.lock.mining
-    return mining is not None and mining.report.yield_.any < LEAST_YIELD * mining.report.queries
+    report = mining.serving.report if mining else None
+    return report is not None and report.yield_.any < LEAST_YIELD * report.queries
 
 
 def source_url(source: LockedSource) -> str:
@@ -112,10 +114,17 @@ def _licence_link(hub_id: str) -> Markdown:
 def _splits(dataset: Dataset) -> Markdown:
     kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS}
     if dataset.lock.mining is not None:
-        kinds["Hard negatives"] = Kind.HARD_NEGATIVES
+        kinds |= {"Hard negatives": Kind.HARD_NEGATIVES, "By v0": Kind.HARD_NEGATIVES_V0}
     rows = [(code(split), *(dataset.rows(kind, split) for kind in kinds.values())) for split in SPLITS]
     total = ("all", *(dataset.rows(kind) for kind in kinds.values()))
     return table(("Split", *kinds), [*rows, total])
+
+
+def _german_names(dataset: Dataset) -> bool:
+    """Return whether the build read a file of its own of names, beside its upstreams."""
+    locked = {source.name for source in dataset.lock.sources}
+    given = [source.name for source in dataset.spec.sources if isinstance(source, LocalFile)]
+    return not locked.isdisjoint(given)
 
 
 def _funnel(dataset: Dataset) -> Markdown:
@@ -293,7 +302,7 @@ FIGURES: Mapping[str, Callable[..., object]] = {
     figure.__name__.removeprefix("_"): figure
     for figure in (
         *(starved, _stand_ins, _contents, _columns, _sources, _licences, _funnel, _personal, _findings),
-        *(_splits, _relations, _shared_positives, _twins, _audit, _decisions),
+        *(_splits, _german_names, _relations, _shared_positives, _twins, _audit, _decisions),
         *(_negatives_by_query, _drops, _spread, _what_if),
         *(_sets, _set_texts, _compared),
     )

@@ -53,10 +53,15 @@ def card_plots(datasets: Sequence[Dataset]) -> tuple[_CardPlot, ...]:
 
 
 def _mining(datasets: Sequence[Dataset]) -> Iterator[_CardPlot]:
-    mined = {dataset.name: mining for dataset in datasets if (mining := dataset.lock.mining)}
+    mined = {
+        f"{dataset.name}-{table}": of_table
+        for dataset in datasets
+        if (mining := dataset.lock.mining)
+        for table, of_table in mining.tables.items()
+    }
     if not mined:
         return
-    reports = {name: mining.report for name, mining in mined.items()}
+    reports = {name: table.report for name, table in mined.items()}
     parts = range(max(int(number) for one in reports.values() for number in one.by_count or ("0",)) + 1)
     rows = {name: [one.by_count.get(str(number), 0) for number in parts] for name, one in reports.items()}
     words = [

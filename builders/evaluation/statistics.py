@@ -68,7 +68,7 @@ def read_statistics(built: Built) -> ConfigStatistics:
             {split: built.table(Kind.QUERIES, split) for split in splits},
             built.stacked(Kind.QRELS),
             built.table(Kind.CORPUS, "corpus"),
-            mined=mining.report.by_count if mining else {},
+            mined=mining.serving.report.by_count if mining else {},
         )
     elif variants:
         found = _clustering(config, variants)

@@ -156,9 +156,9 @@ def _decides(where: str) -> bool:
     """Return whether a field holds or decides rows; the others describe the rows or the machine."""
     parts = where.split(".")
     if parts[0] == "mining":
-        return len(parts) == 1 or (
-            parts[1] in {"recipe", "encoder"} and parts[2:3] not in (["tools"], ["device"])
-        )
+        if parts[1:2] == ["tables"]:  # mining.tables.NAME.recipe.FIELD
+            return parts[3:4] != ["report"]
+        return len(parts) == 1 or (parts[1] == "encoder" and parts[2:3] not in (["tools"], ["device"]))
     return parts[0] in _DECIDING
 
 

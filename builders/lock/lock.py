@@ -14,7 +14,7 @@ from builders.errors import StorageError
 from builders.files import sha256, write_json
 from builders.printable import printable
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
 
 
@@ -203,7 +203,7 @@ class MiningReport(Frozen):
         reuse: "passages" that serve as hard negatives, and how often the busiest ("most") and the "mean" one.
         others_positives: Hard "negatives" that are positives of other queries, and their "share" of all.
         ties: Queries where the id decided at the end of "depth" or of "keep".
-        what_if: Other depths and margins, and the other guard; "v0" and its variants for an unbounded recipe.
+        what_if: Other depths and margins, and the other guard, of a recipe of bounded depth.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -227,13 +227,28 @@ class MiningReport(Frozen):
     what_if: tuple[Variant, ...]
 
 
-class LockedMining(Frozen):
-    """Recipe, encoder and report of mining, and truncated texts by role, "query" and "passage"."""
+class MinedTable(Frozen):
+    """The recipe of a table of hard negatives, and the report of its mining."""
 
     recipe: _Recipe
-    encoder: EncoderIdentity
     report: MiningReport
+
+
+class LockedMining(Frozen):
+    """Encoder of mining, truncated texts by role, "query" and "passage", and the mined tables.
+
+    Attributes:
+        tables: By what follows the dataset's name: "hard_negatives", which serves, and "hard_negatives_v0".
+    """
+
+    encoder: EncoderIdentity
     truncated: dict[str, int] = Field(default_factory=dict)
+    tables: dict[str, MinedTable]
+
+    @property
+    def serving(self) -> MinedTable:
+        """The table that serves."""
+        return self.tables["hard_negatives"]
 
 
 class SetFigures(Frozen):
@@ -374,7 +389,12 @@ def manifest_of(out: Path, release: str) -> Manifest:
     return Manifest(
         release=release,
         locks={name: sha256(work_folder(out, name) / "lock.json") for name in locks},
-        recipes={name: lock.mining.recipe for name, lock in locks.items() if lock.mining},
+        recipes={
+            f"{name}-{table}": mined.recipe
+            for name, lock in locks.items()
+            if lock.mining
+            for table, mined in lock.mining.tables.items()
+        },
         files=tuple(sorted((file for lock in locks.values() for file in lock.files), key=lambda f: f.path)),
     )
 

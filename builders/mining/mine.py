@@ -13,8 +13,9 @@ from builders.mining import recipe as rules
 from builders.mining.hits import Hits, joined
 from builders.mining.scan import Masked, Progress, exact_topk, exact_window
 from builders.mining.scores import Float32s, Float64s, Int64s, score_moments, score_pairs
+from builders.mining.spread import Spread, numbered
 from builders.mining.yields import LOOK, build_report
-from builders.spec import PAIR, RECIPES, Recipe
+from builders.spec import PAIR, Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def mine(
     recipe: Recipe,
     *,
     classes: pl.DataFrame | None = None,
+    occupations: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> Mined:
     """Mine hard negatives by a recipe, over all passages.
@@ -63,6 +65,7 @@ def mine(
         passage_vectors: float32 (passages, d), of length 1, in the row order of `corpus`.
         recipe: The rules.
         classes: ``passage_id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
+        occupations: ``passage_id``, ``occupation``, a passage once; used by recipes with `per_occupation`.
         progress: Called with steps done and steps in all, of each scan.
     """
     rules.require_valid(recipe)
@@ -75,22 +78,28 @@ def mine(
     served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
     excluded = rules.exclusions(qrels, undecided, queries, corpus, classes if recipe.equivalence else None)
 
-    # an unbounded recipe has no ranking: its report tells what v0 would have found
-    bounded, asked = (RECIPES["v0"], guarded) if recipe.depth is None else (recipe, served)
-    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, asked, bounded, progress)
-    known = excluded if bounded.equivalence else excluded.filter(pl.col("reason") != "equivalent")
-    labelled = rules.label(ranking, known, guarded)
+    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, recipe, progress)
+    labelled = rules.label(ranking, excluded, guarded, occupations)
     if recipe.depth is None:
         rows = served.join(queries, on="query_id", maintain_order="left")["row"]
         vectors = _rows(query_vectors, rows.to_numpy())
-        chosen = choose_within(served, corpus, excluded, vectors, passage_vectors, recipe, progress=progress)
+        chosen = choose_within(
+            served,
+            corpus,
+            excluded,
+            vectors,
+            passage_vectors,
+            recipe,
+            occupations=occupations,
+            progress=progress,
+        )
     else:
-        chosen = rules.choose(labelled, recipe)
+        chosen = rules.choose(labelled.join(served, on="query_id", how="semi", maintain_order="left"), recipe)
     types = {"rank": pl.Int32, "score": pl.Float32, "positive_score": pl.Float32}
     negatives = chosen.kept.cast(pl.Schema(types))
     return Mined(
         negatives.sort("query_id", "rank"),
-        build_report(queries, qrels, guarded, chosen, labelled, recipe, bounded),
+        build_report(queries, qrels, guarded, chosen, labelled, recipe),
         scale,
         _listed(positives, guarded.filter(rules.is_suspicious(recipe))),
     )
@@ -186,13 +195,15 @@ def choose_within(
     query_vectors: Float32s,
     passage_vectors: Float32s,
     recipe: Recipe,
+    occupations: pl.DataFrame | None = None,
     *,
     progress: Progress | None = None,
 ) -> rules.Chosen:
     """Choose each query's first negatives between its floor and its ceiling, at any depth.
 
     Every passage at the floor or above it is looked at: it is excluded for a reason, above the ceiling
-    (`margin`), beyond what is kept, or a negative. Ranks count all passages. Method: `exact_window`.
+    (`margin`), beyond what is kept, one too many of its occupation, or a negative. Ranks count all passages.
+    Method: `exact_window`, asked again and deeper for queries whose first passages share an occupation.
 
     The queries to serve are in `guarded`, from `builders.mining.recipe.guards`, with ``mean`` and
     ``deviation``; `corpus` is sorted by id; vectors are in the row order of these two.
@@ -200,36 +211,43 @@ def choose_within(
     masked, reasons = _masked(guarded, corpus, excluded)
     guards = guarded[recipe.guard]
     limits = guarded.select(floor=rules.floor(recipe) + 0 * guards, ceiling=rules.ceiling(recipe))
-    window = exact_window(
-        query_vectors,
-        passage_vectors,
-        limits["floor"].to_numpy(),
-        limits["ceiling"].to_numpy(),
-        masked,
-        recipe.keep + 1,  # one more tells whether the id decided
-        progress=progress,
-    )
-    found, places = window.found, window.found.places()
-    ranks = window.above[found.row] + places + _masked_ahead(masked, window.masked_scores, found)
+    edges = limits["floor"].to_numpy(), limits["ceiling"].to_numpy()
+    wanted = recipe.keep + 1  # one more tells whether the id decided
+    window = exact_window(query_vectors, passage_vectors, *edges, masked, wanted, progress=progress)
+
+    def ask(rows: Int64s, k: Int64s) -> Hits:
+        floor, ceiling = (edge[rows] for edge in edges)
+        vectors, excluded_here = query_vectors[rows], masked.of_queries(rows)
+        deeper = exact_window(vectors, passage_vectors, floor, ceiling, excluded_here, k).found
+        return Hits(rows[deeper.row], deeper.index, deeper.score)
+
+    spread = Spread(numbered(corpus, occupations), recipe.per_occupation)
+    found = spread.deep_enough(window.found, window.within, wanted, ask)
+    counts_here = spread.first(found)
+    place = spread.places(found)
+    kept = counts_here & (place <= recipe.keep)
+    crowded = int((~counts_here & (place < recipe.keep)).sum())
+    ranks = window.above[found.row] + found.places() + _masked_ahead(masked, window.masked_scores, found)
     at_floor = window.masked_scores > -np.inf
     by_reason = np.bincount(reasons[at_floor], minlength=len(rules.EXCLUSIONS)).tolist()
     counts = dict(zip(rules.EXCLUSIONS, by_reason, strict=True)) | {
         "margin": int(window.above.sum()),
-        "beyond_keep": int(np.maximum(window.within - recipe.keep, 0).sum()),
+        "occupation": crowded,
+        "beyond_keep": int(window.within.sum()) - int(kept.sum()) - crowded,
     }
-    after = np.flatnonzero(places > recipe.keep)
-    kept = found.at(places <= recipe.keep)
+    eligible, chosen = found.at(counts_here), found.at(kept)
+    after = np.flatnonzero(eligible.places() == wanted)
     return rules.Chosen(
         kept=pl.DataFrame({
-            "query_id": guarded["query_id"].gather(pl.Series(kept.row)),
-            "passage_id": corpus["passage_id"].gather(pl.Series(kept.index)),
-            "rank": ranks[places <= recipe.keep],
-            "score": kept.score,
-            "positive_score": guards.gather(pl.Series(kept.row)),
+            "query_id": guarded["query_id"].gather(pl.Series(chosen.row)),
+            "passage_id": corpus["passage_id"].gather(pl.Series(chosen.index)),
+            "rank": ranks[kept],
+            "score": chosen.score,
+            "positive_score": guards.gather(pl.Series(chosen.row)),
         }),
         looked_at=int(window.above.sum() + window.within.sum() + at_floor.sum()),
         dropped={reason: counts[reason] for reason in rules.reasons_of(recipe)},
-        ties={"depth": 0, "keep": int((found.score[after] == found.score[after - 1]).sum())},
+        ties={"depth": 0, "keep": int((eligible.score[after] == eligible.score[after - 1]).sum())},
     )
 
 

@@ -13,7 +13,7 @@ from builders.spec import PAIR, Recipe
 
 EXCLUSIONS = ("positive", "undecided", "positive_text", "query_text", "equivalent")
 """Why a pair can never be a hard negative; the first that fits counts."""
-REASONS = (*EXCLUSIONS, "margin", "floor", "beyond_keep")
+REASONS = (*EXCLUSIONS, "margin", "floor", "occupation", "beyond_keep")
 """Why a passage that was looked at is no hard negative; the first that fits counts."""
 _MARGIN_KINDS = ("absolute", "relative", "deviations")
 
@@ -41,6 +41,7 @@ def require_valid(recipe: Recipe) -> None:
     faults = {
         f"depth {recipe.depth} is below 1": depth < 1,
         f"keep {recipe.keep} is below 1": recipe.keep < 1,
+        f"per_occupation {recipe.per_occupation} is below 1": (recipe.per_occupation or 1) < 1,
         f"keep {recipe.keep} exceeds depth {recipe.depth}": recipe.keep > depth,
         f"margin {recipe.margin} is negative or no number": not 0 <= recipe.margin < inf,
         f"floor {recipe.floor} is no number": recipe.floor is not None and not isfinite(recipe.floor),
@@ -122,15 +123,24 @@ def floor(recipe: Recipe) -> pl.Expr:
     return pl.lit(-inf) if recipe.floor is None else pl.col("mean") + recipe.floor * pl.col("deviation")
 
 
-def label(ranking: pl.DataFrame, excluded: pl.DataFrame, guarded: pl.DataFrame) -> pl.DataFrame:
+def label(
+    ranking: pl.DataFrame,
+    excluded: pl.DataFrame,
+    guarded: pl.DataFrame,
+    occupations: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Join what the rules need to ``query_id``, ``passage_id``, ``rank``, ``score`` of a ranking.
 
-    `excluded` is from `exclusions`, `guarded` from `guards`, with ``mean`` and ``deviation``.
+    `excluded` is from `exclusions`, `guarded` from `guards`, with ``mean`` and ``deviation``; `occupations`
+    are ``passage_id``, ``occupation``.
     """
+    if occupations is None:
+        occupations = pl.DataFrame(schema={"passage_id": pl.String, "occupation": pl.String})
     return (
         ranking
         .join(guarded.drop("positives"), on="query_id")
         .join(excluded, on=PAIR, how="left")
+        .join(occupations, on="passage_id", how="left")
         .sort("query_id", "rank")
     )
 
@@ -144,9 +154,16 @@ def judge(labelled: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     too_close, too_far = pl.col("score") > ceiling(recipe), pl.col("score") < floor(recipe)
     off = pl.when(too_close).then(pl.lit("margin")).when(too_far).then(pl.lit("floor"))
     looked_at = labelled.filter(_within_depth(recipe)).with_columns(reason=pl.coalesce("reason", off))
-    survives = pl.col("reason").is_null()
-    late = survives & (survives.cast(pl.Int64).cum_sum().over("query_id") > recipe.keep)
-    return looked_at.with_columns(reason=pl.when(late).then(pl.lit("beyond_keep")).otherwise("reason"))
+    survives, limit = pl.col("reason").is_null(), recipe.per_occupation
+    crowded = pl.lit(value=False)
+    if limit is not None:
+        alike = survives.cast(pl.Int64).cum_sum().over("query_id", "occupation")
+        crowded = survives & pl.col("occupation").is_not_null() & (alike > limit)
+    looked_at = looked_at.with_columns(taken=survives & ~crowded, crowded=crowded)
+    taken = pl.col("taken").cast(pl.Int64).cum_sum().over("query_id")
+    late = (pl.col("taken") & (taken > recipe.keep)) | (pl.col("crowded") & (taken >= recipe.keep))
+    off = pl.when(late).then(pl.lit("beyond_keep")).when("crowded").then(pl.lit("occupation"))
+    return looked_at.with_columns(reason=pl.coalesce("reason", off)).drop("taken", "crowded")
 
 
 def choose(labelled: pl.DataFrame, recipe: Recipe) -> Chosen:
@@ -163,6 +180,7 @@ def reasons_of(recipe: Recipe) -> list[str]:
     """Return the reasons that a recipe can give, in the order of `REASONS`."""
     absent = {
         "equivalent": not recipe.equivalence,
+        "occupation": recipe.per_occupation is None,
         # What an unbounded recipe does not look at any more is below the floor.
         "floor": recipe.floor is None or recipe.depth is None,
     }

@@ -41,6 +41,11 @@ class Masked:
         part = slice(*np.searchsorted(self.row, [start, stop]).tolist())
         return part, Masked(self.row[part] - start, self.index[part])
 
+    def of_queries(self, rows: Int64s) -> Masked:
+        """Return the pairs of some queries, whose ascending `rows` are counted anew."""
+        wanted = np.isin(self.row, rows)
+        return Masked(np.searchsorted(rows, self.row[wanted]), self.index[wanted])
+
 
 _NO_PAIR = Masked(np.empty(0, np.int64), np.empty(0, np.int64))
 

@@ -27,12 +27,10 @@ def build_report(
     chosen: Chosen,
     labelled: pl.DataFrame,
     recipe: Recipe,
-    bounded: Recipe,
 ) -> MiningReport:
-    """Report what a recipe kept, what it dropped, and what others would have kept.
+    """Report what a recipe kept, what it dropped, and what variants of one of bounded depth would have kept.
 
-    `labelled` is at least `LOOK` deep, as far as there are passages, and judged by variants of `bounded`: of
-    the recipe itself, or of "v0" where that is unbounded. The other frames are those of `mine`.
+    `labelled` is at least `LOOK` deep, as far as there are passages. The other frames are those of `mine`.
     """
     kept = chosen.kept
     counted = _negatives_per_query(queries, guarded, kept)
@@ -71,7 +69,7 @@ def build_report(
         },
         "others_positives": {"negatives": others, "share": _share(others, kept.height)},
         "ties": chosen.ties,
-        "what_if": [_variant(labelled, variant) for variant in _variants(bounded)],
+        "what_if": [_variant(labelled, variant) for variant in _variants(recipe)],
     })
 
 
@@ -139,8 +137,9 @@ def _distance_from_mean(scaled: pl.DataFrame, score: str) -> dict[str, int | Qua
 
 
 def _variants(recipe: Recipe) -> list[Recipe]:
-    """Return a bounded recipe by other depths and margins, and by the other guard."""
-    assert recipe.depth is not None
+    """Return a recipe of bounded depth by other depths and margins, and by the other guard."""
+    if recipe.depth is None:
+        return []
     other = replace(recipe, guard="highest" if recipe.guard == "lowest" else "lowest")
     return [
         replace(base, depth=depth, margin=margin)
