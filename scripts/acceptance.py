@@ -22,6 +22,7 @@ from builders import registry
 from builders.files import write_bytes
 from builders.lock.lock import Lock, read_lock
 from builders.rehearsal import Hub, Store, serve
+from builders.spec import HubSource
 
 ROOT = Path(__file__).parents[1]
 CONFIGS = ("germandpr", "jobs")
@@ -48,15 +49,18 @@ Memory is that of the whole process tree, shared pages counted once.
 {% endfor %}
 {% endfor %}
 
-Hard negatives of `jobs` by recipe {{ recipe.name }}:
+{% for name, table in tables.items() %}
+`jobs-{{ name }}`, by recipe {{ table.recipe.name }}:
 
 | negatives | queries |
 |---:|---:|
-{% for count, queries in report.by_count.items() %}
+{% for count, queries in table.report.by_count.items() %}
 | {{ count }} | {{ queries | n }} |
 {% endfor %}
 
-{{ report["yield"].any | n }} of {{ report.queries | n }} queries got any.
+{{ table.report["yield"].any | n }} of {{ table.report.queries | n }} queries got any.
+
+{% endfor %}
 
 | fact about `jobs` | count |
 |---|---:|
@@ -109,7 +113,8 @@ def main() -> int:
 def _upstreams(folder: Path) -> Store:
     store = Store(orgs=["verein"])
     for config in CONFIGS:
-        for source in registry.load_retrieval(config).sources:
+        upstreams = registry.load_retrieval(config).sources
+        for source in (source for source in upstreams if isinstance(source, HubSource)):
             place = folder / "hub" / "datasets" / source.repo
             store.add_folder("dataset", source.repo, place, source.revision)
     return store
@@ -199,8 +204,7 @@ def _note(runs: dict[str, Run], locks: dict[str, Lock], failures: list[str]) -> 
         runs=runs,
         locks=locks,
         failures=failures,
-        report=mining.report.model_dump(),
-        recipe=mining.recipe,
+        tables=mining.model_dump()["tables"],
         facts=locks["jobs"].facts,
         machine=f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
     )

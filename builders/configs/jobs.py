@@ -109,8 +109,9 @@ def compose(passages: pl.DataFrame) -> pl.DataFrame:
         separator=" ",
         ignore_nulls=True,
     )
-    named_by_uri = uris.list.len() == skills.list.len()
-    skill_set = pl.when(named_by_uri).then(uris).otherwise(skills).list.unique().list.sort().list.join(" ")
+    # A skill without a URI is known by its label.
+    lacking = skills.list.len().fill_null(0) > uris.list.len().fill_null(0)
+    skill_set = pl.when(lacking).then(skills).otherwise(uris).list.unique().list.sort().list.join(" ")
     parts = occupation, skill_set, pl.col("kldb")
     core = pl.concat_str([part.fill_null("") for part in parts], separator="|")
     group_of_kldb = pl.col("kldb").str.extract(r"^(\d{4})\d$")

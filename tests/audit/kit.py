@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from builders.audit.history import Item, Judgement, NoVerdict, Sample, Verdict
 from builders.lock.beside import json_line
 from builders.lock.lock import EncoderIdentity, Lock, LockedMining, LockedSource, work_folder, write_manifest
 from builders.prepare.splits import write_splits
-from builders.spec import Recipe, Retrieval
+from builders.spec import Retrieval
 from builders.tables import SPLITS, Kind, Table, encode, frame_bytes, rowless
 from builders.text.merge import digest
-from tests.mining.samples import nothing_mined
+from tests.mining.samples import both_tables
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -108,7 +107,7 @@ def write(out: Path, frames: dict[Kind, pl.DataFrame], *, real: bool = False) ->
         splits={split: len(cuts[split]) for split in SPLITS},
         facts={},
         personal={},
-        mining=LockedMining(recipe=asdict(Recipe()), encoder=_encoder(real), report=nothing_mined()),
+        mining=LockedMining(encoder=_encoder(real), tables=both_tables()),
         files=tuple(sorted(locked, key=lambda file: file.path)),
     )
     work = work_folder(out, "jobs")

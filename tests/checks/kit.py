@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +15,21 @@ from builders import files
 from builders.checks import run
 from builders.checks.finding import Finding, Severity
 from builders.checks.subject import Pairs, Subject
-from builders.lock.lock import EncoderIdentity, Funnel, Lock, LockedMining, Yield, work_folder, write_manifest
+from builders.lock.lock import (
+    EncoderIdentity,
+    Funnel,
+    Lock,
+    LockedMining,
+    MinedTable,
+    MiningReport,
+    Yield,
+    work_folder,
+    write_manifest,
+)
 from builders.prepare.scrub_merges import SCRUB_MERGES
 from builders.spec import CONTACT, ConfigSpec, EncoderSpec, Files, Mining, Recipe, Records, Retrieval
-from builders.tables import Kind, Table, encode, frame_bytes, rowless
-from tests.mining.samples import nothing_mined
+from builders.tables import MINED, Kind, Table, encode, frame_bytes, rowless
+from tests.mining.samples import nothing_mined, with_serving
 
 unhurried = settings(deadline=None, max_examples=40)
 """For property tests: a shared machine may be slow at any time."""
@@ -91,7 +101,7 @@ SPEC = Retrieval(
     personal=CONTACT,
     query_key=str.casefold,
     relevance_key=without_evening,
-    mining=Mining(_E5),
+    mining=Mining(_E5, Recipe()),
 )
 
 
@@ -133,6 +143,7 @@ def healthy() -> Pairs:
         Kind.QUERIES: _by_split(queries, "query_id"),
         Kind.QRELS: _by_split(qrels, "query_id"),
         Kind.HARD_NEGATIVES: _by_split(negatives, "query_id"),
+        Kind.HARD_NEGATIVES_V0: _by_split(negatives, "query_id"),
     }
     undecided = pl.DataFrame({"query_id": ["q02"], "passage_id": ["d03"]})
     beside = {"undecided": undecided, "scrub_merges": pl.DataFrame(schema=SCRUB_MERGES)}
@@ -173,14 +184,10 @@ def recount(subject: Pairs) -> Pairs:
     funnels += (Funnel(table="pairs", read=pairs + 1, dropped={"row_dropped": 1}, out=pairs),)
     if Kind.HARD_NEGATIVES not in subject.tables:
         return replace(subject, funnels=funnels)
-    owners = [row for frame in subject.tables[Kind.HARD_NEGATIVES].values() for row in frame["query_id"]]
-    numbers = Counter(Counter(owners)[query] for query in queries)
-    report = nothing_mined(
-        queries=len(queries),
-        negatives=len(owners),
-        yield_=Yield(any=len(queries) - numbers[0], full=0, any_share=0.0, full_share=0.0),
-        by_count={str(number): numbers[number] for number in range(max(numbers, default=0) + 1)},
-    )
+    mined = {
+        str(kind): MinedTable(recipe=asdict(Recipe()), report=_counted(subject.tables.get(kind, {}), queries))
+        for kind in MINED
+    }
     encoder = EncoderIdentity(
         backend="e5",
         model=_E5.model,
@@ -191,8 +198,18 @@ def recount(subject: Pairs) -> Pairs:
         query_prefix=_E5.query_prefix,
         passage_prefix=_E5.passage_prefix,
     )
-    mining = LockedMining(recipe=asdict(Recipe()), encoder=encoder, report=report)
-    return replace(subject, funnels=funnels, mining=mining)
+    return replace(subject, funnels=funnels, mining=LockedMining(encoder=encoder, tables=mined))
+
+
+def _counted(negatives: Mapping[str, pl.DataFrame], queries: list[str]) -> MiningReport:
+    owners = [row for frame in negatives.values() for row in frame["query_id"]]
+    numbers = Counter(Counter(owners)[query] for query in queries)
+    return nothing_mined(
+        queries=len(queries),
+        negatives=len(owners),
+        yield_=Yield(any=len(queries) - numbers[0], full=0, any_share=0.0, full_share=0.0),
+        by_count={str(number): numbers[number] for number in range(max(numbers, default=0) + 1)},
+    )
 
 
 def table(subject: Pairs, where: str) -> pl.DataFrame:
@@ -258,7 +275,7 @@ def recipe(**fields: Any) -> Change:
     def change(subject: Pairs) -> Pairs:
         changed = replace(Recipe(), **fields)
         assert subject.mining is not None
-        mining = subject.mining.model_copy(update={"recipe": asdict(changed)})
+        mining = with_serving(subject.mining, recipe=asdict(changed))
         spec = replace(subject.spec, mining=Mining(_E5, changed))
         return replace(subject, spec=spec, mining=mining)
 
@@ -280,8 +297,7 @@ def assert_found(plant: Plant) -> None:
         original = subject.mining
         subject = recount(subject)
         if subject.mining and original:
-            mining = subject.mining.model_copy(update={"recipe": original.recipe})
-            subject = replace(subject, mining=mining)
+            subject = replace(subject, mining=with_serving(subject.mining, recipe=original.serving.recipe))
     findings = found(subject)
     assert set(findings) == {plant.code, *plant.also}
     finding = findings[plant.code]

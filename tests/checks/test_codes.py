@@ -39,7 +39,7 @@ KINDS = (
     test_scale,
     test_funnel,
 )
-ALONE = {"recipe-chosen", "split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
+ALONE = {"split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
 """Codes whose tests need another recipe, a committed assignment or waivers."""
 
 

@@ -179,7 +179,7 @@ def test_two_configs_share_a_release(out: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new", "fault"), [
     ('"release": "mteb-de"', '"release": "tecb-de"', "release: says 'tecb-de', and the lock 'mteb-de'"),
-    ('"suspicious_below": 2.0', '"suspicious_below": 0.5', "recipe of garten suspicious_below: says 0.5,"),
+    ('"suspicious_below": 2.0', '"suspicious_below": 0.5', "recipe of garten-hard_negatives"),
     ('"split": "corpus"', '"split": "test"', "file garten/corpus/corpus.parquet split: says 'test', and"),
     ("\n", "\n\n", "other bytes than the locks give"),
 ])  # fmt: skip
@@ -204,7 +204,7 @@ def test_a_config_without_a_lock_is_extra(out: Path) -> None:
     write_tree(out, respec(name="rosen")(healthy()))
     (work_folder(out, "rosen") / "lock.json").unlink()
     write_manifest(out, RELEASE)
-    assert found(out)["file-extra"].count == 10
+    assert found(out)["file-extra"].count == 13
 
 
 def test_a_link_is_a_file_that_no_lock_knows(out: Path, tmp_path: Path) -> None:

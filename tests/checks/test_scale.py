@@ -29,13 +29,13 @@ from tests.checks.kit import (
     found,
     healthy,
     recipe,
-    remove,
     table,
     unhurried,
     with_beside,
     with_table,
     write_tree,
 )
+from tests.mining.samples import with_serving
 
 ERROR, GATE, NOTE = Severity.ERROR, Severity.GATE, Severity.NOTE
 TRAIN = "hard_negatives/train"
@@ -52,7 +52,11 @@ def on_scale(**fields: object) -> Change:
             schema=["passage_id", "class"],
             orient="row",
         )
-        return with_beside(subject, scale=scale, classes=classes)
+        occupations = pl.DataFrame({
+            "passage_id": [f"d{number:02}" for number in range(1, 13)],
+            "occupation": ["Gärtner", "Florist", "Imker"] * 4,
+        })
+        return with_beside(subject, scale=scale, classes=classes, occupations=occupations)
 
     wanted: dict[str, object] = {
         "depth": None,
@@ -113,6 +117,13 @@ PLANTS = [
     Plant(
         "negative-above-margin", ERROR, 1, "q08 → d03: 0.8601", chain(on_scale(), of_q08("d03", score=0.8601))
     ),
+    Plant(
+        "negative-occupation",
+        ERROR,
+        1,
+        "q08: 2 of Gärtner",
+        chain(on_scale(per_occupation=1), of_q08("d04", score=0.79), of_q08("d10", rank=3, score=0.78)),
+    ),
     Plant("negative-depth", ERROR, 1, "q08 → d03: rank 13 of 12", chain(on_scale(), of_q08("d03", rank=13))),
 ]
 
@@ -142,24 +153,16 @@ def test_only_the_highest_guard_tells_that_a_query_is_suspicious() -> None:
     assert "negative-suspicious" not in found(low(healthy()))
 
 
-def test_a_recipe_that_was_asked_for_by_name_is_a_gate_and_a_changed_one_an_error() -> None:
+def test_another_recipe_than_the_config_s_is_an_error() -> None:
     subject = on_scale()(healthy())
-    assert subject.mining is not None
-
-    def mined_by(chosen: Recipe) -> Pairs:
-        assert subject.mining is not None
-        mining = subject.mining.model_copy(update={"recipe": asdict(chosen)})
-        return replace(subject, mining=mining, spec=SPEC)
-
-    clear = chain(*(remove(f"hard_negatives/{split}", f"q{n:02}") for split in SPLITS for n in range(11)))
-    findings = found(clear(mined_by(RECIPES["v1"])))
-    assert findings["recipe-chosen"].severity is GATE
-    assert findings["recipe-chosen"].examples == ("v1, config v0",)
-    assert "mining-recipe" not in findings
-    changed = found(clear(mined_by(replace(RECIPES["v1"], floor=1.0))))
-    assert changed["mining-recipe"].examples == ("floor: 1.0, config 1.5",)
-    unknown = found(clear(mined_by(replace(RECIPES["v0"], name="v7"))))
-    assert unknown["mining-recipe"].examples == ("name: 'v7', config 'v0'",)
+    assert subject.mining is not None and subject.spec.mining is not None
+    for chosen, line in (
+        (replace(RECIPES["v1"], floor=1.0), "hard_negatives floor: 1.0, config 1.5"),
+        (replace(RECIPES["v1"], per_occupation=None), "hard_negatives per_occupation: None, config 2"),
+    ):
+        spec = replace(SPEC, mining=replace(subject.spec.mining, recipe=RECIPES["v1"]))
+        changed = replace(subject, mining=with_serving(subject.mining, recipe=asdict(chosen)), spec=spec)
+        assert found(changed)["mining-recipe"].examples == (line,)
 
 
 def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
@@ -168,7 +171,8 @@ def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
     assert found(subject_of(read_built(tmp_path, subject.spec)))["scale-unknown"].count == 2
     work = work_folder(tmp_path, subject.spec.name)
     write_bytes(work / "scale.parquet", frame_bytes("scale", subject.beside["scale"]))
-    write_bytes(work / "classes.parquet", frame_bytes("classes", subject.beside["classes"]))
+    for name in ("classes", "occupations"):
+        write_bytes(work / f"{name}.parquet", frame_bytes(name, subject.beside[name]))
     assert found(subject_of(read_built(tmp_path, subject.spec))) == {}
     write_bytes(
         work / "scale.parquet", frame_bytes("scale", subject.beside["scale"].cast({"mean": pl.String}))
@@ -185,12 +189,22 @@ def test_what_a_build_keeps_beside_the_lock_is_read(tmp_path: Any) -> None:
     margin=st.sampled_from([0.0, 0.3]),
     floor=st.sampled_from([None, -0.5, 0.7]),
     equivalence=st.booleans(),
+    per_occupation=st.sampled_from([None, 1, 2]),
 )
 def test_what_is_mined_passes(
-    seed: int, guard: Any, depth: int | None, margin: float, floor: float | None, *, equivalence: bool
+    seed: int,
+    guard: Any,
+    depth: int | None,
+    margin: float,
+    floor: float | None,
+    per_occupation: int | None,
+    *,
+    equivalence: bool,
 ) -> None:
     random = np.random.default_rng(seed)
-    chosen = Recipe("versuch", depth, "all", margin, "deviations", guard, 3, floor, equivalence, 0.8)
+    chosen = Recipe(
+        "versuch", depth, "all", margin, "deviations", guard, 3, floor, equivalence, per_occupation, 0.8
+    )
     subject = on_scale(**asdict(chosen))(healthy())
     queries = pl.concat([table(subject, f"queries/{split}") for split in SPLITS])
     qrels = pl.concat([table(subject, f"qrels/{split}") for split in SPLITS])
@@ -209,12 +223,13 @@ def test_what_is_mined_passes(
         vectors(corpus.height),
         chosen,
         classes=subject.beside["classes"],
+        occupations=subject.beside["occupations"],
     )
     for split in SPLITS:
         members = table(subject, f"queries/{split}")
         rows = mined.negatives.join(members, on="query_id", how="semi")
         subject = with_table(subject, f"hard_negatives/{split}", rows)
     assert subject.mining is not None
-    mining = subject.mining.model_copy(update={"report": mined.report})
+    mining = with_serving(subject.mining, report=mined.report)
     findings = found(with_beside(replace(subject, mining=mining), scale=mined.scale))
     assert not [finding for finding in findings.values() if finding.severity is Severity.ERROR]

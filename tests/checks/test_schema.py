@@ -34,7 +34,7 @@ PLANTS = [
         "qrels/test-neu",
         lambda s: with_table(s, "qrels/test-neu", table(s, "qrels/test")),
     ),
-    Plant("unexpected-table", ERROR, 3, "hard_negatives/dev", respec(mining=None)),
+    Plant("unexpected-table", ERROR, 6, "hard_negatives/dev", respec(mining=None)),
     Plant(
         "schema-columns",
         ERROR,
@@ -94,7 +94,7 @@ def test_a_healthy_config_has_no_finding() -> None:
 def test_hard_negatives_are_needed_exactly_where_the_config_mines() -> None:
     subject = healthy()
     tables = dict(subject.tables)
-    del tables[Kind.HARD_NEGATIVES]
+    del tables[Kind.HARD_NEGATIVES], tables[Kind.HARD_NEGATIVES_V0]
     subject = replace(subject, tables=tables, mining=None)
     assert found(subject)["missing-table"].count == 3
     assert found(respec(mining=None)(subject)) == {}

@@ -41,7 +41,7 @@ RATIO = Plant(
         append("queries/dev", *((f"q{n}", f"Was wächst in Beet {n}?") for n in range(11, 20))),
         append("qrels/dev", *((f"q{n}", "d09", 1) for n in range(11, 20))),
     ),
-    also=frozenset({"mining-yield"}),
+    also=frozenset({"mining-yield", "published-yield"}),
 )
 _TEN = [(f"q2{n}", f"Ist Beet Nummer {word} trocken?") for n, word in enumerate(
     "eins zwei drei vier fünf sechs sieben acht neun zehn elf".split()
@@ -66,7 +66,7 @@ PLANTS = [
         1,
         "q23: Ist Beet Nummer vier trocken? | Ist das Beet",
         chain(ten("test", "d10"), ALIKE),
-        also=frozenset({"split-ratio", "mining-yield", "empty-negatives"}),
+        also=frozenset({"split-ratio", "mining-yield", "published-yield", "empty-negatives"}),
     ),
     Plant(
         "alike-across-splits-many",
@@ -81,7 +81,7 @@ PLANTS = [
         1,
         "q23: Ist Beet Nummer vier trocken? | Ist das Beet",
         chain(ten("dev", "d09"), ALIKE),
-        also=frozenset({"split-ratio", "mining-yield", "empty-negatives"}),
+        also=frozenset({"split-ratio", "mining-yield", "published-yield", "empty-negatives"}),
     ),
     Plant(
         "alike-in-dev-many",

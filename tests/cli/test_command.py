@@ -17,6 +17,7 @@ import pytest
 import builders
 from builders import registry
 from builders.cli.entry import VERBS, cli
+from builders.spec import HubSource
 from tests.cli.kit import call
 
 HEAVY = (
@@ -250,7 +251,9 @@ def test_a_config_that_is_named_twice_is_built_once(
 def without_sample(monkeypatch: pytest.MonkeyPatch) -> str:
     """A new config, to which nobody has made a sample yet."""
     spec = dataclasses.replace(registry.load_retrieval("germandpr"), name="neu")
-    hub = dataclasses.replace(spec.sources[0], repo="verein/neu")
+    (source,) = spec.sources
+    assert isinstance(source, HubSource)
+    hub = dataclasses.replace(source, repo="verein/neu")
     known = {"germandpr": registry.load("germandpr"), "neu": dataclasses.replace(spec, sources=(hub,))}
     monkeypatch.setattr("builders.registry.names", lambda: tuple(known))
     monkeypatch.setattr("builders.registry.load", known.__getitem__)

@@ -14,7 +14,7 @@ from builders.errors import SourceError, SourceSchema
 from builders.prepare.retrieval import prepare
 from builders.prepare.splits import assign
 from builders.registry import load
-from builders.spec import Files, PersonalKind, Records
+from builders.spec import Files, HubSource, PersonalKind, Records
 from builders.text.merge import merge_passages, merge_queries
 from builders.text.normalise import each, normalise_frame
 from tests.fixtures import hub, upstream
@@ -180,7 +180,8 @@ def test_the_spec_says_what_it_is() -> None:
     assert load("germandpr") is CONFIG
     assert CONFIG.mining is None
     assert CONFIG.languages == ("deu",) and CONFIG.licence == "cc-by-4.0" and CONFIG.release == "mteb-de"
-    assert CONFIG.sources[0].revision == "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
+    source = CONFIG.sources[0]
+    assert isinstance(source, HubSource) and source.revision == "64a4860e55ba6d8fcb923d5306d08e08b1c72794"
     assert PersonalKind.PERSON not in CONFIG.personal and PersonalKind.EMAIL in CONFIG.personal
     assert CONFIG.query_key("Wo?") == CONFIG.relevance_key("Wo?") == "Wo?"
     assert CONFIG.leak_key("Wo - ist ÖL?") == "woistöl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from builders.spec import (
     Retrieval,
 )
 from builders.tables import Kind, Table, encode, rowless
+from tests.mining.samples import both_tables
 
 RELEASE = RELEASES["mteb-de"]
 TARGET = Target("verein/mteb-de", "1.0.0", datetime.date(2026, 1, 5))
@@ -93,7 +94,7 @@ def spec(name: str, **changes: Any) -> Retrieval:
         read=read,
         ids="upstream",
         personal=CONTACT if name == "germandpr" else ALL_KINDS,
-        mining=Mining(encoder) if name == "jobs" else None,
+        mining=Mining(encoder, Recipe()) if name == "jobs" else None,
         notes=("Ein Hinweis über <Bedeutung> | Grenze.",),
     )
     return replace(common, **changes)
@@ -142,7 +143,7 @@ def _jobs(root: Path, *, dev_negatives: bool, margin: float) -> Lock:
         query_prefix="query: ",
         passage_prefix="passage: ",
     )
-    mining = LockedMining(recipe=asdict(recipe), encoder=encoder, report=mined.report)
+    mining = LockedMining(encoder=encoder, tables=both_tables(recipe, mined.report))
     return _lock("jobs", root, corpus, queries, qrels, negatives, mining)
 
 

@@ -22,6 +22,7 @@ from builders.rehearsal.refusals import card_errors
 from builders.spec import Retrieval
 from builders.triplets import read_triplets
 from tests.describe import kit
+from tests.mining.samples import with_serving
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:datasets.*")
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -121,14 +122,14 @@ def test_a_config_without_rows_is_left_out(built: kit.Built) -> None:
 def test_a_low_yield_is_said_before_anything_else(built: kit.Built) -> None:
     def starve(lock: Lock) -> Lock:
         assert lock.mining is not None
-        report = kit.starved(lock.mining.report, full=1)
-        return lock.model_copy(update={"mining": lock.mining.model_copy(update={"report": report})})
+        report = kit.starved(lock.mining.serving.report, full=1)
+        return lock.model_copy(update={"mining": with_serving(lock.mining, report=report)})
 
     paragraphs = [part for part in body(changed(built, starve)).split("\n\n") if part.strip()]
     first = " ".join(paragraphs[1].replace("\n> ", " ").split())
     assert paragraphs[0].startswith("# ")
     assert first.startswith("> **Hard negatives are scarce in `jobs`.**")
-    assert "at least one for 2 of 300 queries (0.7 %), and all 5 for 1." in first
+    assert "2 of 300 queries (0.7 %) have at least one, 1 have all 5." in first
     assert "scarce" not in card(built)
 
 
@@ -140,7 +141,7 @@ def test_figures_come_from_the_locks(built: kit.Built) -> None:
     assert ("passages", "merged with an equal row", "1") in rows
     assert ("Relevant pairs", "20") in rows and ("Relevant pairs without the extension", "17") in rows
     assert ("phone", "1", "0") in rows
-    assert ("all", "10", "20", "20") in rows
+    assert ("all", "10", "20", "20", "0") in rows
     assert ("jobs", "verein/jobs", "d49f1e4243" + "0" * 30, "CC-BY-4.0") in rows
     assert "2 of 3 test queries (66.7 %) share a relevant passage" in " ".join(card(built).split())
 
@@ -242,7 +243,8 @@ def _card_with(built: kit.Built, value: str) -> tuple[str, dict[str, Any]]:
     assert second.mining is not None
     source = second.sources[0].model_copy(update={"name": value, "licence": value, "resolved": value})
     encoder = second.mining.encoder.model_copy(update={"model": value, "query_prefix": value})
-    report = second.mining.report.model_copy(update={"dropped": {value: 1}})
+    report = second.mining.serving.report.model_copy(update={"dropped": {value: 1}})
+    mining = with_serving(second.mining, report=report).model_copy(update={"encoder": encoder})
     spoiled = second.model_copy(
         update={
             "sources": (source,),
@@ -250,7 +252,7 @@ def _card_with(built: kit.Built, value: str) -> tuple[str, dict[str, Any]]:
             "funnels": (Funnel(table=value, read=2, dropped={value: 1}, out=1),),
             "personal": {value: {value: 3}},
             "tools": {value: value},
-            "mining": second.mining.model_copy(update={"encoder": encoder, "report": report}),
+            "mining": mining,
         }
     )
     release = replace(kit.RELEASE, title=value)

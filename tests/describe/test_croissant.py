@@ -12,6 +12,7 @@ import pytest
 from builders.describe import render
 from builders.tables import SORT_KEYS, Kind
 from tests.describe import kit
+from tests.mining.samples import with_serving
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
@@ -210,8 +211,8 @@ def test_responsible_ai_and_provenance_survive_the_client(built: kit.Built) -> N
 def test_a_low_yield_stands_in_the_description(built: kit.Built) -> None:
     first, second = built.locks
     assert second.mining is not None
-    report = kit.starved(second.mining.report, full=2)
-    starved = second.model_copy(update={"mining": second.mining.model_copy(update={"report": report})})
+    report = kit.starved(second.mining.serving.report, full=2)
+    starved = second.model_copy(update={"mining": with_serving(second.mining, report=report)})
 
     files = render(kit.RELEASE, [first, starved], kit.TARGET, specs=built.specs)
     description = json.loads(files["croissant.jsonld"])["description"]
@@ -229,6 +230,6 @@ def test_it_is_read_from_a_file_too(built: kit.Built) -> None:
 
 def test_the_recipe_and_its_parameters_stand_in_it(built: kit.Built) -> None:
     steps = " ".join(document(built)["rai:dataPreprocessingProtocol"])
-    assert "Hard negatives of jobs mined with" in steps
+    assert "jobs-hard_negatives mined with" in steps
     assert "name v0, depth 10, depth_counts all, margin 0.0" in steps
-    assert "Hard negatives of germandpr" not in steps
+    assert "germandpr-hard_negatives" not in steps

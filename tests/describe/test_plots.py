@@ -63,9 +63,9 @@ def test_the_words_of_a_plot_have_the_figures_of_the_lock(built: kit.Built) -> N
     plot = next(p for p in card_plots(datasets_of(kit.RELEASE, built.locks, built.specs)))
     mining = built.locks[1].mining
     assert mining is not None
-    found = sum(count for number, count in mining.report.by_count.items() if number != "0")
+    found = sum(count for number, count in mining.serving.report.by_count.items() if number != "0")
 
-    assert f"jobs: {100 * found / 10:.1f} % of 10 queries have at least one" in plot.alt
+    assert f"jobs-hard_negatives: {100 * found / 10:.1f} % of 10 queries have at least one" in plot.alt
     assert plot.alt in ET.fromstring(drawn(built)[plot_path(plot.name)]).findtext(
         "{http://www.w3.org/2000/svg}title", ""
     )

@@ -29,13 +29,6 @@ def built(upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return Tree(tree.out, tree.home, tree.printed + jobs.printed)
 
 
-@pytest.fixture(scope="session")
-def by_v1(built: Tree, upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """The postings of `built`, mined by recipe v1."""
-    folder = tmp_path_factory.mktemp("v1")
-    return build(upstream_hub, folder, "jobs", "--limit", str(ROWS), "--recipe", "v1", home=built.home)
-
-
 @pytest.fixture
 def shuffled_upstream(tmp_path: Path) -> Path:
     """The stand-ins with the rows of every parquet file in another order."""

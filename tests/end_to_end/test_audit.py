@@ -1,4 +1,4 @@
-"""Audits on the stand-in `jobs`, mined by recipe v1."""
+"""Audits on the stand-in `jobs`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MANY = 1_000
 
 
 @pytest.fixture(scope="module")
-def tree(by_v1: Tree) -> Pairs:
-    return read_pairs(by_v1.out, jobs())
+def tree(built: Tree) -> Pairs:
+    return read_pairs(built.out, jobs())
 
 
 def with_core(tree: Pairs, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -127,18 +127,18 @@ def test_planted_false_negatives_are_found_among_the_first(
 
 
 def test_the_verb_samples_suspects_and_the_positives_that_the_miner_doubts(
-    by_v1: Tree, tmp_path: Path
+    built: Tree, tmp_path: Path
 ) -> None:
     words = (
         "--suspects",
         "--dist",
-        str(by_v1.out),
+        str(built.out),
         "--notes",
         str(tmp_path),
         "--out",
         str(tmp_path / "p.html"),
     )
-    done = run("audit", "sample", "jobs", *words, env={"PATH": ""}, home=by_v1.home, cwd=tmp_path)
+    done = run("audit", "sample", "jobs", *words, env={"PATH": ""}, home=built.home, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "200 hard negatives, 50 labelled positives, 0 controls" in done.stdout
     assert 0 < (tmp_path / "p.html").stat().st_size < 10_000_000

@@ -37,7 +37,7 @@ from builders.lock.lock import Lock, LockedMining
 from tests.encoders.dequantise import tiny_weights, write_model
 from tests.encoders.samples import TITLES
 from tests.encoders.test_e5 import write_faulty
-from tests.mining.samples import nothing_mined
+from tests.mining.samples import both_tables
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -245,7 +245,7 @@ def mined_by(backend: str, revision: str) -> Lock:
         splits={},
         facts={},
         personal={},
-        mining=LockedMining(recipe={"name": "v0"}, encoder=encoder, report=nothing_mined()),
+        mining=LockedMining(encoder=encoder, tables=both_tables()),
         files=(),
     )
 

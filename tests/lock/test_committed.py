@@ -30,7 +30,7 @@ from builders.lock.lock import (
     work_folder,
     write_manifest,
 )
-from tests.mining.samples import nothing_mined
+from tests.mining.samples import both_tables, nothing_mined, with_serving
 
 SOURCE = LockedSource(
     kind="hub",
@@ -71,7 +71,7 @@ def lock(**changes: Any) -> Lock:
 
 def encoder(backend: str) -> LockedMining:
     return LockedMining(
-        recipe={"name": "v0"},
+        tables=both_tables(),
         encoder=EncoderIdentity(
             backend=backend,
             model="m",
@@ -82,7 +82,6 @@ def encoder(backend: str) -> LockedMining:
             query_prefix="query: ",
             passage_prefix="passage: ",
         ),
-        report=nothing_mined(),
     )
 
 
@@ -226,7 +225,10 @@ def mined(**changes: Any) -> LockedMining:
         ),
         ({"parameters": {"seed": 43}}, "parameters.seed: locked 42, now 43"),
         ({"licence": "cc0-1.0"}, "licence: locked cc-by-4.0, now cc0-1.0"),
-        ({"mining": MINED.model_copy(update={"recipe": {"name": "v1"}})}, "mining.recipe.name: locked v0"),
+        (
+            {"mining": with_serving(MINED, recipe={"name": "v1"})},
+            "mining.tables.hard_negatives.recipe.name: locked v0",
+        ),
         ({"mining": mined(revision="s")}, "mining.encoder.revision: locked r, now s"),
         (
             {"mining": mined(files={"model.safetensors": "7" * 64})},
@@ -264,8 +266,8 @@ SCORED = FILE.model_copy(update={"unscored": "6" * 64})
         ({"mining": mined(tools={"torch": "2.9"})}, "mining.encoder.tools.torch: locked None, now 2.9"),
         ({"mining": mined(device="cuda")}, "mining.encoder.device: locked cpu, now cuda"),
         (
-            {"mining": MINED.model_copy(update={"report": nothing_mined(negatives=7)})},
-            "mining.report.negatives: locked 0, now 7",
+            {"mining": with_serving(MINED, report=nothing_mined(negatives=7))},
+            "mining.tables.hard_negatives.report.negatives: locked 0, now 7",
         ),
         (
             {"findings": (LockedFinding(code="a-b", severity="note", count=1, message="other words"),)},
@@ -315,7 +317,8 @@ def test_the_manifest_names_every_file_and_the_locks_behind(tmp_path: Path) -> N
     write_manifest(tmp_path, "mteb-de")
     made = read_manifest(tmp_path / "mteb-de/manifest.json")
     assert made.files == (FILE,)
-    assert made.recipes == {"jobs": {"name": "v0"}}
+    tables = {f"jobs-{name}": table.recipe for name, table in both_tables().items()}
+    assert made.recipes == tables and set(tables) == {"jobs-hard_negatives", "jobs-hard_negatives_v0"}
     assert made.locks == {"jobs": files.sha256(work_folder(tmp_path, "jobs") / "lock.json")}
     with pytest.raises(StorageError, match="no manifest"):
         read_manifest(tmp_path / "none.json")

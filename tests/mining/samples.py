@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from builders.lock.lock import MiningReport
+from builders.lock.lock import LockedMining, MinedTable, MiningReport
 from builders.mining import mine
 from builders.mining.hits import Hits
 from builders.spec import Recipe
@@ -59,3 +60,16 @@ def nothing_mined(**figures: Any) -> MiningReport:
     vector = vectors([unit(16, 0)])
     mined = mine(queries({"q": "Wer?"}), corpus({"d": "Wir."}), pairs(), pairs(), vector, vector, Recipe())
     return mined.report.model_copy(update=figures)
+
+
+def both_tables(recipe: Recipe | None = None, report: MiningReport | None = None) -> dict[str, MinedTable]:
+    """Return what a lock says of both tables of hard negatives, of which one is by a recipe."""
+    plain = MinedTable(recipe=asdict(Recipe()), report=nothing_mined())
+    serving = MinedTable(recipe=asdict(recipe or Recipe()), report=report or plain.report)
+    return {"hard_negatives": serving, "hard_negatives_v0": plain}
+
+
+def with_serving(mining: LockedMining, **changes: Any) -> LockedMining:
+    """Change the recipe or the report of the table that serves."""
+    serving = mining.serving.model_copy(update=changes)
+    return mining.model_copy(update={"tables": mining.tables | {"hard_negatives": serving}})

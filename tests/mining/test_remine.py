@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ class World:
     query_vectors: Float32s
     passage_vectors: Float32s
     classes: dict[str, set[str]] = field(default_factory=dict)
+    occupations: dict[str, str] = field(default_factory=dict)
 
 
 def world(seed: int) -> World:
@@ -61,6 +63,7 @@ def world(seed: int) -> World:
         (asked / scale[0]).astype(np.float32),
         (passages / scale[1]).astype(np.float32),
         {name: {f"k{i % 23}", f"o{i % 31}"} for i, name in enumerate(names) if i % 7},
+        {name: f"b{i % 6}" for i, name in enumerate(names) if i % 9},
     )
 
 
@@ -85,6 +88,7 @@ def expected(data: World, recipe: Recipe) -> list[tuple[str, str, int, float, fl
         classes = set().union(*(data.classes.get(name, set()) for name in positives))
         banned = {" ".join(data.passages[name][1].split()) for name in positives} | {data.queries[query]}
         seen = kept = 0
+        taken: Counter[str] = Counter()
         for rank, name in enumerate(ranked, start=1):
             if seen == recipe.depth or kept == recipe.keep:
                 break
@@ -97,6 +101,10 @@ def expected(data: World, recipe: Recipe) -> list[tuple[str, str, int, float, fl
                 continue
             if " ".join(data.passages[name][1].split()) in banned or by_name[name] > guard - margin:
                 continue
+            occupation = data.occupations.get(name, "")
+            if recipe.per_occupation and occupation and taken[occupation] == recipe.per_occupation:
+                continue
+            taken[occupation] += 1
             kept += 1
             rows.append((query, name, rank, by_name[name], guard))
     return sorted(rows, key=lambda found: (found[0], found[2]))
@@ -116,6 +124,9 @@ def mined(data: World, recipe: Recipe) -> Mined:
             [(name, each) for name, classes in data.classes.items() for each in sorted(classes)],
             schema=["passage_id", "class"],
             orient="row",
+        ),
+        occupations=pl.DataFrame(
+            list(data.occupations.items()), schema=["passage_id", "occupation"], orient="row"
         ),
     )
 
@@ -137,6 +148,9 @@ def mined(data: World, recipe: Recipe) -> Mined:
         {"depth": None, "margin_kind": "relative", "guard": "highest", "equivalence": True},
         {"depth": None, "margin_kind": "deviations", "margin": 0.0, "floor": 0.0, "keep": 300},
         {"depth": None, "floor": 1.0, "margin": 0.1, "suspicious_below": 1.2, "keep": 4},
+        {"depth": 120, "guard": "highest", "margin": 0.0, "keep": 9, "per_occupation": 1},
+        {"depth": None, "guard": "highest", "keep": 14, "per_occupation": 2},
+        {"depth": None, "margin": 0.0, "keep": 40, "per_occupation": 1},
     ],
     ids=str,
 )
@@ -157,8 +171,8 @@ def test_v1_finds_what_a_plain_loop_finds(seed: int) -> None:
     assert len(wanted) >= 60
     assert [row[:3] for row in result.negatives.rows()] == [row[:3] for row in wanted]
     assert max(row[2] for row in wanted) > 15, "no negative lies deep: depth could be bounded"
-    without = expected(data, replace(RECIPES["v1"], equivalence=False))
-    assert wanted != without, "no class matters: this test proves nothing"
+    for change in ({"equivalence": False}, {"per_occupation": None}):
+        assert wanted != expected(data, replace(RECIPES["v1"], **change)), f"{change} matters nowhere"
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -179,7 +193,7 @@ def test_an_unbounded_funnel_counts_what_loops_count(seed: int, keep: int) -> No
             continue
         texts = {" ".join(data.passages[name][1].split()) for name in data.positives[query]}
         classes = set().union(*(data.classes.get(name, set()) for name in data.positives[query]))
-        taken = 0
+        taken, of_occupation = 0, Counter[str]()
         for name in sorted(by_name, key=lambda name: (-by_name[name], name)):
             text = " ".join(data.passages[name][1].split())
             if by_name[name] < mean + 1.5 * deviation:
@@ -192,10 +206,12 @@ def test_an_unbounded_funnel_counts_what_loops_count(seed: int, keep: int) -> No
                 "query_text": text == data.queries[query],
                 "equivalent": bool(data.classes.get(name, set()) & classes),
                 "margin": by_name[name] > best - 0.5 * deviation,
+                "occupation": taken < keep and of_occupation[data.occupations.get(name, name)] == 2,
                 "beyond_keep": taken == keep,
             }
             first = next((reason for reason, holds in reasons.items() if holds), None)
             taken += first is None
+            of_occupation[data.occupations.get(name, name)] += first is None
             if first:
                 counted[first] += 1
     report = mined(data, recipe).report
@@ -204,6 +220,7 @@ def test_an_unbounded_funnel_counts_what_loops_count(seed: int, keep: int) -> No
     assert report.dropped == {reason: counted[reason] for reason in REASONS if reason != "floor"}
     assert looked_at == report.negatives + sum(report.dropped.values())
     assert all(report.dropped[reason] for reason in ("equivalent", "margin", "beyond_keep"))
+    assert bool(report.dropped["occupation"]) == (keep == 5)
 
 
 def test_suspicious_positives_are_listed_whatever_the_recipe_does() -> None:

@@ -175,7 +175,8 @@ def test_every_pair_ends_somewhere() -> None:
             {"query_id": "q1", "passage_id": "d1"},
             {"query_id": "q3", "passage_id": "d1"},
         ])
-        return Relations(keys.filter(sure).with_columns(extended=pl.lit(value=False)), keys.filter(~sure))
+        doubtful = keys.filter(~sure).with_columns(reason=pl.lit("doubt"))
+        return Relations(keys.filter(sure).with_columns(extended=pl.lit(value=False)), doubtful)
 
     rows = Records(
         queries=strings(upstream_id=["q1", "q2", "q3"], text=["a", "b", "c"]),

@@ -196,7 +196,7 @@ TREES: list[tuple[str, Callable[[Path], None]]] = [
     ("lock of jobs", lambda out: files.write_bytes(
         work_folder(out, "jobs") / "lock.json", (work_folder(out, "jobs") / "lock.json").read_bytes() + b"\n"
     )),
-    ("recipe of jobs: says nothing", lambda out: edit(out / RELEASE / MANIFEST, recipes={})),
+    ("recipe of jobs-hard_negatives: says nothing", lambda out: edit(out / RELEASE / MANIFEST, recipes={})),
 ]  # fmt: skip
 
 
