@@ -13,7 +13,7 @@ from builders.checks.finding import Severity
 from builders.checks.splits import _rough
 from builders.checks.subject import Pairs
 from builders.prepare.splits import assign
-from builders.tables import SPLITS
+from builders.tables import MINED, SPLITS
 from builders.text.merge import digest
 from tests.checks.kit import (
     Change,
@@ -51,8 +51,7 @@ _TEN = [(f"q2{n}", f"Ist Beet Nummer {word} trocken?") for n, word in enumerate(
 def ten(split: str, passage: str) -> Change:
     """Deal ten other queries to a split, in the place of the one about that passage."""
     return chain(
-        *(put(f"{kind}/{split}", lambda frame: frame.clear()) for kind in ("queries", "qrels")),
-        put(f"hard_negatives/{split}", lambda frame: frame.clear()),
+        *(put(f"{kind}/{split}", lambda frame: frame.clear()) for kind in ("queries", "qrels", *MINED)),
         append(f"queries/{split}", *_TEN),
         append(f"qrels/{split}", *((query, passage, 1) for query, _ in _TEN)),
     )
