@@ -24,7 +24,18 @@ def explain(out: Path, wanted: str) -> list[dict[str, Any]]:
     return [found.facts for found in explain_id(out, wanted, load=lambda _: TOY)]
 
 
-PUBLISHED = {"config", "table", "id", "split", "text", "upstream_ids", "relevant", "negatives", "undecided"}
+PUBLISHED = {
+    "config",
+    "table",
+    "id",
+    "split",
+    "text",
+    "upstream_ids",
+    "relevant",
+    "negatives",
+    "v0",
+    "undecided",
+}
 DROPPED = {"config", "table", "id", "reason", "meaning"}
 
 

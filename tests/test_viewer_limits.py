@@ -60,7 +60,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
             encoder="offline",
             offline=True,
             sources=(str(folder / "sample"),),
-            limit=40 if name == "jobs" else None,
+            limit=120 if name == "jobs" else None,
             home=sharing_vectors(folder / "home"),
             committed=folder / "none",
         )

@@ -16,13 +16,13 @@ import jinja2
 
 from builders.audit.rates import wilson
 from builders.files import write_bytes
-from builders.mining.recipe import reasons_of
 from builders.spec import RECIPES
 from scripts.bench import recipe_plots
 
 RESULTS = Path(__file__).parent / "results"
 NOTES = Path(__file__).parents[2] / "notes"
 _CELL = 200
+_MEASURED = ("v0", "v1")
 _TEMPLATE = Path(__file__).with_name("recipe_note.md.j2")
 _MINING = Path(__file__).with_name("hard_negative_note.md.j2")
 _SERIES = ("random passages", "negatives of v0", "negatives of v1", "best positives")
@@ -101,7 +101,7 @@ def render(results: Path = RESULTS) -> str:
             v1=RECIPES["v1"],
             search={name: search["configs"][name] for name in ("jobs", "germandpr")},
             choices=choices(search["configs"]["jobs"]["grid"]),
-            reasons=reasons_of(RECIPES["v1"]),
+            reasons=list(search["configs"]["jobs"]["whole"]["v1"]["dropped"]),
             verdicts=verdict_rows([json.loads(line) for line in lines]),
             pairs=60,
             tuned=tuned["configs"],
@@ -115,7 +115,7 @@ def render_mining(results: Path = RESULTS) -> dict[str, str]:
     """Return the note on both recipes and its plots, by path under notes/."""
     document = json.loads((results / "recipe_shapes.json").read_bytes())
     configs = {name: document["configs"][name] for name in ("jobs", "germandpr")}
-    recipes = list(RECIPES)
+    recipes = list(_MEASURED)
     bands = {config: _bands(shapes["by_positives"], recipes) for config, shapes in configs.items()}
     files = {}
     for config, shapes in configs.items():
@@ -142,7 +142,14 @@ def render_mining(results: Path = RESULTS) -> dict[str, str]:
         },
     )
     template = _environment().from_string(_MINING.read_text(encoding="utf-8"))
-    note = template.render(configs=configs, recipes=recipes, bands=bands, examples=document["examples"])
+    note = template.render(
+        configs=configs,
+        recipes=recipes,
+        bands=bands,
+        examples=document["examples"],
+        v1=RECIPES["v1"],
+        plain=RECIPES["v1_plain"],
+    )
     return {"hard-negative-mining.md": note.rstrip() + "\n", **files}
 
 

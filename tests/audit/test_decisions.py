@@ -218,6 +218,7 @@ def records() -> Records:
         upstream_id="id",
         occupation=pl.format("Beruf {}", "code"),
         occupation_uri=concept,
+        name=pl.format("Beruf {}", "code"),
         skills=pl.concat_list(pl.lit("rühren"), pl.format("Kunst {}", "code")),
         skill_uris=pl.concat_list(pl.lit("https://example.org/r"), concept),
         region="town",
@@ -265,7 +266,7 @@ def test_an_excluded_pair_is_neither_positive_nor_negative() -> None:
     ]
     after = prepare(jobs(), records(), decisions)
     assert positives(after, baker) == positives(before, baker) - {bread}
-    assert {(baker, bread), (baker, iron)} <= set(after.relations.undecided.rows())
+    assert {(baker, bread), (baker, iron)} <= set(after.relations.undecided.select(PAIR).rows())
     assert after.decisions["unmatched"] == 1
     assert after.decisions["qrels_removed"] == 2
     assert after.decisions["undecided_added"] == 4
@@ -275,11 +276,11 @@ def test_what_auditors_found_relevant_is_not_undecided_any_more() -> None:
     queries = pl.DataFrame({"query_id": ["q1", "q2"], "group": ["g", "g"]})
     corpus = pl.DataFrame({"passage_id": ["d1", "d2"]})
     qrels = pl.DataFrame({"query_id": ["q1"], "passage_id": ["d1"], "extended": [False]})
-    undecided = pl.DataFrame({"query_id": ["q1", "q2"], "passage_id": ["d2", "d2"]})
+    undecided = pl.DataFrame({"query_id": ["q1", "q2"], "passage_id": ["d2", "d2"], "reason": ["rare"] * 2})
     resolved = resolve([pair("q1", "d2", "relevant")], queries, corpus)
     after = apply(Relations(qrels, undecided), resolved)
     assert set(after.qrels.select(PAIR).iter_rows()) == {("q1", "d1"), ("q1", "d2")}
-    assert after.undecided.rows() == [("q2", "d2")]
+    assert after.undecided.rows() == [("q2", "d2", "rare")]
 
 
 def test_a_query_whose_positives_are_all_excluded_is_dropped_for_a_reason() -> None:
@@ -298,7 +299,7 @@ def test_excluded_beats_relevant_within_a_group() -> None:
     iron = ids(before, "corpus", "Schmied-Köln")
     after = prepare(jobs(), records(), [pair(baker, iron, "relevant"), pair(twin, iron, "excluded")])
     assert iron not in positives(after, baker) | positives(after, twin)
-    assert {(baker, iron), (twin, iron)} <= set(after.relations.undecided.rows())
+    assert {(baker, iron), (twin, iron)} <= set(after.relations.undecided.select(PAIR).rows())
 
 
 def crowd(rare: int) -> pl.DataFrame:
@@ -308,7 +309,9 @@ def crowd(rare: int) -> pl.DataFrame:
         "passage_id": [f"d{n}" for n in range(20)],
         "group": ["g"] * 20,
         "core": ["a"] * (20 - rare) + ["b"] * rare,
-        "extends": [True] * 20,
+        "code": ["a"] * (20 - rare) + ["b"] * rare,
+        "named": pl.Series([None] * 20, dtype=pl.String),
+        "occupation": ["x"] * 20,
         "classes": [["x"]] * 20,
     })
 
@@ -317,7 +320,7 @@ def test_a_confirmed_pair_is_no_posting_and_its_core_never_rare() -> None:
     # One of 20 is 5 %, and kept; a confirmed pair that counted as the 21st posting would make it rare.
     pairs = crowd(1).with_columns(confirmed=pl.lit(value=False))
     confirmed = pairs.head(1).with_columns(
-        passage_id=pl.lit("d99"), core=pl.lit("c"), confirmed=pl.lit(value=True)
+        passage_id=pl.lit("d99"), core=pl.lit("c"), code=pl.lit("c"), confirmed=pl.lit(value=True)
     )
     relations = jobs_config.relate(pl.concat([pairs, confirmed]))
     found = set(relations.qrels["passage_id"])

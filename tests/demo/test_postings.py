@@ -164,8 +164,9 @@ def test_ids_are_unique_and_shaped_as_upstream(rows: pl.DataFrame) -> None:
     assert rows["id"].str.contains(r"^\d{5}-\d{10}-S$").all()
 
 
-def test_a_rare_core_is_undecided_in_the_one_large_group(prepared: Prepared) -> None:
-    undecided = prepared.relations.undecided
+def test_a_rare_code_is_undecided_in_the_one_large_group(prepared: Prepared) -> None:
+    assert set(prepared.relations.undecided["reason"]) == {"rare", "occupation_is_title"}
+    undecided = prepared.relations.undecided.filter(pl.col("reason") == "rare")
     groups = prepared.queries.join(undecided, on="query_id", how="semi")["group"]
     assert set(groups) == {"pflegefachkraft"}
     assert undecided.join(prepared.relations.qrels, on=["query_id", "passage_id"], how="semi").is_empty()
@@ -176,7 +177,7 @@ def test_a_rare_core_is_undecided_in_the_one_large_group(prepared: Prepared) -> 
 def test_every_reason_of_the_funnel_occurs(prepared: Prepared) -> None:
     dropped = {funnel.table: funnel.dropped for funnel in prepared.funnels}
     assert set(dropped["rows"]) == {"empty_profile", "empty_query", "no_query_words"}
-    assert set(dropped["queries"]) == {"no_positive"}
-    assert set(dropped["pairs"]) == {"row_dropped", "no_positive"}
+    assert set(dropped["queries"]) == set()
+    assert set(dropped["pairs"]) == {"row_dropped"}
     merged = {funnel.table: funnel.merged for funnel in prepared.funnels}
     assert min(merged["queries"], merged["passages"], merged["pairs"]) > 20
