@@ -151,9 +151,9 @@ def _mine(
             recipe,
             classes=relations.classes,
             occupations=relations.occupations,
-            progress=partial(progress.tick, f"mine {name}"),
+            progress=partial(progress.tick, f"mine {recipe.name}"),
         )
-        progress.step(f"mine {name}", *summary_lines(mined[Kind(name)].report))
+        progress.step(f"mine {recipe.name}", *summary_lines(mined[Kind(name)].report))
     tables = {
         name: MinedTable(recipe=asdict(recipe), report=mined[Kind(name)].report)
         for name, recipe in mining.recipes.items()

@@ -82,7 +82,8 @@ def summary_lines(report: MiningReport) -> list[str]:
         f"{got.full:,} the full {len(report.by_count) - 1} ({got.full_share:.1%})",
         f"{report.negatives:,} hard negatives; queries by number of negatives: "
         + ", ".join(f"{number}: {count:,}" for number, count in report.by_count.items()),
-        f"looked at {report.looked_at:,} passages; dropped: {dropped or 'none'}",
+        f"looked at {report.looked_at:,} passages",
+        f"dropped: {dropped or 'none'}",
     ]
     if without := report.queries_without_positives:
         lines.append(f"{without:,} queries have no positive and got nothing")

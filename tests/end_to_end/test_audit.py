@@ -85,13 +85,13 @@ def mined_without_equivalence(tree: Pairs, out: Path, positives: pl.DataFrame) -
 
 @pytest.fixture(scope="module")
 def larger(built: Tree, upstream_hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """More postings than in `by_v1`, mined alike."""
+    """More postings than in `built`, mined alike."""
     folder = tmp_path_factory.mktemp("larger")
-    return build(upstream_hub, folder, "jobs", "--limit", str(MANY), "--recipe", "v1", home=built.home)
+    return build(upstream_hub, folder, "jobs", "--limit", str(MANY), home=built.home)
 
 
 @pytest.mark.parametrize(
-    ("place", "times"), [("by_v1", 6), pytest.param("larger", 3, marks=pytest.mark.long)]
+    ("place", "times"), [("built", 6), pytest.param("larger", 3, marks=pytest.mark.long)]
 )
 def test_planted_false_negatives_are_found_among_the_first(
     place: str, times: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

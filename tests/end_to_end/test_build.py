@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from builders import registry
-from builders.encoders import encode_cached, load_encoder
 from builders.lock.lock import Lock, read_lock, read_manifest
 from builders.personal import scrub
 from builders.prepare.retrieval import prepare
 from builders.rehearsal import Hub, serve
-from builders.spec import ALL_KINDS, Recipe
-from builders.tables import Kind, inside
-from builders.text.merge import encoded_text
+from builders.spec import ALL_KINDS
+from builders.tables import Kind
 from tests.cli.kit import call
 from tests.end_to_end.kit import ROWS, Tree, build, run, with_upstreams, without_network
 from tests.fixtures import upstream
-from tests.mining.test_remine import World, expected
 
 pytestmark = pytest.mark.upstream
 
@@ -131,38 +127,6 @@ def test_shuffled_rows_other_threads_and_cold_caches_give_the_same_bytes(
         for tree in (built, other)
     ]
     assert hashes[0] == hashes[1]
-
-
-def test_the_published_negatives_are_mined_again_in_float64_from_the_published_tables(built: Tree) -> None:
-    corpus = built.table("jobs", Kind.CORPUS, "corpus")
-    queries = built.all_splits("jobs", Kind.QUERIES).sort("query_id")
-    qrels = built.all_splits("jobs", Kind.QRELS)
-    undecided = inside("undecided", pl.read_parquet(built.out / "work/jobs/undecided.parquet"))
-    mining = registry.load_retrieval("jobs").mining
-    assert mining is not None
-    encoder = load_encoder(mining.encoder, "offline")
-    asked = encode_cached(encoder, queries["text"], "query", root=built.home / "vectors")
-    told = encode_cached(encoder, encoded_text(corpus), "passage", root=built.home / "vectors")
-    assert asked.encoded == told.encoded == 0
-    world = World(
-        queries=dict(queries.iter_rows()),
-        passages={row[0]: (row[1], row[2]) for row in corpus.iter_rows()},
-        positives=_sets(queries, qrels),
-        undecided=_sets(queries, undecided),
-        query_vectors=asked.vectors,
-        passage_vectors=told.vectors,
-    )
-    wanted = expected(world, Recipe())
-    found = built.all_splits("jobs", Kind.HARD_NEGATIVES).sort("query_id", "rank").rows()
-    assert [row[:3] for row in found] == [row[:3] for row in wanted]
-    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-6)
-
-
-def _sets(queries: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, set[str]]:
-    grouped = pairs.group_by("query_id").agg("passage_id").iter_rows()
-    return {query: set() for query in queries["query_id"]} | {
-        query: set(passages) for query, passages in grouped
-    }
 
 
 def test_offline_names_what_is_missing_in_the_cache(upstream_hub: Hub, tmp_path: Path) -> None:
