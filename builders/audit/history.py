@@ -20,6 +20,7 @@ from builders.lock.beside import json_line, read_lines
 from builders.lock.lock import Frozen, first_fault, work_folder
 from builders.personal import scrub
 from builders.spec import CONTACT
+from builders.tables import Kind
 from builders.text_files import numbered_lines
 
 NAME_LENGTH = 40
@@ -167,7 +168,9 @@ class Head(Frozen):
     """The origin of a sample, whose id is a hash of everything else.
 
     Attributes:
-        build: `Lock.rows_id` of the build, mined by `recipe`, and from stand-ins where `stand_in` is true.
+        build: `Lock.rows_id` of the build, and from stand-ins where `stand_in` is true.
+        table: The table of hard negatives that is audited, mined by `recipe`; earlier samples are of the one
+            that serves.
         mode: "random" gives rates; "suspects" are the likeliest false negatives, and give none.
         opinion: Name of the system that ranked the suspects beside the encoder that mined, and `overlap` how
             far the two agree; empty and None for a random sample.
@@ -181,6 +184,7 @@ class Head(Frozen):
     mode: Literal["random", "suspects"]
     opinion: str = ""
     overlap: Overlap | None = None
+    table: Kind = Kind.HARD_NEGATIVES
     recipe: str = ""
     stand_in: bool = False
     seed: int

@@ -20,6 +20,7 @@ from builders.describe.templates import render_page
 from builders.errors import UsageError
 from builders.printable import percent
 from builders.spec import PAIR, Mining, Retrieval
+from builders.tables import Kind
 
 if TYPE_CHECKING:
     from builders.audit.suspects import Judge
@@ -57,6 +58,7 @@ def draw(
     *,
     dist: Path,
     notes: Path,
+    table: Kind = Kind.HARD_NEGATIVES,
     bound: float | None = None,
     expected: float = 0.02,
     seed: int = 42,
@@ -67,18 +69,18 @@ def draw(
 ) -> _Drawn:
     """Draw a sample of hard negatives and labelled positives of a config, and write it.
 
-    There are 200 hard negatives and a quarter as many positives, if no number is given. With `bound` there
-    are as many as it takes for the interval of the false-negative rate to end there, if a share `expected` is
-    relevant. In place of a random sample, `suspects` takes the likeliest false negatives, as the encoder that
-    mined and the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs confirmed by
-    hand, by default the one among the notes. The CSV lies beside `page`, by default both beside the sample's
-    record in the ``work`` of `dist`.
+    There are 200 hard negatives, of one `table`, and a quarter as many positives, if no number is given. With
+    `bound` there are as many as it takes for the interval of the false-negative rate to end there, if a share
+    `expected` is relevant. In place of a random sample, `suspects` takes the likeliest false negatives, as
+    the encoder that mined and the judge `second`, "lexical" if None, rank them. `controls` is a file of pairs
+    confirmed by hand, by default that of the notes. The CSV lies beside `page`, by default both beside the
+    sample's record in the ``work`` of `dist`.
     """
     _require_sound(spec, negatives, bound, expected, suspects=suspects, second=second)
     needed = needed_by_share(bound, expected) if bound is not None else {}
     first = needed.get(expected, _NEGATIVES) if negatives is None else negatives
     others = first // 4 if positives is None else positives
-    pairs = read_pairs(dist, spec)
+    pairs = read_pairs(dist, spec, table)
     if suspects and spec.mining is not None:
         sample, remarks = _suspects(pairs, spec.mining, first, others, second or "lexical")
     else:
@@ -95,15 +97,15 @@ def draw(
         raise UsageError(f"{spec.name}: there is no pair to judge", hint=hint)
     folder = history.sample_folder(dist, spec.name)
     html = page or folder / f"{sample.head.sample}.html"
-    table = html.with_suffix(".csv")
-    if html == table:
+    csv = html.with_suffix(".csv")
+    if html == csv:
         raise UsageError(f"{html}: the page cannot be a .csv", hint="Give --out a name that ends in .html.")
     rendered = _render_page(sample, pairs, spec)
     history.write_sample(folder, sample)
-    files.write_bytes(table, to_csv(sample, pairs))
+    files.write_bytes(csv, to_csv(sample, pairs))
     files.write_bytes(html, rendered)
     reach = foreseen(sample, expected) if sample.head.mode == "random" else None
-    return _Drawn(sample, tuple(remarks), html, table, needed, reach.high if reach and reach.pairs else None)
+    return _Drawn(sample, tuple(remarks), html, csv, needed, reach.high if reach and reach.pairs else None)
 
 
 def _require_sound(

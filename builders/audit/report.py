@@ -20,6 +20,7 @@ from builders.plots.svg import svg
 from builders.prepare.decisions import Decision, Reason, decisions_path, read_decisions
 from builders.printable import NOTHING, counted, interval, percent
 from builders.spec import Retrieval
+from builders.tables import Kind
 
 REPORT = "hard-negative-audit.md"
 _WRONG: Mapping[PairKind, Verdict] = {"negative": Verdict.ALSO_RELEVANT, "positive": Verdict.NOT_RELEVANT}
@@ -48,8 +49,8 @@ def write_report(
 ) -> tuple[dict[str, CitedAudit], list[str]]:
     """Write the report of the configs that were audited, and beside each config the citation of its card.
 
-    The card cites the last random sample with verdicts that hold, of builds from stand-ins only where
-    `locks` is given, the folder of committed locks; where there is none, an earlier citation goes.
+    The card cites the last random sample of the table that serves with verdicts that hold, of builds from
+    stand-ins only where `locks` is given, the folder of committed locks; else an earlier citation goes.
 
     Returns:
         The audit of the last random sample by name of the config, and remarks.
@@ -64,7 +65,9 @@ def write_report(
         if not history:
             continue
         audits = list(_audits(history))
-        random = [audit for audit in audits if audit.sample.head.mode == "random"]
+        drawn = [audit for audit in audits if audit.sample.head.mode == "random"]
+        random = [audit for audit in drawn if audit.sample.head.table is Kind.HARD_NEGATIVES]
+        others = [audit for audit in drawn if audit.sample.head.table is not Kind.HARD_NEGATIVES]
         suspects = [audit for audit in audits if audit.sample.head.mode == "suspects"]
         known = read_decisions(decisions_path(folder, name))
         stand_ins = [audit for audit in history if audit[0].head.stand_in]
@@ -72,6 +75,7 @@ def write_report(
             "name": name,
             "random": random,
             "plot": _plot(notes, name, random[-1]) if random else "",
+            "others": others,
             "suspects": suspects,
             "decisions": merged(known, decide(of_real_builds(history), spec.audit.auditors)),
             "trial": decide(stand_ins, spec.audit.auditors),
@@ -79,8 +83,7 @@ def write_report(
         if random:
             cited[name] = _citation(random[-1])
         else:
-            what = "only suspects were judged; they give no rate" if suspects else "no verdict holds any more"
-            remarks.append(f"{name}: {what}, and the card cites none")
+            remarks.append(f"{name}: {_nothing_to_cite(others, suspects)}, and the card cites none")
         citable = [audit for audit in random if locks or not audit.sample.head.stand_in]
         if random[-1:] != citable[-1:]:
             remarks.append(f"{name}: a build from stand-ins was audited, so the card will not cite it")
@@ -102,6 +105,13 @@ def write_report(
     )
     files.write_bytes(notes / REPORT, page.encode())
     return cited, remarks
+
+
+def _nothing_to_cite(others: Sequence[_Audit], suspects: Sequence[_Audit]) -> str:
+    """Return why there is no rate of the table that serves."""
+    if others:
+        return f"only {others[-1].sample.head.table} was audited, which does not serve"
+    return "only suspects were judged; they give no rate" if suspects else "no verdict holds any more"
 
 
 def sentence(audit: CitedAudit) -> str:
@@ -192,11 +202,12 @@ def _earlier(audits: Sequence[_Audit]) -> Markdown:
     rows = []
     for audit in audits:
         head, scores = audit.sample.head, audit.scores
-        origin = audit.date, code(head.sample), code(head.build), code(head.recipe) or NOTHING
+        mined = code(head.table), code(head.recipe) or NOTHING
+        origin = audit.date, code(head.sample), code(head.build), *mined
         precision = percent(scores.positives.relevant.value)
         rows.append((*origin, *_cells(scores.negatives.relevant), precision))
-    header = ("Date", "Sample", "Build", "Recipe", "False negatives", "95 % interval", "Pairs", "Precision")
-    return table(header, rows)
+    found = "False negatives", "95 % interval", "Pairs", "Precision"
+    return table(("Date", "Sample", "Build", "Table", "Recipe", *found), rows)
 
 
 def _suspects(audits: Sequence[_Audit]) -> Markdown:

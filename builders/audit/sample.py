@@ -65,7 +65,8 @@ class Pairs:
 
     Attributes:
         build: `Built.rows_id`.
-        recipe: The recipe that mined, "v0", and `miner`: its backend; empty where nothing was mined.
+        table: The table of hard negatives that is audited.
+        recipe: The recipe that mined it, "v0", and `miner`: its backend; empty where nothing was mined.
         queries: ``query_id``, ``query`` (its text), ``split``, ``group``: those of one mean the same.
         corpus: ``passage_id``, ``title``, ``text``.
         positives: ``query_id``, ``passage_id``, ``split``.
@@ -79,6 +80,7 @@ class Pairs:
 
     config: str
     build: str
+    table: Kind
     recipe: str
     miner: str
     queries: pl.DataFrame
@@ -101,8 +103,8 @@ class Pairs:
         return asked.join(self.corpus, on="passage_id", maintain_order="left")
 
 
-def read_pairs(out: Path, spec: Retrieval) -> Pairs:
-    """Read the pairs of a built config."""
+def read_pairs(out: Path, spec: Retrieval, table: Kind = Kind.HARD_NEGATIVES) -> Pairs:
+    """Read the pairs of a built config, with the hard negatives of one table."""
     built = read_built(out, spec)
     missing = [kind for kind in (Kind.CORPUS, Kind.QUERIES, Kind.QRELS) if not built.splits(kind)]
     if missing:
@@ -113,7 +115,8 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
     return Pairs(
         config=spec.name,
         build=built.rows_id,
-        recipe=str(mining.serving.recipe.get("name", "")) if mining else "",
+        table=table,
+        recipe=str(mining.tables[table].recipe["name"]) if mining else "",
         miner=mining.encoder.backend if mining else "",
         queries=built
         .stacked(Kind.QUERIES)
@@ -121,15 +124,15 @@ def read_pairs(out: Path, spec: Retrieval) -> Pairs:
         .join(_groups(built), on="query_id", how="left", maintain_order="left"),
         corpus=built.stacked(Kind.CORPUS).select("title", "text", "passage_id"),
         positives=built.stacked(Kind.QRELS).select(*PAIR, "split"),
-        negatives=_mined(built),
+        negatives=_mined(built, table),
         suspicious=pl.DataFrame(schema=ids) if suspicious is None else suspicious,
         stand_ins=built.stand_ins,
     )
 
 
-def _mined(built: Built) -> pl.DataFrame:
+def _mined(built: Built, table: Kind) -> pl.DataFrame:
     """Read the hard negatives that are audited; see `Pairs`."""
-    mined = built.stacked(Kind.HARD_NEGATIVES)
+    mined = built.stacked(table)
     scale = built.beside("scale", _SCALE)
     if scale is None and not mined.is_empty():
         raise StorageError(f"{built.work}: no scale.parquet there", hint="Build the config again.")
@@ -436,6 +439,7 @@ def _sample(
         mode=mode,
         opinion=opinion,
         overlap=overlap,
+        table=pairs.table,
         recipe=pairs.recipe,
         stand_in=bool(pairs.stand_ins),
         seed=seed,

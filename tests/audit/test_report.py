@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from builders.audit.sample import read_pairs
 from builders.audit.verdicts import import_verdicts
 from builders.errors import UsageError
 from builders.lock.beside import CitedAudit, citations_path, json_line, read_citations
+from builders.tables import Kind
 from tests.audit.kit import build, jobs, judgement, verdict_file
 
 R, N = Verdict.ALSO_RELEVANT, Verdict.NOT_RELEVANT
@@ -35,10 +37,30 @@ class Place:
         self.root = root
         build(self.dist, real=real)
 
-    def sample(self, negatives: int, positives: int, *, seed: int = 42, suspects: bool = False) -> Sample:
+    def sample(
+        self,
+        negatives: int,
+        positives: int,
+        *,
+        seed: int = 42,
+        suspects: bool = False,
+        table: Kind = Kind.HARD_NEGATIVES,
+    ) -> Sample:
         return draw(
-            jobs(), negatives, positives, dist=self.dist, notes=self.notes, seed=seed, suspects=suspects
+            jobs(),
+            negatives,
+            positives,
+            dist=self.dist,
+            notes=self.notes,
+            seed=seed,
+            suspects=suspects,
+            table=table,
         ).sample
+
+    def publish_v0(self) -> None:
+        """Give the build a table of the published procedure: the same rows."""
+        tables = self.dist / "mteb-de/jobs"
+        shutil.copytree(tables / "hard_negatives", tables / "hard_negatives_v0")
 
     def judge(self, sample: Sample, relevant: set[str], auditor: str = "Anna", minute: int = 0) -> None:
         """Judge all items: those whose passage is in `relevant` are, the others are not."""
@@ -134,6 +156,24 @@ def test_suspects_alone_give_no_rate(place: Place) -> None:
     assert reported.configs == {}
     assert "only suspects were judged" in reported.remarks[0]
     assert not citations_path(place.locks, "jobs").exists()
+
+
+def test_an_audit_belongs_to_one_table_and_the_card_cites_the_one_that_serves(place: Place) -> None:
+    place.publish_v0()
+    other = place.sample(20, 5, table=Kind.HARD_NEGATIVES_V0)
+    assert (other.head.table, other.head.recipe) == (Kind.HARD_NEGATIVES_V0, "v0")
+    place.judge(other, {item.passage_id for item in other.items})
+    reported = place.report()
+    assert reported.configs == {}
+    assert "only hard_negatives_v0 was audited, which does not serve" in reported.remarks[0]
+    serving = place.sample(20, 5)
+    assert serving.head.sample != other.head.sample
+    place.judge(serving, set())
+    reported = place.report()
+    assert reported.configs["jobs"].sample == serving.head.sample
+    assert reported.configs["jobs"].false_negatives.value == 0.0
+    text = reported.path.read_text(encoding="utf-8").split("### Other tables of hard negatives")[1]
+    assert re.search(rf"{other.head.sample}.*hard_negatives_v0.*100\.0 %", text)
 
 
 def test_the_last_random_sample_is_cited_and_earlier_ones_listed(place: Place) -> None:
