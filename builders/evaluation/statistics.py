@@ -40,7 +40,8 @@ class ConfigStatistics:
     """Statistics of one built or hydrated config; what its kind does not have is empty.
 
     Attributes:
-        splits: Number of queries by split; `positives`, `mined`: by their number of positives, of negatives.
+        splits: Number of queries by split; `positives`: by their number of positives; `mined`: by their
+            number of hard negatives, for each table of these.
         lengths: Characters of each text as int64, by what the texts are: "queries", "sentences of s2s".
         sets: What `_balance` returns, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
@@ -50,7 +51,7 @@ class ConfigStatistics:
     splits: Mapping[str, int] = field(default_factory=dict)
     passages: int = 0
     positives: Mapping[str, int] = field(default_factory=dict)
-    mined: Mapping[str, int] = field(default_factory=dict)
+    mined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     lengths: Mapping[str, pl.Series] = field(default_factory=dict)
     overlap: _Overlap | None = None
     sets: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -68,7 +69,7 @@ def read_statistics(built: Built) -> ConfigStatistics:
             {split: built.table(Kind.QUERIES, split) for split in splits},
             built.stacked(Kind.QRELS),
             built.table(Kind.CORPUS, "corpus"),
-            mined=mining.serving.report.by_count if mining else {},
+            mined={name: table.report.by_count for name, table in mining.tables.items()} if mining else {},
         )
     elif variants:
         found = _clustering(config, variants)
@@ -84,7 +85,7 @@ def _retrieval(
     qrels: pl.DataFrame,
     corpus: pl.DataFrame,
     *,
-    mined: Mapping[str, int],
+    mined: Mapping[str, Mapping[str, int]],
 ) -> ConfigStatistics:
     """Return the statistics of retrieval tables, of which queries are given by split."""
     asked = pl.concat(queries.values())

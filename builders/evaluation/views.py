@@ -293,7 +293,7 @@ def query_lengths(results: Sequence[Result]) -> Iterator[Block]:
 
 def mining_yield(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return how many queries got how many hard negatives."""
-    mined = {one.config: one.mined for one in statistics if one.mined}
+    mined = {f"{one.config}-{table}": of for one in statistics for table, of in one.mined.items()}
     if not mined:
         return
     numbers = [str(number) for number in range(1 + max(int(most) for of in mined.values() for most in of))]

@@ -111,8 +111,9 @@ def garden() -> ConfigStatistics:
         "text": ["Die Rose wächst im Beet.", "Flieder blüht im Mai.", "Der Kohl im Feld.", "Nichts davon."],
     })  # fmt: skip
     qrels = pl.DataFrame({"query_id": ["a", "b", "b"], "passage_id": ["1", "2", "3"]})
+    mined = {"hard_negatives": {"0": 2, "5": 1}, "hard_negatives_v0": {"0": 3}}
     return _retrieval(
-        "garten", {"train": queries.head(2), "test": queries.tail(1)}, qrels, corpus, mined={"0": 2, "5": 1}
+        "garten", {"train": queries.head(2), "test": queries.tail(1)}, qrels, corpus, mined=mined
     )
 
 

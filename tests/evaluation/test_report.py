@@ -146,7 +146,9 @@ def test_levels_are_told_apart(told: str) -> None:
 
 def test_lengths_yield_balance_and_overlap_have_their_numbers(told: str) -> None:
     assert rows(told, "## Score against query length")[1][:3] == ["0 to 19", "3", "0.6123"]
-    assert rows(told, "## Yield of mining")[1] == ["garten", "3", "2", "0", "0", "0", "0", "1", "33.3 %"]
+    serving, published = rows(told, "## Yield of mining")[1:]
+    assert serving == ["garten-hard_negatives", "3", "2", "0", "0", "0", "0", "1", "33.3 %"]
+    assert published == ["garten-hard_negatives_v0", "3", "3", "0", "0", "0", "0", "0", "0.0 %"]
     assert rows(told, "## Lengths of texts")[1] == ["queries", "3", "13", "19", "22"]
     balance = told.split("## Balance of labels")[1]
     assert rows(balance, "### beete")[1] == ["coarse", "1", "4", "2", "0.7500", "1", "0.8113"]
