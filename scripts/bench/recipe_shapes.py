@@ -17,7 +17,7 @@ import polars as pl
 
 from builders.demo.bundled import lay_out
 from builders.files import write_json
-from builders.mining import Mined, mine
+from builders.mining import Mined
 from builders.mining.scores import score_pairs
 from builders.spec import RECIPES
 from scripts.bench.recipe_judge import draw
@@ -30,20 +30,7 @@ _RANDOM = 50_000
 
 def mined_by(world: World) -> dict[str, Mined]:
     """Mine all queries by every recipe."""
-    prepared = world.prepared
-    return {
-        name: mine(
-            prepared.queries.select("query_id", "text"),
-            prepared.corpus,
-            prepared.relations.qrels,
-            prepared.relations.undecided,
-            world.query_vectors,
-            world.passage_vectors,
-            recipe,
-            classes=prepared.relations.classes,
-        )
-        for name, recipe in RECIPES.items()
-    }
+    return {name: world.mined(recipe) for name, recipe in RECIPES.items()}
 
 
 def histogram(world: World, scored: pl.DataFrame) -> list[float]:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from builders.configs import germandpr, jobs
 from builders.encoders import encode_cached, load_encoder
 from builders.mining import recipe as rules
-from builders.mining.mine import choose_within
+from builders.mining.mine import Mined, choose_within, mine
 from builders.mining.scores import score_moments, score_pairs
-from builders.prepare.retrieval import Prepared, prepare
+from builders.prepare.retrieval import Prepared, limit, prepare
 from builders.sources import fetch
 from builders.spec import PAIR, Recipe
 from builders.text.merge import digest, encoded_text
@@ -73,6 +73,20 @@ class World:
             relations.classes if equivalence else None,
         )
 
+    def mined(self, recipe: Recipe) -> Mined:
+        """Mine all queries by a recipe."""
+        relations = self.prepared.relations
+        return mine(
+            self.prepared.queries.select("query_id", "text"),
+            self.prepared.corpus,
+            relations.qrels,
+            relations.undecided,
+            self.query_vectors,
+            self.passage_vectors,
+            recipe,
+            classes=relations.classes,
+        )
+
     def kept(self, ids: pl.Series, recipe: Recipe, excluded: pl.DataFrame) -> pl.DataFrame:
         """Return the negatives of queries by a recipe of unbounded depth, scores in float64."""
         guarded = self.guarded(ids)
@@ -84,13 +98,20 @@ class World:
         ).kept
 
 
-def load(name: str, folder: Path | None = None) -> World:
-    """Prepare and encode a config with the encoder of `jobs`, from a folder or ``MTEB_DE_SOURCES``."""
+def load(name: str, folder: Path | None = None, rows: int | None = None) -> World:
+    """Prepare and encode a config, or so many of its rows, from a folder or ``MTEB_DE_SOURCES``."""
     spec = {"jobs": jobs.CONFIG, "germandpr": germandpr.CONFIG}[name]
+    sources = tuple(filter(None, (str(folder or os.environ.get("MTEB_DE_SOURCES", ""))).split(",")))
+    records = spec.read(fetch(spec.sources, offline=True, sources_from=sources).files)
+    if rows is not None:
+        records = limit(records, rows, whole=spec.rows == "pair")
+    return encoded(name, prepare(spec, records))
+
+
+def encoded(name: str, prepared: Prepared) -> World:
+    """Encode what is prepared with the encoder of `jobs`, by its offline weights."""
     mining = jobs.CONFIG.mining
     assert mining is not None
-    sources = tuple(filter(None, (str(folder or os.environ.get("MTEB_DE_SOURCES", ""))).split(",")))
-    prepared = prepare(spec, spec.read(fetch(spec.sources, offline=True, sources_from=sources).files))
     encoder = load_encoder(mining.encoder, "offline")
     asked = encode_cached(encoder, prepared.queries["text"], "query").vectors
     told = encode_cached(encoder, encoded_text(prepared.corpus), "passage").vectors
