@@ -85,6 +85,7 @@ class World:
             self.passage_vectors,
             recipe,
             classes=relations.classes,
+            occupations=relations.occupations,
         )
 
     def kept(self, ids: pl.Series, recipe: Recipe, excluded: pl.DataFrame) -> pl.DataFrame:
