@@ -1,20 +1,16 @@
-"""The whole way to both tables of hard negatives, and their rows mined again from what is published."""
+"""The whole way to both tables of hard negatives."""
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
 
 from builders.configs.jobs import CONFIG
-from builders.encoders import encode_cached, load_encoder
 from builders.lock.lock import Lock, read_lock
 from builders.rehearsal import Hub
-from builders.tables import MINED, Kind, inside
-from builders.text.merge import encoded_text
+from builders.tables import Kind, inside
 from tests.cli.kit import call
 from tests.end_to_end.kit import ROWS, Tree, build
-from tests.mining.test_remine import World, expected
 
 pytestmark = pytest.mark.upstream
 
@@ -23,43 +19,6 @@ LIMIT = ("--limit", str(ROWS))
 
 def lock_of(tree: Tree) -> Lock:
     return read_lock(tree.out / "work/jobs/lock.json")
-
-
-def sets(keys: pl.Series, pairs: pl.DataFrame, key: str, value: str) -> dict[str, set[str]]:
-    grouped = pairs.group_by(key).agg(value).iter_rows()
-    return {each: set() for each in keys} | {each: set(values) for each, values in grouped}
-
-
-@pytest.mark.parametrize("kind", MINED)
-def test_every_published_row_is_mined_again_in_float64(built: Tree, kind: Kind) -> None:
-    tree = built
-    work = tree.out / "work/jobs"
-    corpus = tree.table("jobs", Kind.CORPUS, "corpus")
-    queries = tree.all_splits("jobs", Kind.QUERIES).sort("query_id")
-    assert CONFIG.mining is not None
-    encoder = load_encoder(CONFIG.mining.encoder, "offline")
-    asked = encode_cached(encoder, queries["text"], "query", root=tree.home / "vectors")
-    told = encode_cached(encoder, encoded_text(corpus), "passage", root=tree.home / "vectors")
-    assert asked.encoded == told.encoded == 0
-    qrels = tree.all_splits("jobs", Kind.QRELS)
-    undecided = inside("undecided", pl.read_parquet(work / "undecided.parquet"))
-    classes = inside("classes", pl.read_parquet(work / "classes.parquet"))
-    occupations = inside("occupations", pl.read_parquet(work / "occupations.parquet"))
-    world = World(
-        queries=dict(queries.iter_rows()),
-        passages={row[0]: (row[1], row[2]) for row in corpus.iter_rows()},
-        positives=sets(queries["query_id"], qrels, "query_id", "passage_id"),
-        undecided=sets(queries["query_id"], undecided, "query_id", "passage_id"),
-        query_vectors=asked.vectors,
-        passage_vectors=told.vectors,
-        classes=sets(corpus["passage_id"], classes, "passage_id", "class"),
-        occupations=dict(occupations.iter_rows()),
-    )
-    wanted = expected(world, CONFIG.mining.recipes[kind.value])
-    found = tree.all_splits("jobs", kind).sort("query_id", "rank").rows()
-    assert len(wanted) > {Kind.HARD_NEGATIVES: ROWS, Kind.HARD_NEGATIVES_V0: 1}[kind]
-    assert [row[:3] for row in found] == [row[:3] for row in wanted]
-    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in wanted], atol=1e-6)
 
 
 def test_no_negative_has_the_code_of_a_positive_or_was_observed_with_a_twin(built: Tree) -> None:
