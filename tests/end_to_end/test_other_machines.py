@@ -70,7 +70,8 @@ def test_a_second_machine_gives_the_same_bytes(outs: tuple[Path, Path]) -> None:
     here, there = map(contents, outs)
     assert here.keys() == there.keys()
     assert [name for name in here if here[name] != there[name]] == []
-    assert len(here) == 7 + 10 + len(["manifest", "lock of germandpr", "lock of jobs"])
+    of_v0 = [name for name in here if "/hard_negatives_v0/" in name]  # splits without rows are not there
+    assert len(here) == 7 + 10 + len(of_v0) + len(["manifest", "lock of germandpr", "lock of jobs"])
 
 
 @pytest.mark.long
