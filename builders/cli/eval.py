@@ -107,6 +107,7 @@ def command(
     from builders.evaluation.candidates import candidate, default_names, require_citable
     from builders.evaluation.jobs import EvalOptions, evaluate, failed
     from builders.evaluation.pipelines import PIPELINES
+    from builders.evaluation.metrics import differences
     from builders.evaluation.published import compare
     from builders.evaluation.report import coverage, planned, require_wider
     from builders.evaluation.sanity import check
@@ -136,6 +137,10 @@ def command(
             "results": [result.model_dump(mode="json") for result in evaluation.results],
             "baselines": [result.model_dump(mode="json") for result in evaluation.baselines],
             "chances": {place: dict(scores) for place, scores in evaluation.chances.items()},
+            "differences": [
+                one.model_dump(mode="json") | {"verdict": one.verdict}
+                for one in differences(evaluation.results)
+            ],
             "compared": [line.model_dump(mode="json") for line in compared],
             "findings": [asdict(finding) for finding in findings],
             "failures": [
@@ -175,6 +180,7 @@ def _show(
 
     tables = {
         "Retrieval": views.retrieval([one for one in results if one.kind == "retrieval"]),
+        "Differences between encoders": views.apart(results),
         "Clustering": views.clustering([one for one in results if one.kind == "clustering"]),
         "Beside published scores": views.summary(compared),
     }

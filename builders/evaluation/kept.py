@@ -15,7 +15,7 @@ from builders import files
 from builders.built import Built
 from builders.lock.lock import work_folder
 
-_VERSION = 3
+_VERSION = 4
 """Raise it when a score of equal rows and equal vectors changes: what was kept is then computed again."""
 _DECIDE = (
     *("bm25s", "ir-measures", "numba", "numpy", "pynndescent", "pystemmer", "pytrec-eval-terrier", "river"),
@@ -32,11 +32,11 @@ def kept_path(out: Path, built: Built, kinds: Sequence[str], asked: Mapping[str,
     encoder and every parameter, as JSON values.
     """
     work = work_folder(out, built.spec.name)
-    classes = work / "classes.parquet"
+    beside = [work / name for name in ("classes.parquet", "splits.tsv", "undecided.parquet")]
     described = {
         "version": _VERSION,
         "rows": {path: rows for path, rows in built.contents.items() if Path(path).parent.name in kinds},
-        "classes": files.sha256(classes) if classes.exists() else None,
+        "beside": {path.name: files.sha256(path) for path in beside if path.exists()},
         "asked": dict(asked),
         "tools": dict(versions()),
     }

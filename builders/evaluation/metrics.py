@@ -5,6 +5,7 @@ Passages are ranked once, as mteb breaks ties: providers of ir-measures do so in
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,16 @@ from numpy.typing import NDArray
 
 from builders.errors import UsageError
 from builders.evaluation.rankings import Judged, Rankings
-from builders.evaluation.results import Band, EncoderFacts, RetrievalResult, Score
+from builders.evaluation.results import (
+    Band,
+    Difference,
+    EncoderFacts,
+    GroupScore,
+    Result,
+    RetrievalResult,
+    Score,
+    place_of,
+)
 from builders.spec import PAIR, SEED
 
 if TYPE_CHECKING:
@@ -46,6 +56,7 @@ def score(
 ) -> RetrievalResult:
     """Score rankings, which hold all parts of `judged`: means over queries with 95 % bootstrap intervals.
 
+    Groups of queries are drawn again, not queries: those of one group are found, or missed, together.
     nDCG@10 is given by length of the query too: at most ten bands of about equally many queries, ten or
     more in each; queries of one length are in one band. Scores are rounded to 5 digits as mteb rounds them.
     """
@@ -53,7 +64,12 @@ def score(
     found = pl.concat(tables) if tables else per_query(judged, _NO_HITS)
     names = found.columns[1:]
     values = found.select(names).to_numpy()
-    ends = bootstrap(values, seed=seed, resamples=resamples)
+    grouped = _grouped(found, judged.groups)
+    keys = grouped.get_column("group").rank("dense").to_numpy() - 1
+    ends = bootstrap(values, keys, seed=seed, resamples=resamples)
+    groups = _by_group(grouped)
+    macro = np.array([[one.ndcg_at_10] for one in groups])
+    ((macro_low, macro_high),) = bootstrap(macro, seed=seed, resamples=resamples)
     return RetrievalResult(
         config=judged.config,
         split=judged.split,
@@ -65,15 +81,80 @@ def score(
             for name, mean, (low, high) in zip(names, values.mean(axis=0), ends, strict=True)
         },
         lengths=_by_length(judged.query_texts(), found.get_column("ndcg_at_10")),
+        groups=groups,
+        by_group=Score(value=_rounded(macro.mean()), low=_rounded(macro_low), high=_rounded(macro_high)),
     )
+
+
+def differences(results: Iterable[Result]) -> list[Difference]:
+    """Compare every two encoders, rules left out, that searched for the same queries of a config."""
+    searched = [
+        one
+        for one in results
+        if isinstance(one, RetrievalResult) and one.encoder.kind != "rule" and one.groups
+    ]
+    return [
+        Difference(
+            config=first.config,
+            split=first.split,
+            first=first.encoder,
+            second=second.encoder,
+            ndcg_at_10=difference(first, second),
+        )
+        for first, second in itertools.combinations(searched, 2)
+        if place_of(first) == place_of(second)
+    ]
+
+
+def difference(
+    first: RetrievalResult, second: RetrievalResult, *, seed: int = SEED, resamples: int = 1000
+) -> Score:
+    """Return the mean nDCG@10 of one search minus another's over the same queries, with its 95 % interval.
+
+    Groups are drawn again, each with both searches, so that what is hard for both cancels out.
+
+    Raises:
+        UsageError: They are not scores of the same groups of queries.
+    """
+    if [(one.group, one.queries) for one in first.groups] != [
+        (one.group, one.queries) for one in second.groups
+    ]:
+        message = f"{first.config}: {first.encoder.name} and {second.encoder.name} have other queries"
+        raise UsageError(message, hint="Evaluate both on the same split of the same build.")
+    pairs = zip(first.groups, second.groups, strict=True)
+    values = np.array([[one.ndcg_at_10 - other.ndcg_at_10] for one, other in pairs])
+    sizes = np.array([one.queries for one in first.groups])
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    ((low, high),) = bootstrap(values[rows], rows, seed=seed, resamples=resamples)
+    mean = np.average(values[:, 0], weights=sizes)
+    return Score(value=_rounded(mean), low=_rounded(low), high=_rounded(high))
+
+
+def _grouped(found: pl.DataFrame, groups: pl.DataFrame | None) -> pl.DataFrame:
+    """Add a column ``group`` str; a query that has none is a group of its own."""
+    if groups is None:
+        return found.with_columns(group="query_id")
+    joined = found.join(groups, on="query_id", how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("group", pl.format("query {}", "query_id")))
+
+
+def _by_group(grouped: pl.DataFrame) -> tuple[GroupScore, ...]:
+    means = (
+        grouped
+        .group_by("group")
+        .agg(queries=pl.len(), ndcg_at_10=pl.col("ndcg_at_10").sort_by("query_id").mean())
+        .sort("group")
+    )
+    return tuple(GroupScore(**row) for row in means.iter_rows(named=True))
 
 
 def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
     """Measure every judged query of a run: rows of ``query_id``, ``passage_id``, ``score``.
 
     Returns:
-        ``query_id``, one row per judged query in their order; the names of `SCORES` as float64, the last two
-        where passages have classes. A query without hits has 0.
+        ``query_id``, one row per judged query in their order; the names of `SCORES` as float64: R-precision
+        and core nDCG where passages have classes, graded nDCG where those hold KldB codes, nDCG without
+        undecided pairs where the build keeps such. A query without hits has 0.
 
     Raises:
         UsageError: There is no judged query.
@@ -88,23 +169,42 @@ def per_query(judged: Judged, run: pl.DataFrame) -> pl.DataFrame:
         found = found.drop("r_precision")
     else:
         found = found.join(_core_ndcg(ranking, judged.qrels, judged.classes), on="query_id")
+    if judged.undecided is not None:
+        decided = ranking.join(judged.undecided, on=PAIR, how="anti")
+        found = found.join(_ndcg(decided, judged.qrels, "decided_ndcg_at_10"), on="query_id")
+    if (grades := _grades(judged)) is not None:
+        found = found.join(_ndcg(ranking, grades, "graded_ndcg_at_10"), on="query_id")
+    found = found.join(_labelled(ranking, judged.qrels), on="query_id", how="left").fill_null(0.0)
     return queries.join(found, on="query_id", how="left", maintain_order="left")
 
 
-def bootstrap(values: Float64s, *, seed: int = 42, resamples: int = 1000, level: float = 0.95) -> Float64s:
+def bootstrap(
+    values: Float64s,
+    groups: NDArray[Any] | None = None,
+    *,
+    seed: int = 42,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Float64s:
     """Return percentile bootstrap intervals of the means of columns (rows, columns), as float64 (columns, 2).
 
-    Whole rows are drawn with replacement, so the columns share their resamples. Method: Efron and Tibshirani,
-    An Introduction to the Bootstrap (1993), chapter 13; the mean of few or heavily skewed values is covered
-    less often than `level` says. scipy's draws the same, but refuses a single row.
+    Whole groups of rows are drawn with replacement, as many as there are, and a mean is the sum of their rows
+    over the number of their rows; the columns share their resamples. Without `groups` (rows,), whole numbers
+    from 0 without gaps, each row is one. Method: Efron and Tibshirani, An Introduction to the Bootstrap
+    (1993), chapter 13, and Davison and Hinkley, Bootstrap Methods and their Application (1997), 3.8, for
+    groups; the mean of few or heavily skewed values is covered less often than `level` says. scipy's draws
+    the same, but refuses a single group.
     """
-    rng, rows = np.random.default_rng(seed), len(values)
-    columns = np.ascontiguousarray(values.T)
+    rng, owners = np.random.default_rng(seed), np.arange(len(values)) if groups is None else groups
+    sizes = np.bincount(owners.astype(np.int64)).astype(np.float64)
+    rows = len(sizes)
+    columns = np.stack([np.bincount(owners.astype(np.int64), column) for column in values.T])
     means = np.empty((len(columns), resamples))
     for part in np.array_split(means, -(-resamples * rows // _CELLS), axis=1):
         drawn = rng.integers(rows, size=(part.shape[1], rows))
+        held = sizes[drawn].sum(axis=1)
         for column, found in zip(columns, part, strict=True):
-            found[:] = column[drawn].mean(axis=1)
+            found[:] = column[drawn].sum(axis=1) / held
     tail = (1 - level) / 2
     ends: Float64s = np.quantile(means, [tail, 1 - tail], axis=1).T
     return ends
@@ -192,6 +292,49 @@ def _core_ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, classes: pl.DataFrame
     run = _run(found.filter(pl.col("rank").rank("ordinal").over("query_id") <= _CUT))
     scores = pytrec_eval.evaluator([nDCG @ _CUT], judged).iter_calc(run)
     return _table(scores, {nDCG @ _CUT: "core_ndcg_at_10"})
+
+
+def _ndcg(ranking: pl.DataFrame, qrels: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Measure nDCG@10 by the order of a ranking, from which pairs may have been taken out."""
+    from ir_measures import nDCG, pytrec_eval
+
+    best = ranking.filter(pl.col("rank").rank("ordinal").over("query_id") <= _CUT)
+    scores = pytrec_eval.evaluator([nDCG @ _CUT], _nested(qrels, "score")).iter_calc(_run(best))
+    return _table(scores, {nDCG @ _CUT: name})
+
+
+def _grades(judged: Judged) -> pl.DataFrame | None:
+    """Grade passages by the KldB code they share with a positive of the query; None without codes.
+
+    Returns:
+        ``query_id``, ``passage_id``, ``score`` int32: 2 for positives and where all five digits are equal, 1
+        where the first four are. Pairs of none of these are left out.
+    """
+    if judged.classes is None:
+        return None
+    kind = pl.col("class").str.extract(r"^(kldb4?) ")
+    codes = judged.classes.with_columns(kind=kind).drop_nulls("kind")
+    if codes.is_empty():
+        return None
+    positives = judged.qrels.filter(pl.col("score") > 0).select(PAIR)
+    shared = positives.join(codes, on="passage_id").select("query_id", "class").unique()
+    alike = shared.join(codes, on="class").select(
+        *PAIR, score=pl.when(pl.col("kind") == "kldb").then(2).otherwise(1)
+    )
+    graded = pl.concat([positives.with_columns(score=pl.lit(2, pl.Int32)), alike])
+    return graded.group_by(PAIR).agg(pl.col("score").max()).sort(PAIR)
+
+
+def _labelled(ranking: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
+    """Return the share of the ten best passages, or of those found, that the qrels name."""
+    labels = qrels.select(PAIR).with_columns(labelled=1.0)
+    return (
+        ranking
+        .filter(pl.col("rank") <= _CUT)
+        .join(labels, on=PAIR, how="left")
+        .group_by("query_id")
+        .agg(labelled_at_10=pl.col("labelled").fill_null(0.0).mean())
+    )
 
 
 def _run(ranking: pl.DataFrame) -> _Nested:

@@ -15,6 +15,7 @@ from builders.built import Built
 from builders.errors import StorageError
 from builders.evaluation.results import EncoderFacts
 from builders.mining.scan import Progress, exact_topk
+from builders.prepare.splits import read_splits
 from builders.spec import PAIR
 from builders.tables import SPLITS, Kind, config_name
 from builders.text.merge import encoded_text
@@ -48,6 +49,8 @@ class Judged:
         qrels: ``query_id``, ``passage_id``, ``score`` of those queries, sorted by both ids; a pair of a
             passage that is not in the corpus stays, and nothing can find it.
         classes: ``passage_id``, ``class``: equivalent passages; None where the config knows none.
+        groups: ``query_id``, ``group`` str: queries dealt together; None where each is a group of its own.
+        undecided: ``query_id``, ``passage_id`` of pairs kept from mining; None where the build keeps none.
     """
 
     config: str
@@ -56,6 +59,8 @@ class Judged:
     corpus: pl.DataFrame
     qrels: pl.DataFrame
     classes: pl.DataFrame | None = None
+    groups: pl.DataFrame | None = None
+    undecided: pl.DataFrame | None = None
 
     def query_texts(self) -> pl.Series:
         """Return what is encoded of the queries, in their order."""
@@ -89,7 +94,16 @@ def read_judged(built: Built, split: str) -> Judged:
         corpus=_stacked(built, Kind.CORPUS, ("corpus",), ["passage_id"]),
         qrels=qrels.join(queries, on="query_id", how="semi").sort(PAIR),
         classes=built.beside("classes", {"passage_id": pl.String, "class": pl.String}),
+        groups=_groups(built),
+        undecided=built.beside("undecided", dict.fromkeys(PAIR, pl.String)),
     )
+
+
+def _groups(built: Built) -> pl.DataFrame | None:
+    path = built.work and built.work / "splits.tsv"
+    if path is None or not path.exists():
+        return None
+    return read_splits(path).select("query_id", group="group_hash")
 
 
 def search(

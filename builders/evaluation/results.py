@@ -14,6 +14,9 @@ SCORES = {
     "recall_at_100": "recall@100",
     "r_precision": "R-precision",
     "core_ndcg_at_10": "core nDCG@10",
+    "decided_ndcg_at_10": "nDCG@10 without undecided",
+    "graded_ndcg_at_10": "graded nDCG@10",
+    "labelled_at_10": "labelled of 10",
 }
 """Scores of a search by name, in the order in which they are shown, with what people call them."""
 _LEVELS = ("coarse", "fine", "within")
@@ -62,10 +65,23 @@ class Band(Frozen):
     ndcg_at_10: float
 
 
+class GroupScore(Frozen):
+    """Number of queries of a group, by its key, and their mean nDCG@10."""
+
+    group: str
+    queries: int
+    ndcg_at_10: float
+
+
 class RetrievalResult(Frozen):
     """How an encoder searches in a split of a config, or in "all" of them.
 
-    Scores are named as in `SCORES`, the last two where passages have classes; `lengths`: nDCG@10 by length.
+    Attributes:
+        scores: Means over queries by the names of `SCORES`, those of classes, codes and undecided pairs where
+            the config has them. Intervals are of groups drawn again.
+        lengths: nDCG@10 by length of the query.
+        groups: nDCG@10 by group of queries, sorted by key; a query without one is a group of its own.
+        by_group: Mean of `groups`, in which each counts once.
     """
 
     pipeline: ClassVar[str] = ""
@@ -77,11 +93,30 @@ class RetrievalResult(Frozen):
     passages: int
     scores: Annotated[dict[str, Score], _ordered(tuple(SCORES))]
     lengths: tuple[Band, ...] = ()
+    groups: tuple[GroupScore, ...] = ()
+    by_group: Score | None = None
 
     @property
     def values(self) -> dict[str, float]:
         """Scores that others may have published, by metric."""
         return {name: score.value for name, score in self.scores.items()}
+
+
+class Difference(Frozen):
+    """Mean nDCG@10 of a first encoder minus that of a second over the same queries, by groups drawn again."""
+
+    config: str
+    split: str
+    first: EncoderFacts
+    second: EncoderFacts
+    ndcg_at_10: Score
+
+    @property
+    def verdict(self) -> str:
+        """Whether the interval tells the encoders apart."""
+        low, high = self.ndcg_at_10.low, self.ndcg_at_10.high
+        told = low is not None and high is not None and not low <= 0 <= high
+        return "differ" if told else "cannot be told apart"
 
 
 class SetScore(Frozen):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
+from builders.evaluation.metrics import differences
 from builders.evaluation.pipelines import MTEB
 from builders.evaluation.published import Compared
 from builders.evaluation.results import (
@@ -23,6 +24,7 @@ from builders.evaluation.results import (
     EncoderFacts,
     Result,
     RetrievalResult,
+    Score,
     by_level,
 )
 from builders.evaluation.statistics import STEP, ConfigStatistics, bands, tenths
@@ -94,13 +96,25 @@ def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
         scores = [result.scores.get(name) for result in results]
         columns[SCORES[name]] = [score and score.value for score in scores]
         if name in _WITH_INTERVAL:
-            columns[f"{SCORES[name]}, 95\u00a0%"] = [
-                f"{score.low:.4f} to {score.high:.4f}"
-                if score and None not in {score.low, score.high}
-                else None
-                for score in scores
-            ]
+            columns[f"{SCORES[name]}, 95\u00a0%"] = [_interval(score) for score in scores]
+    if any(result.groups for result in results):
+        columns["Groups"] = [len(result.groups) or None for result in results]
+        columns["nDCG@10 by group"] = [result.by_group and result.by_group.value for result in results]
+        columns["nDCG@10 by group, 95\u00a0%"] = [_interval(result.by_group) for result in results]
     return pl.DataFrame(columns)
+
+
+def apart(results: Sequence[Result]) -> pl.DataFrame:
+    """Return how far encoders lie apart on the same queries, a row a pair on a config and split."""
+    found = differences(results)
+    named = names(encoder for one in found for encoder in (one.first, one.second))
+    rows = [
+        (one.config, one.split, named[one.first], named[one.second], f"{one.ndcg_at_10.value:+.4f}",
+         _interval(one.ndcg_at_10, "+.4f"), one.verdict)
+        for one in found
+    ]  # fmt: skip
+    header = ("Config", "Split", "First", "Second", "nDCG@10, first − second", "95\u00a0%", "Verdict")
+    return _frame(header, rows) if rows else pl.DataFrame()
 
 
 def clustering(results: Sequence[ClusteringResult]) -> pl.DataFrame:
@@ -197,9 +211,13 @@ def retrieval_scores(results: Sequence[Result], compared: Sequence[Compared]) ->
         yield Block(
             retrieval(group).drop("Config", "Split"),
             where,
-            f"{group[0].queries:,} queries, {group[0].passages:,} passages.",
+            f"{group[0].queries:,} queries in {len(group[0].groups):,} groups, "
+            f"{group[0].passages:,} passages.",
             *_dot_plot(dots, f"nDCG@10 and MRR@10 on {where}", "score"),
         )
+    if (between := apart(results)).height:
+        text = "Both over the same queries. An interval that holds 0 tells encoders not apart."
+        yield Block(between, "Differences between encoders", text)
 
 
 def clustering_scores(results: Sequence[Result], compared: Sequence[Compared]) -> Iterator[Block]:
@@ -402,6 +420,12 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value + 0.0:.4f}"  # no minus before a zero
     return NOTHING if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _interval(score: Score | None, form: str = ".4f") -> str | None:
+    if score is None or score.low is None or score.high is None:
+        return None
+    return f"{score.low:{form}} to {score.high:{form}}"
 
 
 def _span(numbers: pl.Series) -> str:

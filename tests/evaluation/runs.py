@@ -23,6 +23,8 @@ def judged(
     *,
     queries: Mapping[str, str] | None = None,
     classes: Sequence[tuple[str, str]] | None = None,
+    groups: Mapping[str, str] | None = None,
+    undecided: Sequence[tuple[str, str]] | None = None,
 ) -> Judged:
     """Return queries with qrels over passages by id, with their texts or without."""
     texts = (
@@ -38,6 +40,10 @@ def judged(
         ),
         qrels=_pairs(qrels).with_columns(pl.col("score").cast(pl.Int32)).sort("query_id", "passage_id"),
         classes=pl.DataFrame(classes, schema=["passage_id", "class"], orient="row") if classes else None,
+        groups=pl.DataFrame({"query_id": list(groups), "group": list(groups.values())}) if groups else None,
+        undecided=pl.DataFrame(undecided, schema=["query_id", "passage_id"], orient="row")
+        if undecided
+        else None,
     )
 
 
