@@ -106,8 +106,8 @@ def command(
     from builders.cli.texts import hydrated_texts
     from builders.evaluation.candidates import candidate, default_names, require_citable
     from builders.evaluation.jobs import EvalOptions, evaluate, failed
-    from builders.evaluation.pipelines import PIPELINES
     from builders.evaluation.metrics import differences
+    from builders.evaluation.pipelines import PIPELINES
     from builders.evaluation.published import compare
     from builders.evaluation.report import coverage, planned, require_wider
     from builders.evaluation.sanity import check

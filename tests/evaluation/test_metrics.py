@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders.errors import UsageError
 from builders.evaluation import metrics
-from builders.evaluation.metrics import bootstrap, per_query, score
+from builders.evaluation.metrics import bootstrap, difference, differences, per_query, score
 from builders.evaluation.rankings import RULES, Judged, Rankings, bm25, rank_by_rule, search
 from builders.evaluation.results import EncoderFacts
 from tests.checks.kit import unhurried
@@ -42,6 +42,7 @@ def test_metrics_have_the_values_computed_by_hand() -> None:
         "mrr_at_10": 0.5,
         "recall_at_10": 1.0,
         "recall_at_100": 1.0,
+        "labelled_at_10": 0.5,
     })
     # DCG 1 + 1/2, ideal 1 + 0.63093.
     assert found["q2"]["ndcg_at_10"] == pytest.approx(0.9197207891481876)
@@ -56,7 +57,8 @@ def test_metrics_end_at_their_ranks() -> None:
     beyond = above | {"a": 1.0}
     run = {"q1": eleventh, "q2": hundredth, "q3": beyond}
     found = measures({query: {"a": 1} for query in run}, run)
-    assert [list(row.values()) for row in found.values()] == [[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert [list(row.values())[:4] for row in found.values()] == [[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert {row["labelled_at_10"] for row in found.values()} == {0.0}
 
 
 def test_of_equal_scores_the_larger_id_comes_first() -> None:
@@ -352,3 +354,139 @@ def test_intervals_cover_the_true_mean_as_often_as_they_say() -> None:
     covered = np.mean((low <= 2 / 3) & (2 / 3 <= high))
     assert 0.91 <= covered <= 0.98
     assert np.all(low < values.mean(axis=0)) and np.all(values.mean(axis=0) < high)
+
+
+def test_undecided_pairs_leave_the_ranking_and_others_move_up() -> None:
+    qrels, run = {"q": {"b": 1}, "r": {"b": 1}}, {"x": 0.9, "a": 0.8, "b": 0.7}
+    undecided = [("q", "x"), ("q", "a"), ("r", "a")]
+    found = measures(qrels, dict.fromkeys(qrels, run), undecided=undecided)
+    assert found["q"]["ndcg_at_10"] == 0.5
+    assert found["q"]["decided_ndcg_at_10"] == 1
+    assert found["r"]["decided_ndcg_at_10"] == pytest.approx(1 / np.log2(3))
+
+
+def test_grades_are_two_for_the_code_of_a_positive_and_one_for_four_digits() -> None:
+    codes = {"a": "43414", "b": "43414", "c": "43413", "d": "11101"}
+    classes = [
+        (one, name) for one, code in codes.items() for name in (f"kldb {code}", f"kldb4 {code[:4]}", "esco x")
+    ]
+    run = {"d": 0.9, "c": 0.8, "b": 0.7, "a": 0.6}
+    found = measures({"q": {"a": 1}}, {"q": run}, classes=classes)["q"]["graded_ndcg_at_10"]
+    places = 1 / np.log2(np.arange(2, 6))
+    assert found == pytest.approx(places @ [0, 1, 2, 2] / (places @ [2, 2, 1, 0]))
+
+
+def test_without_codes_or_undecided_pairs_nothing_is_said_of_them() -> None:
+    found = measures({"q": {"a": 1}}, {"q": {"a": 1.0}}, classes=[("a", "esco 1")])["q"]
+    assert found.keys().isdisjoint({"graded_ndcg_at_10", "decided_ndcg_at_10"})
+
+
+def test_labelled_is_the_share_of_what_was_found() -> None:
+    run = {"a": 0.9, "b": 0.8, "c": 0.7, "x": 0.6}
+    assert measures({"q": {"a": 1, "b": 0}}, {"q": run})["q"]["labelled_at_10"] == 0.5
+
+
+def grouped(hits: dict[str, tuple[str, bool]], name: str = "hand", **options: Any) -> Any:
+    """Score queries by id, each of a group, that found their positive or did not."""
+    groups = {query: group for query, (group, _) in hits.items()}
+    run = run_of({query: {"a": 1.0} if hit else {} for query, (_, hit) in hits.items()})
+    where = judged(dict.fromkeys(hits, {"a": 1}), "abc", groups=groups)
+    return score_run(where, run, EncoderFacts(name=name, kind="dense"), **options)
+
+
+def test_a_group_is_drawn_whole_and_counts_once_in_the_mean_by_group() -> None:
+    hits = {f"q{n}": ("many", True) for n in range(8)} | {"r": ("few", False), "s": ("few", False)}
+    found = grouped(hits, resamples=200)
+    assert [(one.group, one.queries, one.ndcg_at_10) for one in found.groups] == [
+        ("few", 2, 0.0),
+        ("many", 8, 1.0),
+    ]
+    score = found.scores["ndcg_at_10"]
+    assert (score.value, score.low, score.high) == (0.8, 0.0, 1.0)
+    assert (found.by_group.value, found.by_group.low, found.by_group.high) == (0.5, 0.0, 1.0)
+
+
+def test_groups_of_one_query_change_no_value() -> None:
+    values = np.random.default_rng(3).random((30, 2))
+    apart = np.random.default_rng(4).permutation(30)
+    order = np.argsort(apart)
+    assert np.array_equal(bootstrap(values[order], np.arange(30)), bootstrap(values[order]))
+    assert np.allclose(bootstrap(values, apart), bootstrap(values[order]))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 99))
+def test_equal_values_have_an_interval_of_no_width(sizes: list[int], seed: int) -> None:
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    assert np.allclose(bootstrap(np.full((len(owners), 1), 0.4), owners, seed=seed, resamples=20), 0.4)
+
+
+def test_a_query_without_a_group_is_a_group_of_its_own() -> None:
+    where = judged({"q": {"a": 1}, "r": {"a": 1}}, "ab", groups={"q": "g"})
+    found = score_run(where, run_of({}), FACTS, resamples=2)
+    assert [one.group for one in found.groups] == ["g", "query r"]
+
+
+def test_encoders_are_compared_group_by_group() -> None:
+    rng = np.random.default_rng(2)
+    first = {f"q{n:03}": (f"g{n // 4:02}", bool(rng.random() < 0.5)) for n in range(200)}
+    better = {query: (group, hit or n % 3 == 0) for n, (query, (group, hit)) in enumerate(first.items())}
+    one, other, same = grouped(better, "one"), grouped(first, "other"), grouped(first, "same")
+    rule = one.model_copy(update={"encoder": FACTS})
+    found = differences([one, other, rule, same])
+    assert [(each.first.name, each.second.name) for each in found] == [
+        ("one", "other"),
+        ("one", "same"),
+        ("other", "same"),
+    ]
+    apart = found[0].ndcg_at_10
+    assert apart.value == pytest.approx(
+        one.scores["ndcg_at_10"].value - other.scores["ndcg_at_10"].value, abs=1.1e-5
+    )
+    assert apart.low is not None and apart.low > 0
+    assert [each.verdict for each in found] == ["differ", "differ", "cannot be told apart"]
+    assert (found[2].ndcg_at_10.low, found[2].ndcg_at_10.high) == (0, 0)
+
+
+def test_encoders_of_other_queries_are_not_compared() -> None:
+    one, other = grouped({"q": ("g", True)}), grouped({"q": ("h", True)})
+    with pytest.raises(UsageError, match="have other queries"):
+        difference(one, other)
+
+
+def covered_by_groups(worlds: int, seed: int) -> tuple[float, float]:
+    """Return how often intervals by group, and by query, hold the mean of the world the groups are from.
+
+    As in the test split of job postings there are 290 groups, few of them large (a Pareto tail, the largest
+    about 37 queries), and queries of a group are nearly as hard as each other.
+    """
+    rng = np.random.default_rng(seed)
+
+    def drawn(groups: int) -> tuple[Any, Any]:
+        sizes = np.minimum(1 + rng.pareto(1.3, groups), 37).astype(int)
+        hard = rng.beta(0.5, 1.5, groups)
+        owners = np.repeat(np.arange(groups), sizes)
+        return owners, np.clip(hard[owners] + rng.normal(0, 0.1, len(owners)), 0, 1)
+
+    _, everything = drawn(400_000)
+    truth, hits = everything.mean(), np.zeros(2)
+    for _ in range(worlds):
+        owners, values = drawn(290)
+        for which, groups in enumerate((owners, None)):
+            ((low, high),) = bootstrap(values[:, None], groups, seed=int(rng.integers(2**31)), resamples=400)
+            hits[which] += low <= truth <= high
+    by_group, by_query = hits / worlds
+    return float(by_group), float(by_query)
+
+
+def test_intervals_hold_when_groups_are_drawn_again() -> None:
+    by_group, by_query = covered_by_groups(120, seed=7)
+    assert by_group >= 0.88
+    assert by_query < 0.8
+
+
+@pytest.mark.long
+def test_intervals_hold_when_groups_are_drawn_again_a_thousand_times() -> None:
+    by_group, by_query = covered_by_groups(1000, seed=8)
+    print(f"covered: by group {by_group:.3f}, by query {by_query:.3f}")
+    assert by_group >= 0.9
+    assert by_query < 0.8
