@@ -179,7 +179,7 @@ def _show(
     from builders.printable import counted, label
 
     tables = {
-        "Retrieval": views.retrieval([one for one in results if one.kind == "retrieval"]),
+        "Retrieval": views.retrieval([one for one in results if one.kind == "retrieval"], brief=True),
         "Differences between encoders": views.apart(results),
         "Clustering": views.clustering([one for one in results if one.kind == "clustering"]),
         "Beside published scores": views.summary(compared),

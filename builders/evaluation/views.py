@@ -35,6 +35,7 @@ from builders.tables import SPLITS
 
 _METRICS = SCORES | {"v_measure": "V-measure"}
 _WITH_INTERVAL = ("ndcg_at_10", "mrr_at_10")
+_DIAGNOSES = [SCORES[name] for name in ("decided_ndcg_at_10", "graded_ndcg_at_10", "labelled_at_10")]
 _VERDICTS = ("differs", "agrees", "not comparable")
 _IN_WORDS = 12
 """Scores of a plot that its description gives."""
@@ -84,8 +85,8 @@ def names(encoders: Iterable[EncoderFacts]) -> dict[EncoderFacts, str]:
     return {encoder: named[same] for encoder, same in alike.items()}
 
 
-def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
-    """Return the scores of searches, a row a result."""
+def retrieval(results: Sequence[RetrievalResult], *, brief: bool = False) -> pl.DataFrame:
+    """Return the scores of searches, a row a result; in `brief` without diagnoses, for a terminal."""
     named = _named(results)
     columns: dict[str, list[object]] = {
         "Config": [result.config for result in results],
@@ -101,7 +102,7 @@ def retrieval(results: Sequence[RetrievalResult]) -> pl.DataFrame:
         columns["Groups"] = [len(result.groups) or None for result in results]
         columns["nDCG@10 by group"] = [result.by_group and result.by_group.value for result in results]
         columns["nDCG@10 by group, 95\u00a0%"] = [_interval(result.by_group) for result in results]
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns).drop(_DIAGNOSES if brief else [], strict=False)
 
 
 def apart(results: Sequence[Result]) -> pl.DataFrame:
@@ -216,7 +217,7 @@ def retrieval_scores(results: Sequence[Result], compared: Sequence[Compared]) ->
             *_dot_plot(dots, f"nDCG@10 and MRR@10 on {where}", "score"),
         )
     if (between := apart(results)).height:
-        text = "Both over the same queries. An interval that holds 0 tells encoders not apart."
+        text = "Over the same queries. Encoders whose interval holds 0 cannot be told apart."
         yield Block(between, "Differences between encoders", text)
 
 
