@@ -30,7 +30,7 @@ def test_the_card_tells_v1_with_all_its_parameters(built: kit.Built) -> None:
     text = card_by(built, "v1")
     assert "Recipe `v1`" in text
     assert "All passages are ranked by cosine, and looked at to any depth." in text
-    assert "So do passages that share a class with a positive" in text
+    assert "or the query's. So do passages that share a class with a positive" in text
     assert "The highest-scoring positive guards." in text
     assert "minus 0.5 standard deviations of the query's scores over all passages." in text
     assert "less than the mean of the query's scores plus 1.5 standard deviations" in text
