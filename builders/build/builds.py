@@ -116,7 +116,7 @@ def _mine(
 ) -> tuple[dict[Kind, Mined], LockedMining]:
     """Encode once, and mine each table of hard negatives by its recipe."""
     from builders.encoders import encode_cached, load_encoder
-    from builders.mining import mine, summary_lines
+    from builders.mining import mine_each, summary_lines
     from builders.text.merge import encoded_text
 
     vectors = options.home and options.home / "vectors"
@@ -137,27 +137,24 @@ def _mine(
         progress.step(f"encode {role}", counts)
         return result
 
-    queries = encode("query", prepared.queries["text"]).vectors
-    passages = encode("passage", encoded_text(prepared.corpus)).vectors
-    relations, mined = prepared.relations, {}
-    for name, recipe in mining.recipes.items():
-        mined[Kind(name)] = mine(
-            prepared.queries.select("query_id", "text"),
-            prepared.corpus,
-            relations.qrels,
-            relations.undecided,
-            queries,
-            passages,
-            recipe,
-            classes=relations.classes,
-            occupations=relations.occupations,
-            progress=partial(progress.tick, f"mine {recipe.name}"),
-        )
-        progress.step(f"mine {recipe.name}", *summary_lines(mined[Kind(name)].report))
-    tables = {
-        name: MinedTable(recipe=asdict(recipe), report=mined[Kind(name)].report)
-        for name, recipe in mining.recipes.items()
-    }
+    relations, recipes = prepared.relations, mining.recipes
+    found = mine_each(
+        prepared.queries.select("query_id", "text"),
+        prepared.corpus,
+        relations.qrels,
+        relations.undecided,
+        encode("query", prepared.queries["text"]).vectors,
+        encode("passage", encoded_text(prepared.corpus)).vectors,
+        list(recipes.values()),
+        relations.classes,
+        relations.occupations,
+        progress=partial(progress.tick, "mine"),
+    )
+    tables: dict[str, MinedTable] = {}
+    for (name, recipe), one in zip(recipes.items(), found, strict=True):
+        progress.step(f"mine {recipe.name}", *summary_lines(one.report))
+        tables[name] = MinedTable(recipe=asdict(recipe), report=one.report)
+    mined = {Kind(name): one for name, one in zip(tables, found, strict=True)}
     return mined, LockedMining(encoder=encoder.identity, truncated=truncated, tables=tables)
 
 

@@ -1,5 +1,6 @@
 """Mining: frames and vectors in, hard negatives and their report out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,27 @@ def mine(
     occupations: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> Mined:
-    """Mine hard negatives by a recipe, over all passages.
+    """Mine hard negatives by a recipe, over all passages: `mine_each` with one."""
+    frames, vectors = (queries, corpus, qrels, undecided), (query_vectors, passage_vectors)
+    more = classes, occupations
+    (mined,) = mine_each(*frames, *vectors, [recipe], *more, progress=progress)
+    return mined
+
+
+def mine_each(
+    queries: pl.DataFrame,
+    corpus: pl.DataFrame,
+    qrels: pl.DataFrame,
+    undecided: pl.DataFrame,
+    query_vectors: Float32s,
+    passage_vectors: Float32s,
+    recipes: Sequence[Recipe],
+    classes: pl.DataFrame | None = None,
+    occupations: pl.DataFrame | None = None,
+    *,
+    progress: Progress | None = None,
+) -> list[Mined]:
+    """Mine hard negatives by several recipes, over all passages; positives and rankings are scored once.
 
     Neither the order of any frame nor threads or blocks change the result. Method: the procedure in
     `builders.mining.recipe`, on `exact_topk` for a recipe of bounded depth, else on `exact_window`.
@@ -63,46 +84,48 @@ def mine(
         undecided: ``query_id``, ``passage_id``: pairs that are neither positive nor negative.
         query_vectors: float32 (queries, d), of length 1, in the row order of `queries`.
         passage_vectors: float32 (passages, d), of length 1, in the row order of `corpus`.
-        recipe: The rules.
+        recipes: The rules.
         classes: ``passage_id``, ``class``: see `builders.spec.Relations`; used by recipes with `equivalence`.
         occupations: ``passage_id``, ``occupation``, a passage once; used by recipes with `per_occupation`.
         progress: Called with steps done and steps in all, of each scan.
+
+    Returns:
+        What each recipe mined, in the order of `recipes`.
     """
-    rules.require_valid(recipe)
+    for recipe in recipes:
+        rules.require_valid(recipe)
     queries, query_vectors = _by_id("queries", "query_id", ["text"], queries, query_vectors)
     corpus, passage_vectors = _by_id("passages", "passage_id", ["title", "text"], corpus, passage_vectors)
     qrels, undecided = (frame.select(PAIR).unique().sort(PAIR) for frame in (qrels, undecided))
     positives = _scored(qrels, queries, corpus, query_vectors, passage_vectors)
     scale = _scale(queries, positives, query_vectors, passage_vectors)
     guarded = rules.guards(positives).join(scale, on="query_id").sort("query_id")
-    served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
-    excluded = rules.exclusions(qrels, undecided, queries, corpus, classes if recipe.equivalence else None)
-
-    ranking = _ranking(queries, corpus, query_vectors, passage_vectors, guarded, recipe, progress)
-    labelled = rules.label(ranking, excluded, guarded, occupations)
-    if recipe.depth is None:
-        rows = served.join(queries, on="query_id", maintain_order="left")["row"]
-        vectors = _rows(query_vectors, rows.to_numpy())
-        chosen = choose_within(
-            served,
-            corpus,
-            excluded,
-            vectors,
-            passage_vectors,
-            recipe,
-            occupations=occupations,
-            progress=progress,
+    rankings: dict[tuple[int, str], pl.DataFrame] = {}
+    mined = []
+    for recipe in recipes:
+        look = max(recipe.depth or 0, LOOK), recipe.depth_counts
+        if look not in rankings:
+            rankings[look] = _ranking(
+                queries, corpus, query_vectors, passage_vectors, guarded, look, progress
+            )
+        excluded = rules.exclusions(
+            qrels, undecided, queries, corpus, classes if recipe.equivalence else None
         )
-    else:
-        chosen = rules.choose(labelled.join(served, on="query_id", how="semi", maintain_order="left"), recipe)
-    types = {"rank": pl.Int32, "score": pl.Float32, "positive_score": pl.Float32}
-    negatives = chosen.kept.cast(pl.Schema(types))
-    return Mined(
-        negatives.sort("query_id", "rank"),
-        build_report(queries, qrels, guarded, chosen, labelled, recipe),
-        scale,
-        _listed(positives, guarded.filter(rules.is_suspicious(recipe))),
-    )
+        labelled = rules.label(rankings[look], excluded, guarded, occupations)
+        served = guarded if recipe.floor is None else guarded.filter(~rules.is_suspicious(recipe))
+        if recipe.depth is None:
+            rows = served.join(queries, on="query_id", maintain_order="left")["row"].to_numpy()
+            vectors = _rows(query_vectors, rows), passage_vectors
+            chosen = choose_within(served, corpus, excluded, *vectors, recipe, occupations, progress=progress)
+        else:
+            asked = labelled.join(served, on="query_id", how="semi", maintain_order="left")
+            chosen = rules.choose(asked, recipe)
+        types = {"rank": pl.Int32, "score": pl.Float32, "positive_score": pl.Float32}
+        report = build_report(queries, qrels, guarded, chosen, labelled, recipe)
+        negatives = chosen.kept.cast(pl.Schema(types)).sort("query_id", "rank")
+        suspicious = _listed(positives, guarded.filter(rules.is_suspicious(recipe)))
+        mined.append(Mined(negatives, report, scale, suspicious))
+    return mined
 
 
 def _by_id(
@@ -140,13 +163,17 @@ def _ranking(
     query_vectors: Float32s,
     passage_vectors: Float32s,
     guarded: pl.DataFrame,
-    recipe: Recipe,
+    look: tuple[int, str],
     progress: Progress | None,
 ) -> pl.DataFrame:
-    """Rank the passages of the guarded queries, as deep as recipe and report look, and one more."""
+    """Rank the passages of the guarded queries, as deep as recipe and report look, and one more.
+
+    `look` is a depth and what it counts; see `Recipe`.
+    """
     asked = queries.join(guarded, on="query_id", maintain_order="left")
-    depths = np.full(asked.height, max(recipe.depth or 0, LOOK) + 1)
-    if recipe.depth_counts == "candidates":
+    depth, counts = look
+    depths = np.full(asked.height, depth + 1)
+    if counts == "candidates":
         depths += asked["positives"].to_numpy()
     vectors = _rows(query_vectors, asked["row"].to_numpy())
     found = exact_topk(vectors, passage_vectors, depths, progress=progress)
@@ -223,10 +250,9 @@ def choose_within(
 
     spread = Spread(numbered(corpus, occupations), recipe.per_occupation)
     found = spread.deep_enough(window.found, window.within, wanted, ask)
-    counts_here = spread.first(found)
-    place = spread.places(found)
-    kept = counts_here & (place <= recipe.keep)
-    crowded = int((~counts_here & (place < recipe.keep)).sum())
+    spaced, place = spread.first(found), spread.places(found)
+    kept = spaced & (place <= recipe.keep)
+    crowded = int((~spaced & (place < recipe.keep)).sum())
     ranks = window.above[found.row] + found.places() + _masked_ahead(masked, window.masked_scores, found)
     at_floor = window.masked_scores > -np.inf
     by_reason = np.bincount(reasons[at_floor], minlength=len(rules.EXCLUSIONS)).tolist()
@@ -235,7 +261,7 @@ def choose_within(
         "occupation": crowded,
         "beyond_keep": int(window.within.sum()) - int(kept.sum()) - crowded,
     }
-    eligible, chosen = found.at(counts_here), found.at(kept)
+    eligible, chosen = found.at(spaced), found.at(kept)
     after = np.flatnonzero(eligible.places() == wanted)
     return rules.Chosen(
         kept=pl.DataFrame({

@@ -100,7 +100,7 @@ def tuned(world: World, data: Triplets, seed: int) -> Floats | None:
         scores = scores.masked_fill(torch.from_numpy(picked < 0), -1e9)
         loss = torch.nn.functional.cross_entropy(scores, torch.zeros(BATCH, dtype=torch.long))
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         optimiser.step()
     weight: Floats = layer.weight.detach().numpy()
     return weight

@@ -103,7 +103,7 @@ class Bench:
             "bm25_relevant": self._called_relevant(kept, self.lexical.bm25),
             "grams_relevant": self._called_relevant(kept, self.lexical.grams),
             "same_kldb_group": self._same_code(kept, 3),
-            "reuse_most": int(times.max()) if len(times) else 0,  # type: ignore[arg-type]
+            "reuse_most": max(times.to_list(), default=0),
             "reuse_mean": _number(times.mean()),
             "others_positives": _share(
                 kept.join(self.positives, on="passage_id", how="semi").height, kept.height
