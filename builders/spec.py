@@ -364,6 +364,7 @@ class Retrieval:
         query_key: Displayed query text in, merge key out. Equal keys are one query.
         relevance_key: Merge key in, relevance key out. Queries of equal keys are a group.
         leak_key: Relevance key in, leak key out, which is coarser. Equal keys never span splits.
+        components: Whether queries that share a positive are dealt together, too; see `splits.assign`.
         spelling: What two texts of one leak key may differ in, for the card.
         relate: One row per observed pair in with ``group`` and ``core``, relations out.
         titles: Whether the queries are titles of jobs, whose roles, degrees and codes announce nobody.
@@ -386,6 +387,7 @@ class Retrieval:
     query_key: Callable[[str], str] = identity
     relevance_key: Callable[[str], str] = identity
     leak_key: Callable[[str], str] = plain
+    components: bool = False
     spelling: str = "case, spaces and punctuation"
     relate: Callable[[pl.DataFrame], Relations] = observed
     titles: bool = False

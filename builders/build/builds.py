@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
@@ -20,7 +21,7 @@ from builders.prepare.decisions import decisions_path, read_decisions
 from builders.prepare.documents import limit_documents, prepare_documents
 from builders.prepare.retrieval import Prepared, limit, prepare, retrieval_facts
 from builders.prepare.sets import draw, fill, provenance, set_facts, set_figures
-from builders.prepare.splits import assign, read_splits, remembered
+from builders.prepare.splits import assign, committed_splits, read_splits, remembered
 from builders.progress import Progress
 from builders.reddit.dated_ledger import read_statuses
 from builders.reddit.sets import id_table, limit_ids, prepare_ids
@@ -43,10 +44,13 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     progress.step("prepare", *map(_funnel_line, prepared.funnels))
     if decisions:
         progress.step("decisions", _decisions_line(prepared.decisions))
-    committed = _committed_splits(spec, options)
-    assignment = assign(prepared.queries.select("query_id", "group", "leak"), seed=SEED, committed=committed)
+    committed = _earlier_splits(spec, options)
+    if options.splits is not None and committed is not None:
+        _refuse_unknown(options.splits, spec, committed, prepared.queries)
+    assignment = assign(prepared.queries, components=spec.components, seed=SEED, committed=committed)
     sizes = {split: assignment.filter(pl.col("split") == split).height for split in SPLITS}
-    progress.step("split", "  ".join(f"{split} {size:,}" for split, size in sizes.items()))
+    shares = "  ".join(f"{split} {size:,}" for split, size in sizes.items())
+    progress.step("split", shares, _origin_line(assignment, committed))
     qrels = prepared.relations.qrels.with_columns(score=pl.lit(1, dtype=pl.Int32))
     draft = Draft(
         spec=spec,
@@ -91,16 +95,36 @@ def build_retrieval(spec: Retrieval, fetched: Fetched, options: Options, progres
     )
 
 
-def _committed_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
-    path = splits_path(options.committed, spec.name)
-    if path.exists():
-        return read_splits(path)
+def _earlier_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
+    """Read the assignment that the build starts from: the committed one, or the one that was given."""
+    path, given = splits_path(options.committed, spec.name), options.splits
+    if (committed := committed_splits(options.committed, spec.name)) is not None:
+        if given is not None:
+            hint = "Leave --splits out, or name another folder with --locks."
+            raise UsageError(f"{given}: the splits of {spec.name} are committed already, in {path}", hint=hint)
+        return committed
+    if given is not None:
+        return read_splits(given)
     if lock_path(options.committed, spec.name).exists():
         raise UsageError(
             f"{path}: a committed lock lies beside it, but the committed splits do not",
             hint="Restore it from version control: dealt anew, queries would change sides.",
         )
     return None
+
+
+def _refuse_unknown(path: Path, spec: Retrieval, given: pl.DataFrame, queries: pl.DataFrame) -> None:
+    """Refuse splits of something else: all queries would be new, and be dealt as such."""
+    if given.join(queries, on="query_id", how="semi").is_empty():
+        raise UsageError(f"{path}: holds no query of {spec.name}", hint="Give the splits of the same config.")
+
+
+def _origin_line(assignment: pl.DataFrame, committed: pl.DataFrame | None) -> str:
+    """Return where the splits come from: "1,175 of 1,181 as they were, 6 new"."""
+    if committed is None:
+        return "no earlier splits were given: all queries were dealt"
+    kept = assignment.join(committed, on=["query_id", "split"], how="semi").height
+    return f"{kept:,} of {assignment.height:,} as they were, {assignment.height - kept:,} new"
 
 
 def _by_split(spec: Retrieval, kind: Kind, rows: pl.DataFrame, assignment: pl.DataFrame) -> Iterator[Table]:

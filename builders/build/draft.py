@@ -24,6 +24,7 @@ class Options:
         encoder: "e5" is the pinned model, "offline" the small one that needs no download.
         sources: Folders or base URLs that stand in for the upstreams.
         limit: Build from this many queries, documents or ids only.
+        splits: A file of earlier splits, for a retrieval config that has no committed ones.
         against_lock: Whether sources must be those of the committed lock; false only to replace it.
     """
 
@@ -34,6 +35,7 @@ class Options:
     limit: int | None = None
     workers: int | None = None
     home: Path | None = None
+    splits: Path | None = None
     committed: Path = FOLDER
     against_lock: bool = True
 

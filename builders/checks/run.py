@@ -9,8 +9,8 @@ from builders.built import read_all
 from builders.checks import clustering, funnel, ids, negatives, reddit_ids, release, schema, splits, text
 from builders.checks.finding import Finding, apply_waivers, ordered
 from builders.checks.subject import AnySubject, Rule, subject_of
-from builders.lock.committed import FOLDER, splits_path
-from builders.prepare.splits import read_splits
+from builders.lock.committed import FOLDER
+from builders.prepare.splits import committed_splits
 from builders.spec import Clustering, ConfigSpec, Ids, Retrieval
 
 _SHAPE: tuple[tuple[Rule, ...], ...] = ((schema.structure,), (schema.nulls, clustering.shape))
@@ -40,8 +40,10 @@ def run(subject: AnySubject, *, unmined: Sequence[Finding] | None = None) -> lis
         if found:
             break
     known = {finding.code for finding in found}
-    before = [finding for finding in unmined or () if finding.code not in known]
-    return apply_waivers([*before, *found], subject.spec.waivers)
+    findings = [*(finding for finding in unmined or () if finding.code not in known), *found]
+    # Whether a published query moved is known to the plan of a release, which weighs a waiver of that.
+    later = {splits.MOVED.name} - {finding.code for finding in findings}
+    return apply_waivers(findings, [one for one in subject.spec.waivers if one.code not in later])
 
 
 def check_tree(
@@ -54,9 +56,13 @@ def check_tree(
     findings: list[Finding] = []
     built = read_all(out, load)
     for one in built:
-        path = splits_path(configs, one.spec.name)
-        dealt = isinstance(one.spec, Retrieval) and path.exists()
-        findings += run(subject_of(one, committed=read_splits(path) if dealt else None))
+        dealt = isinstance(one.spec, Retrieval)
+        committed = committed_splits(configs, one.spec.name) if dealt else None
+        subject = subject_of(one, committed=committed)
+        findings += run(subject)
+        if dealt:
+            new = splits.uncommitted(subject.queries, committed)
+            findings += [replace(each, config=one.spec.name) for each in new]
     for name in sorted({one.folder.name for one in built}):
         findings += release.check_release(out, name)
     return ordered(findings)

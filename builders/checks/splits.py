@@ -1,4 +1,4 @@
-"""Rules on the splits: no twin in another split, assignments that stay, ratios."""
+"""Rules on the splits: neither a twin nor a shared positive in another split, assignments that stay, ratios."""
 
 import re
 import unicodedata
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from builders.checks.finding import Finding, error, gate, graded, note
+from builders.checks.finding import Code, Finding, error, gate, graded, note
 from builders.checks.subject import Pairs, keyed
+from builders.prepare.components import components, is_giant, largest
 from builders.text.merge import digest
 
 _RATIOS = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -20,15 +21,36 @@ _TWINS = error(
     "groups whose queries lie in more than one split",
     "Deal whole groups: look at the config's `group_key` and its splits.tsv.",
 )
+_STAY = "They stay where they were published; the next major version may deal them anew."
 _COMMITTED = note(
-    "twins-committed",
-    "leak keys that lie in more than one split since an earlier version",
-    "They stay where they were published; the next major version may deal them anew.",
+    "twins-committed", "leak keys that lie in more than one split since an earlier version", _STAY
 )
-_MOVED = error(
+_PARTED = error(
+    "components-across-splits",
+    "components of shared positives whose queries lie in more than one split",
+    "Deal whole components: look at the qrels that the queries were dealt by, and at the splits.tsv.",
+)
+_PARTED_COMMITTED = note(
+    "components-committed",
+    "components of shared positives that lie in more than one split since an earlier version",
+    _STAY,
+)
+_GIANT = gate(
+    "component-giant",
+    "queries of a component that is too large to be dealt whole",
+    "Groups alone are dealt, and splits share positives: look for passages that nearly all titles share, else "
+    "waive it.",
+)
+MOVED = gate(
     "split-moved",
-    "queries that left the split they are committed to",
-    "The committed splits.tsv is an input: give it to the build.",
+    "queries that left the split of an earlier version",
+    "Build with the earlier splits.tsv, beside the config or by --splits; only a major version that waives "
+    "this may deal anew.",
+)
+_UNCOMMITTED = note(
+    "splits-uncommitted",
+    "queries whose split is not committed",
+    "A release to the Hub needs it: build from the real upstreams with --update-lock, and commit the files.",
 )
 _RATIO = gate(
     "split-ratio",
@@ -51,12 +73,27 @@ def check(subject: Pairs) -> Iterator[Finding]:
     """Apply all rules on splits."""
     published = _grouped(subject)
     earlier = published.clear() if subject.committed is None else subject.committed
-    yield from _twins(published, earlier)
+    yield from _parted(published, earlier, "leak", _TWINS, _COMMITTED)
+    if subject.spec.components:
+        yield from _connected(subject, published, earlier)
     yield from _alike(published)
     both = published.join(earlier.select("query_id", committed="split"), on="query_id")
     moved = both.filter(pl.col("split") != pl.col("committed"))
-    yield from _MOVED.rows(moved, "{query_id}: {split}, committed to {committed}")
+    yield from MOVED.rows(moved, "{query_id}: {split}, committed to {committed}")
     yield from _ratio(published)
+
+
+def uncommitted(queries: pl.DataFrame, committed: pl.DataFrame | None) -> Iterator[Finding]:
+    """Find the published queries whose split is not committed: all where nothing is.
+
+    Args:
+        queries: ``query_id``, ``split`` str.
+        committed: What `read_splits` returned; None where there is no such file.
+    """
+    known = queries.clear() if committed is None else committed
+    new = queries.join(known, on=["query_id", "split"], how="anti")
+    message = f"the splits of {new.height:,} of {queries.height:,} queries are not committed"
+    yield from _UNCOMMITTED.rows(new, "{query_id}: {split}", message=message)
 
 
 def _grouped(subject: Pairs) -> pl.DataFrame:
@@ -66,21 +103,34 @@ def _grouped(subject: Pairs) -> pl.DataFrame:
     return queries.select("query_id", "split", "text", group_hash=keyed(groups, digest), leak=leak)
 
 
-def _twins(published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
-    """Excuse a leak key that spans splits only if it spanned them when its queries were committed.
+def _connected(subject: Pairs, published: pl.DataFrame, earlier: pl.DataFrame) -> Iterator[Finding]:
+    """Demand that components lie in one split, or that one of them is too large for it."""
+    linked = published.join(components(published, subject.qrels), on="query_id", how="left")
+    if not is_giant(linked):
+        yield from _parted(linked, earlier, "component", _PARTED, _PARTED_COMMITTED)
+        return
+    held = largest(linked, "component")
+    share = f"{held:,} of {published.height:,} queries ({held / published.height:.1%})"
+    yield from _GIANT.counted(held, message=f"{share} are one component, so groups alone are dealt")
 
-    Its committed queries are known by their id, and by their group's hash where they are gone since.
+
+def _parted(
+    published: pl.DataFrame, earlier: pl.DataFrame, key: str, fault: Code, excused: Code
+) -> Iterator[Finding]:
+    """Excuse what spans splits by a key only if its committed queries span them.
+
+    Those are known by their id, and by their group's hash where they are gone since.
     """
     still_there = published.join(earlier, on=["query_id", "split"], how="semi")
-    groups = published.select("group_hash", "leak").unique()
+    groups = published.select("group_hash", key).unique()
     gone = earlier.select("group_hash", "split").join(groups, on="group_hash")
-    known = pl.concat([frame.select("leak", "split") for frame in (still_there, gone)])
-    excused = known.unique().filter(pl.col("leak").is_duplicated())
+    known = pl.concat([frame.select(key, "split") for frame in (still_there, gone)])
+    spanned = known.unique().filter(pl.col(key).is_duplicated())
     texts, splits = pl.col("text").sort().head(3).str.join(" | "), pl.col("split").unique(maintain_order=True)
-    grouped = published.group_by("leak").agg(splits, texts=texts).filter(pl.col("split").list.len() > 1)
+    grouped = published.group_by(key).agg(splits, texts=texts).filter(pl.col("split").list.len() > 1)
     spanning = grouped.with_columns(pl.col("split").list.join(", "))
-    yield from _TWINS.rows(spanning.join(excused, on="leak", how="anti"), "{split}: {texts}")
-    yield from _COMMITTED.rows(spanning.join(excused, on="leak", how="semi"), "{split}: {texts}")
+    yield from fault.rows(spanning.join(spanned, on=key, how="anti"), "{split}: {texts}")
+    yield from excused.rows(spanning.join(spanned, on=key, how="semi"), "{split}: {texts}")
 
 
 def _alike(published: pl.DataFrame) -> Iterator[Finding]:

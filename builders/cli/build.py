@@ -39,6 +39,7 @@ FOUND = 1
 )
 @opt.flag("--update-lock", "Make this build the committed lock, with its splits.")
 @opt.committed_folder("locks and splits")
+@opt.value("--splits", opt.FILE_THERE, "Earlier splits of the config, where none are committed.")
 @opt.AS_JSON
 @opt.QUIET
 def command(
@@ -53,6 +54,7 @@ def command(
     against: str | None,
     update_lock: bool,
     locks: Path,
+    splits: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -63,6 +65,7 @@ def command(
       mteb-de build
       mteb-de build jobs --sample --encoder offline
       mteb-de build jobs --encoder offline --limit 2000
+      mteb-de build jobs --splits earlier/work/jobs/splits.tsv
       mteb-de build --check
       mteb-de build jobs --check --out again --against dist
       MTEB_DE_SOURCES=folder mteb-de build germandpr --offline
@@ -87,6 +90,8 @@ def command(
     if update_lock:
         _refuse_stand_ins(encoder, sample, places, limit)
     specs = [registry.load(name) for name in dict.fromkeys(configs or registry.names())]
+    if splits is not None:
+        _refuse_splits_of_several(specs)
     locked = {spec.name: committed.committed_lock(locks, spec.name) for spec in specs}
     if check and against is None:
         committed.require_locks(locked, locks)
@@ -102,6 +107,7 @@ def command(
         sources=places,
         limit=limit,
         workers=workers,
+        splits=splits,
         committed=locks,
         against_lock=not update_lock,
     )
@@ -177,3 +183,13 @@ def _refuse_stand_ins(encoder: str, sample: bool, sources: tuple[str, ...], limi
             f"--update-lock does not go with {', '.join(given)}: a lock is made from the real upstreams",
             hint="Leave that out; a build without --update-lock can still be rehearsed.",
         )
+
+
+def _refuse_splits_of_several(specs: list[ConfigSpec]) -> None:
+    """Refuse earlier splits where they are not of one config that has splits."""
+    from builders.spec import Retrieval
+
+    if len(specs) != 1 or not isinstance(specs[0], Retrieval):
+        names = ", ".join(spec.name for spec in specs)
+        hint = "Name one config of queries, as in: mteb-de build jobs --splits FILE"
+        raise UsageError(f"--splits gives the splits of one retrieval config, not of {names}", hint=hint)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _release = click.argument("release", type=click.Choice(sorted(RELEASES)))
 _repo = click.option("--repo", required=True, metavar="OWNER/NAME", help="Dataset repository on the Hub.")
-_locks = opt.committed_folder("citations")
+_locks = opt.committed_folder("citations and splits")
 _yes = opt.flag("--yes", "Do not ask; needed off a terminal.")
 
 
@@ -86,6 +86,8 @@ def _difference(found: Comparison) -> Iterator[str]:
         yield f"{found.repo}@{found.revision} ({found.commit}), compared by its {found.by}"
     for table in found.difference.tables:
         yield from _table(table)
+    for moved in found.difference.moves:
+        yield f"{moved.config}: {moved.line()}"
     for file in found.difference.files:
         yield f"{file.path}: {'other bytes, equal rows' if file.change == 'rewritten' else file.change}"
     bump = found.difference.bump

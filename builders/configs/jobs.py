@@ -226,6 +226,7 @@ CONFIG = Retrieval(
     query_key=merge_key,
     relevance_key=relevance_key,
     leak_key=leak_key,
+    components=True,
     spelling="case, spaces, punctuation, forms of gender, places, contacts, legal forms and hours",
     relate=relate,
     mining=Mining(

@@ -40,6 +40,8 @@ _VARIANTS = {"s2s": "titles", "p2p": "titles and texts"}
 _QUANTILES = {"p05": "5 %", "median": "median", "p95": "95 %"}
 _FACTS = {
     "groups": "Groups of queries that mean the same",
+    "components": "Components: sets of groups that share relevant passages, or differ in spelling alone",
+    "largest_component": "Queries of the largest component",
     "positives_per_query_median": "Positives of a query, median",
     "positives_per_query_max": "Positives of a query, most",
     "passages_never_relevant": "Passages that are relevant to no query (distractors)",
@@ -172,6 +174,13 @@ def _twins(dataset: Dataset) -> tuple[int, int]:
     return alike, counts.get("twins-committed", 0)
 
 
+def _connected(dataset: Dataset) -> tuple[int, int, int]:
+    """Return the queries of a component too large to be dealt whole, all queries, and parted components."""
+    counts = {finding.code: finding.count for finding in dataset.lock.findings}
+    giant, parted = counts.get("component-giant", 0), counts.get("components-committed", 0)
+    return giant, dataset.rows(Kind.QUERIES), parted
+
+
 def _personal(dataset: Dataset) -> Markdown:
     """Return tables of what was replaced, and the kinds that were not found."""
     counts, reports = dataset.lock.personal, dataset.lock.scrubbed.values()
@@ -302,7 +311,7 @@ FIGURES: Mapping[str, Callable[..., object]] = {
     figure.__name__.removeprefix("_"): figure
     for figure in (
         *(starved, _stand_ins, _contents, _columns, _sources, _licences, _funnel, _personal, _findings),
-        *(_splits, _german_names, _relations, _shared_positives, _twins, _audit, _decisions),
+        *(_splits, _german_names, _relations, _shared_positives, _twins, _connected, _audit, _decisions),
         *(_negatives_by_query, _drops, _spread, _what_if),
         *(_sets, _set_texts, _compared),
     )

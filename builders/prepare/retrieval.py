@@ -9,6 +9,7 @@ from builders.errors import SourceSchema
 from builders.lock.lock import Funnel, PersonalReport
 from builders.personal import scrub
 from builders.personal.replacements import report, together
+from builders.prepare.components import components, largest
 from builders.prepare.decisions import Decision, Resolved, apply, effects, resolve
 from builders.prepare.funnels import Outcome, Space, funnels, in_space, pair_losses, without_id
 from builders.prepare.scrub_merges import SCRUB_MERGES, scrub_merges
@@ -24,7 +25,8 @@ class Prepared:
     """A dataset before it is split.
 
     Attributes:
-        queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key); sorted by id.
+        queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key), ``component``
+            (as of `components`); sorted by id.
         corpus: ``passage_id``, ``title``, ``text``; sorted by id.
         dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
             see `builders.prepare.funnels.Space`.
@@ -83,7 +85,10 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
     published = replace(relations, qrels=relations.qrels.sort(PAIR), undecided=undecided.sort(PAIR))
     outcome = Outcome(answered, pairs, resolved, published, usable.dropped, lost, lost_pairs)
     return Prepared(
-        queries=answered.select("query_id", "text", "group", "leak").sort("query_id"),
+        queries=answered
+        .select("query_id", "text", "group", "leak")
+        .join(components(answered, relations.qrels), on="query_id")
+        .sort("query_id"),
         corpus=passages.rows.select("passage_id", "title", "text").sort("passage_id"),
         relations=published,
         dropped=pl.concat(dropped).sort("table", "reason", "id"),
@@ -243,7 +248,9 @@ def retrieval_facts(prepared: Prepared, assignment: pl.DataFrame) -> dict[str, i
     train, test = (qrels.filter(pl.col("split") == split) for split in ("train", "test"))
     shared = test.join(train, on="passage_id", how="semi")
     return {
+        "components": prepared.queries["component"].n_unique(),
         "groups": prepared.queries["group"].n_unique(),
+        "largest_component": largest(prepared.queries, "component"),
         "passages_never_relevant": prepared.corpus.join(qrels, on="passage_id", how="anti").height,
         "positives_per_query_max": _whole(positives.max()),
         "positives_per_query_median": _whole(positives.quantile(0.5, interpolation="lower")),

@@ -1,61 +1,78 @@
-"""Splits: queries are dealt in groups, and groups of one leak key together, so that no split holds a twin.
+"""Splits: queries are dealt in groups, and groups of one leak key or component together.
+
+So no split holds a twin of another's query, and where components are dealt none holds its positives.
 
 The committed assignment is an input: what it holds stays. A group is known in it by the first 16 hex digits
 of blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given likewise.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from builders.errors import StorageError, UsageError
 from builders.files import write_bytes
+from builders.lock.committed import splits_path
+from builders.prepare.components import is_giant
 from builders.tables import SPLITS
-from builders.text.merge import digest
+from builders.text.merge import DIGITS, digest
 
 _HEADER = "query-id\tgroup\tsplit"
 _COLUMNS = ("query_id", "group_hash", "split")
+_STRATA = (2, 4, 8, 16)
+"""Least sizes, in queries, of the strata but the first: what is dealt has its like in every split."""
 
 
-def assign(groups: pl.DataFrame, *, seed: int = 42, committed: pl.DataFrame | None = None) -> pl.DataFrame:
+def assign(
+    queries: pl.DataFrame, *, components: bool = False, seed: int = 42, committed: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Deal queries to train, dev and test.
 
-    What has one leak key is ordered by blake2b of ``"{seed}:{smallest id}"`` and dealt whole: to train while
-    fewer than 0.8 n queries have been dealt, to dev while fewer than 0.9 n (both rounded down), else to test.
+    What has one leak key is dealt whole; with `components`, what is one component, unless `is_giant` finds
+    one that is too large for it. In a first deal they are ordered by blake2b of ``"{seed}:{smallest id}"``,
+    and go to train while fewer than 0.8 n queries have been dealt, to dev while fewer than 0.9 n (both
+    rounded down), else to test; with `components` that is done in each stratum of `_STRATA`.
+
     Committed queries keep their split; a new one joins the split of its group, that of a new group the split
-    of its leak key, or train where those span several; only queries of new leak keys are dealt, among
-    themselves.
+    of its leak key, then of its component, or train where those span several. What touches nothing committed
+    goes by its hash, read as a number in [0, 1): below 0.8 to train, below 0.9 to dev, else to test.
 
     Args:
-        groups: ``query_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries that
-            must not be parted, and so equal within a group.
-        seed: Of the order.
-        committed: What `read_splits` returned, or None.
+        queries: ``query_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries
+            that must not be parted, and so equal within a group; with `components` their ``component`` str
+            too, equal within a leak key.
+        components: Whether components are dealt whole.
+        seed: Of the hashes.
+        committed: What `read_splits` returned, or None for a first deal.
 
     Returns:
-        ``query_id``, ``group_hash``, ``split`` str; one row per row of `groups`, sorted by ``query_id``.
+        ``query_id``, ``group_hash``, ``split`` str; one row per row of `queries`, sorted by ``query_id``.
 
     Raises:
         UsageError: An id stands there twice.
     """
-    duplicated = groups.filter(pl.col("query_id").is_duplicated())
+    duplicated = queries.filter(pl.col("query_id").is_duplicated())
     if not duplicated.is_empty():
         raise UsageError(f"query {duplicated.item(0, 'query_id')!r} cannot be dealt twice")
-    hashes = pl.Series([digest(key) for key in groups.get_column("group").to_list()], dtype=pl.String)
-    hashed = groups.select("query_id", hashes.alias("group_hash"), "leak")
+    whole = "component" if components and not is_giant(queries) else "leak"
+    hashes = pl.Series([digest(key) for key in queries.get_column("group").to_list()], dtype=pl.String)
+    hashed = queries.select("query_id", "leak", group_hash=hashes, whole=whole)
     if committed is None:
-        return _dealt(hashed, seed).sort("query_id")
+        return _dealt(hashed, _STRATA if components else (), seed).sort("query_id")
     known = hashed.join(committed.select("query_id", "split"), on="query_id", how="left")
     remembered_groups = pl.concat([known.select(_COLUMNS), committed.select(_COLUMNS)])
-    placed = _joined(_joined(known, remembered_groups, "group_hash"), None, "leak")
+    placed = _joined(known, remembered_groups, "group_hash")
+    for key in ("leak", "whole"):
+        placed = _joined(placed, placed, key)
     new = placed.filter(pl.col("split").is_null()).drop("split")
-    return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _dealt(new, seed)]).sort("query_id")
+    return pl.concat([placed.drop_nulls("split").select(_COLUMNS), _drawn(new, seed)]).sort("query_id")
 
 
-def _joined(rows: pl.DataFrame, placed: pl.DataFrame | None, key: str) -> pl.DataFrame:
+def _joined(rows: pl.DataFrame, placed: pl.DataFrame, key: str) -> pl.DataFrame:
     """Give rows without a split that of the placed rows of their key, or train where those span several."""
     one = pl.when(pl.col("split").n_unique() == 1).then(pl.col("split").first()).otherwise(pl.lit("train"))
-    of_key = (rows if placed is None else placed).drop_nulls("split").group_by(key).agg(one.alias("of_key"))
+    of_key = placed.drop_nulls("split").group_by(key).agg(one.alias("of_key"))
     return rows.join(of_key, on=key, how="left").with_columns(pl.coalesce("split", "of_key")).drop("of_key")
 
 
@@ -103,6 +120,12 @@ def read_splits(path: Path) -> pl.DataFrame:
     return rows.select(_COLUMNS).sort("query_id")
 
 
+def committed_splits(folder: Path, config: str) -> pl.DataFrame | None:
+    """Read the committed assignment of a config; None where there is none yet."""
+    path = splits_path(folder, config)
+    return read_splits(path) if path.exists() else None
+
+
 def write_splits(path: Path, frame: pl.DataFrame) -> None:
     """Write an assignment atomically, sorted by id; equal assignments are equal bytes.
 
@@ -120,21 +143,34 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
     write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
 
 
-def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Deal ``query_id``, ``group_hash`` and ``leak``; return the first two and ``split``."""
-    sizes = rows.group_by("leak").agg(pl.len().alias("size"), pl.col("query_id").min().alias("smallest"))
-    order = [digest(f"{seed}:{smallest}") for smallest in sizes.get_column("smallest").to_list()]
-    before = pl.col("size").cum_sum() - pl.col("size")
-    split = (
-        pl
-        .when(before < rows.height * 8 // 10)
-        .then(pl.lit("train"))
-        .when(before < rows.height * 9 // 10)
-        .then(pl.lit("dev"))
-        .otherwise(pl.lit("test"))
-    )
-    ordered = sizes.with_columns(order=pl.Series(order, dtype=pl.String)).sort("order", "smallest")
-    return rows.join(ordered.with_columns(split=split), on="leak").select(_COLUMNS)
+def _dealt(rows: pl.DataFrame, strata: Sequence[int], seed: int) -> pl.DataFrame:
+    """Deal rows whose ``whole`` is equal together, in the order of their hash within each stratum of size."""
+    stratum = pl.sum_horizontal(pl.lit(0), *(pl.col("size") >= least for least in strata))
+    ordered = _hashed(rows, seed).with_columns(stratum=stratum).sort("hash", "smallest")
+    before = (pl.col("size").cum_sum() - pl.col("size")).over("stratum")
+    total = pl.col("size").sum().over("stratum")
+    return _split(rows, ordered, before < total * 8 // 10, before < total * 9 // 10)
+
+
+def _drawn(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Send rows whose ``whole`` is equal to the split of their hash, whatever others there are."""
+    hashed = _hashed(rows, seed)
+    drawn = [int(digits, 16) / 16**DIGITS for digits in hashed["hash"].to_list()]
+    numbered = hashed.with_columns(drawn=pl.Series(drawn, dtype=pl.Float64))
+    return _split(rows, numbered, pl.col("drawn") < 0.8, pl.col("drawn") < 0.9)
+
+
+def _hashed(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Return each ``whole``, its ``size`` in queries, its ``smallest`` id and the ``hash`` of that id."""
+    sizes = rows.group_by("whole").agg(pl.len().alias("size"), pl.col("query_id").min().alias("smallest"))
+    hashes = [digest(f"{seed}:{smallest}") for smallest in sizes["smallest"].to_list()]
+    return sizes.with_columns(hash=pl.Series(hashes, dtype=pl.String))
+
+
+def _split(rows: pl.DataFrame, wholes: pl.DataFrame, in_train: pl.Expr, in_dev: pl.Expr) -> pl.DataFrame:
+    """Return ``query_id``, ``group_hash``, ``split`` by the first condition that holds of a row's whole."""
+    split = pl.when(in_train).then(pl.lit("train")).when(in_dev).then(pl.lit("dev")).otherwise(pl.lit("test"))
+    return rows.join(wholes.select("whole", split=split), on="whole").select(_COLUMNS)
 
 
 def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
@@ -144,4 +180,4 @@ def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Expr, problem: str) -> Non
 
 
 def _malformed(path: Path, line: int, problem: str) -> UsageError:
-    return UsageError(f"{path}, line {line}: {problem}", hint="Restore the committed file.")
+    return UsageError(f"{path}, line {line}: {problem}", hint="Restore the file as a build wrote it.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,7 @@ from builders.release.tree import (
     same_bytes,
 )
 from builders.spec import RELEASES
+from builders.tables import Kind
 
 Bump = Literal["none", "patch", "minor", "major"]
 _BUMPS: tuple[Bump, ...] = ("none", "patch", "minor", "major")
@@ -105,6 +106,19 @@ class _FileChange(Frozen):
     change: Literal["added", "removed", "changed", "rewritten"]
 
 
+class SplitMoves(Frozen):
+    """Queries of a config that lie in another split than before, with the first `_EXAMPLES`, "q-1: a → b"."""
+
+    config: str
+    queries: int
+    examples: tuple[str, ...]
+
+    def line(self) -> str:
+        """Return the count and the examples in one line."""
+        more = ["…"] if self.queries > len(self.examples) else []
+        return f"{counted(self.queries, 'row')} left the split of before ({', '.join([*self.examples, *more])})"
+
+
 class Difference(Frozen):
     """All that differs, the least that the version must rise, and a line for each change that asks for it."""
 
@@ -114,6 +128,7 @@ class Difference(Frozen):
     configs_removed: tuple[str, ...]
     tables: tuple[TableChange, ...]
     files: tuple[_FileChange, ...]
+    moves: tuple[SplitMoves, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +208,10 @@ def compare(
 
 
 def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) -> Difference:
-    """Compare two trees, and read the rows of splits whose content is known to differ, or is not known."""
+    """Compare two trees, and read the rows of splits whose content is known to differ, or is not known.
+
+    Queries of known content are read in any case, so that none changes its split unseen.
+    """
     rows = {}
     for split in sorted(before.splits.keys() & after.splits.keys()):
         old, new = before.splits[split], after.splits[split]
@@ -203,7 +221,9 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
     files = tuple(_files(before, after, {Split(table.config, table.split) for table in tables}))
     old_configs, new_configs = ({split.config for split in tree.splits} for tree in (before, after))
     added, removed = new_configs - old_configs, old_configs - new_configs
-    weighed = [_weigh(table, added, removed) for table in tables]
+    moves = tuple(_moves(before, after, unknown=unknown))
+    weighed: list[tuple[Bump, str]] = [("major", f"{moved.config}: {moved.line()}") for moved in moves]
+    weighed += [_weigh(table, added, removed) for table in tables]
     weighed += [("patch", f"{file.path}: {file.change}") for file in files]
     bump = max((weight for weight, _ in weighed), key=_BUMPS.index, default=_BUMPS[0])
     return Difference(
@@ -213,6 +233,7 @@ def compare_trees(before: Tree, after: Tree, *, differing: bool, unknown: bool) 
         configs_removed=tuple(sorted(removed)),
         tables=tables,
         files=files,
+        moves=moves,
     )
 
 
@@ -278,6 +299,35 @@ def _files(before: Tree, after: Tree, named: set[Split]) -> Iterator[_FileChange
             yield _FileChange(path=path, change="added" if old is None else "removed")
         elif not same_bytes(old, new):
             yield _FileChange(path=path, change="rewritten" if path in of_tables else "changed")
+
+
+def _moves(before: Tree, after: Tree, *, unknown: bool) -> Iterator[SplitMoves]:
+    """Yield, by config, the queries that both trees have in different splits."""
+    changed: dict[str, set[Split]] = {}
+    for split in before.splits.keys() | after.splits.keys():
+        old, new = before.splits.get(split), after.splits.get(split)
+        if split.config.endswith(f"-{Kind.QUERIES}") and not (old and new and old.equals(new)):
+            changed.setdefault(split.config, set()).add(split)
+    for config, splits in sorted(changed.items()):
+        there = [before.splits[split] for split in splits & before.splits.keys()]
+        if not unknown and not all(at.content for at in there):
+            continue
+        old, new = (_queries(tree, splits & tree.splits.keys()) for tree in (before, after))
+        moved = old.join(new, on=["_id", "split"], how="anti").join(new, on="_id", suffix=" now").sort("_id")
+        if moved.height:
+            first = moved.head(_EXAMPLES).iter_rows()
+            examples = tuple(f"{label(name, _LONGEST)}: {one} → {other}" for name, one, other in first)
+            yield SplitMoves(config=config, queries=moved.height, examples=examples)
+
+
+def _queries(tree: Tree, splits: Collection[Split]) -> pl.DataFrame:
+    """Return ``_id`` and ``split`` of the queries in splits; a table without ids has none."""
+    frames = [pl.DataFrame(schema={"_id": pl.String, "split": pl.String})]
+    for split in sorted(splits):
+        rows = tree.read(split)
+        if "_id" in rows.columns:
+            frames.append(rows.select(pl.col("_id").cast(pl.String), split=pl.lit(split.split)))
+    return pl.concat(frames)
 
 
 def _weigh(table: TableChange, added: set[str], removed: set[str]) -> tuple[Bump, str]:

@@ -17,7 +17,10 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from builders import describe, files
+from builders import describe, files, registry
+from builders.built import read_built
+from builders.checks.finding import apply_waivers
+from builders.checks.splits import MOVED, uncommitted
 from builders.describe.target import Target
 from builders.errors import Refused, StorageError
 from builders.files import FileIds
@@ -26,10 +29,12 @@ from builders.lock.beside import Citations, citations_path, read_citations
 from builders.lock.committed import FOLDER, stand_ins
 from builders.lock.lock import Frozen, Lock, first_fault, locks_of
 from builders.plots.svg import is_plot
+from builders.prepare.splits import committed_splits
 from builders.printable import listed, printable, shortened
-from builders.release.diff import Bump, Comparison, check_version, compare
+from builders.release.diff import Bump, Comparison, SplitMoves, check_version, compare
 from builders.release.tree import Remote, paths_in, same_bytes
 from builders.spec import RELEASES
+from builders.tables import Kind, config_name
 from builders.text_files import parse_json
 
 _SCHEMA_VERSION = 1
@@ -190,7 +195,7 @@ def make_plan(
     """Check a built release, render its card and Croissant for the target, and write plan.json.
 
     Nothing remote changes. For a private repository the release is private, too. `least` takes the lowest
-    version that may follow in place of the target's; `beside` holds the citations.
+    version that may follow in place of the target's; `beside` holds citations and splits.
 
     Raises:
         Refused: Nothing has changed and `least` is asked for, the folder holds links or unknown files, or the
@@ -213,6 +218,7 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
     target = dataclasses.replace(target, version=version, private=target.private or remote.private)
     _check_target(release, target, remote, comparison)
     locks, folder = [lock for _, lock in sorted(locks_of(out, release).items())], out / release
+    moves = {moved.config: moved for moved in difference.moves}
     citations = {lock.config: read_citations(citations_path(beside, lock.config)) for lock in locks}
     rendered = describe.render(RELEASES[release], locks, target, citations=citations)
     published = {file.path for lock in locks for file in lock.files} | rendered.keys() | {"manifest.json"}
@@ -242,8 +248,8 @@ def _make_plan(out: Path, release: str, target: Target, least: bool, beside: Pat
         reasons=difference.reasons,
         files=tuple(_planned(path, ids(folder / path), remote) for path in sorted(published)),
         delete=tuple(sorted(remote.files.keys() - published)),
-        gates=tuple(_gates(locks)),
-        stand_ins=tuple(reason for lock in locks for reason in stand_ins(lock)),
+        gates=tuple(gate for lock in locks for gate in _gates(lock, moves)),
+        stand_ins=tuple(reason for lock in locks for reason in _stand_ins(out, lock, beside)),
         citations={
             config: files.sha256(path)
             for config in citations
@@ -280,11 +286,25 @@ def _planned(path: str, file: FileIds, remote: Remote) -> _PlannedFile:
     return _PlannedFile(path=path, lfs=is_lfs, change=change, **dataclasses.asdict(file))
 
 
-def _gates(locks: list[Lock]) -> Iterator[str]:
-    for lock in locks:
-        for finding in lock.findings:
-            if finding.severity == "gate" and not finding.waived:
-                yield f"{lock.config}: {finding.code}: {finding.message}"
+def _gates(lock: Lock, moves: Mapping[str, SplitMoves]) -> Iterator[str]:
+    """Yield what the build found, then whether a published query has left its split; waivers are the config's."""
+    found = [one for one in lock.findings if one.severity == "gate" and not one.waived]
+    yield from (f"{lock.config}: {one.code}: {one.message}" for one in found)
+    moved = moves.get(config_name(lock.config, Kind.QUERIES))
+    waivers = [one for one in registry.load(lock.config).waivers if one.code == MOVED.name]
+    findings = list(MOVED.counted(moved.queries, message=moved.line())) if moved else []
+    for finding in apply_waivers(findings, waivers):
+        if not finding.waived:
+            yield f"{lock.config}: {finding.code}: {finding.message}"
+
+
+def _stand_ins(out: Path, lock: Lock, beside: Path) -> Iterator[str]:
+    """Yield why a config may be rehearsed only: what it was built from, or splits that are not committed."""
+    yield from stand_ins(lock)
+    if lock.splits:
+        queries = read_built(out, registry.load(lock.config)).stacked(Kind.QUERIES)
+        for finding in uncommitted(queries, committed_splits(beside, lock.config)):
+            yield f"{lock.config}: {finding.message}"
 
 
 def _uncited(locks: list[Lock], citations: Mapping[str, Citations]) -> Iterator[str]:

@@ -39,7 +39,14 @@ KINDS = (
     test_scale,
     test_funnel,
 )
-ALONE = {"split-moved", "twins-committed", "unused-waiver", "waiver-refused"}
+ALONE = {
+    "components-committed",
+    "split-moved",
+    "splits-uncommitted",
+    "twins-committed",
+    "unused-waiver",
+    "waiver-refused",
+}
 """Codes whose tests need another recipe, a committed assignment or waivers."""
 
 

@@ -14,8 +14,9 @@ from builders.checks.subject import subject_of
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import work_folder
 from builders.prepare.splits import assign, write_splits
+from builders.tables import SPLITS
 from builders.spec import Retrieval, Waiver
-from tests.checks.kit import SPEC, chain, healthy, remove, respec, with_beside, write_tree
+from tests.checks.kit import SPEC, chain, healthy, remove, respec, table, with_beside, write_tree
 
 POOR = chain(*(remove("hard_negatives/train", f"q{n:02}") for n in (1, 2, 3, 4)))
 
@@ -40,9 +41,32 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
             assert read.tables[kind][split].equals(frame)
 
 
+def commit_splits(folder: Path) -> None:
+    """Commit the splits of the healthy config."""
+    rows = [
+        {"query_id": query, "group_hash": "0" * 16, "split": split}
+        for split in SPLITS
+        for query in table(healthy(), f"queries/{split}")["query_id"]
+    ]
+    write_splits(folder / "garten.splits.tsv", pl.DataFrame(rows))
+
+
 def test_a_healthy_tree_has_no_finding(tmp_path: Path) -> None:
     write_tree(tmp_path, healthy())
+    commit_splits(tmp_path)
     assert check_tree(tmp_path, load=load, configs=tmp_path) == []
+
+
+def test_queries_whose_split_is_not_committed_are_counted(tmp_path: Path) -> None:
+    write_tree(tmp_path, healthy())
+    (finding,) = check_tree(tmp_path, load=load, configs=tmp_path)
+    assert (finding.code, finding.severity, finding.config) == ("splits-uncommitted", Severity.NOTE, "garten")
+    assert (finding.count, finding.message) == (10, "the splits of 10 of 10 queries are not committed")
+    commit_splits(tmp_path)
+    path = tmp_path / "garten.splits.tsv"
+    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    (finding,) = check_tree(tmp_path, load=load, configs=tmp_path)
+    assert (finding.count, finding.examples) == (1, ("q10: test",))
 
 
 def test_a_tree_is_checked_config_by_config_and_release_by_release(tmp_path: Path) -> None:
@@ -50,8 +74,8 @@ def test_a_tree_is_checked_config_by_config_and_release_by_release(tmp_path: Pat
     files.write_bytes(tmp_path / "mteb-de" / "fremd.txt", b"x")
     findings = check_tree(tmp_path, load=load, configs=tmp_path)
     codes = [finding.code for finding in findings]
-    assert codes == ["file-extra", "mining-report", "mining-yield"]
-    assert [finding.config for finding in findings] == ["", "garten", "garten"]
+    assert codes == ["file-extra", "mining-report", "mining-yield", "splits-uncommitted"]
+    assert [finding.config for finding in findings] == ["", "garten", "garten", "garten"]
 
 
 def test_waivers_of_the_config_are_applied(tmp_path: Path) -> None:
@@ -67,9 +91,20 @@ def test_the_committed_assignment_is_compared(tmp_path: Path) -> None:
     dealt = assign(groups).with_columns(split=pl.lit("dev"))
     write_splits(tmp_path / "garten.splits.tsv", dealt)
     findings = check_tree(tmp_path, load=load, configs=tmp_path)
-    assert [(finding.code, finding.examples) for finding in findings] == [
-        ("split-moved", ("q01: train, committed to dev",))
-    ]
+    moved, new = findings
+    assert (moved.code, moved.examples) == ("split-moved", ("q01: train, committed to dev",))
+    assert (new.code, new.count) == ("splits-uncommitted", 9)
+    kept = Waiver("split-moved", "neu ausgeteilt", 1)
+    (waived, _) = check_tree(tmp_path, load=lambda _: replace(SPEC, waivers=(kept,)), configs=tmp_path)
+    assert waived.waived == "neu ausgeteilt"
+
+
+def test_a_waiver_of_moved_queries_waits_for_the_plan(tmp_path: Path) -> None:
+    """A build does not know what is published, so it does not call the waiver unused."""
+    write_tree(tmp_path, healthy())
+    commit_splits(tmp_path)
+    waived = replace(SPEC, waivers=(Waiver("split-moved", "neu ausgeteilt", 1),))
+    assert check_tree(tmp_path, load=lambda _: waived, configs=tmp_path) == []
 
 
 def test_without_undecided_pairs_the_check_says_so(tmp_path: Path) -> None:

@@ -57,6 +57,24 @@ def ten(split: str, passage: str) -> Change:
     )
 
 
+def beds(number: int) -> Change:
+    """Add lone queries to all splits, so that neither is far off, and two queries are no large component."""
+    added = [
+        (split, f"q{100 * n + at}", f"Was wächst in Beet {chr(ord('a') + at % 26) * (4 + at // 26)}?", f"d{100 * n + at}")
+        for n, (split, share) in enumerate((("train", 8), ("dev", 1), ("test", 1)), start=1)
+        for at in range(number * share // 10)
+    ]
+    return chain(*(
+        change
+        for split, query, text, passage in added
+        for change in (
+            append(f"queries/{split}", (query, text)),
+            append(f"qrels/{split}", (query, passage, 1)),
+            append("corpus/corpus", (passage, "", f"{text} In {passage} wächst etwas.")),
+        )
+    ))
+
+
 ALIKE = put_value("queries/train", "q08", "text", "Ist das Beet (4) Nummer vier trocken?")
 PLANTS = [
     Plant(
@@ -99,6 +117,22 @@ PLANTS = [
         "train, test: WAS BRAUCHEN TOMATEN | Was",
         put_value("queries/test", "q10", "text", "WAS BRAUCHEN TOMATEN"),
         also=frozenset({"alike-across-splits-many"}),
+    ),
+    Plant(
+        "components-across-splits",
+        Severity.ERROR,
+        1,
+        "train, test: Wann sind Radieschen reif? | Wozu dient",
+        chain(respec(components=True), beds(40), append("qrels/test", ("q10", "d03", 1))),
+        also=frozenset({"test-positives-in-train", "mining-yield"}),
+    ),
+    Plant(
+        "component-giant",
+        Severity.GATE,
+        4,
+        "",
+        chain(respec(components=True), beds(40), *(append("qrels/train", (f"q0{n}", "d08", 1)) for n in (5, 6, 7))),
+        also=frozenset({"mining-yield"}),
     ),
     RATIO,
 ]
@@ -152,7 +186,7 @@ def test_a_committed_assignment_that_is_kept_is_no_finding() -> None:
 
 def test_a_query_that_left_its_split_is_found() -> None:
     finding = found(healthy(), committed=committed(healthy(), q03="dev", q10="train"))["split-moved"]
-    assert (finding.severity, finding.count) == (Severity.ERROR, 2)
+    assert (finding.severity, finding.count) == (Severity.GATE, 2)
     assert finding.examples == ("q03: train, committed to dev", "q10: test, committed to train")
 
 

@@ -285,6 +285,43 @@ def test_a_committed_assignment_stays(
     assert (out / "work/germandpr/splits.tsv").read_text(encoding="utf-8") == moved
 
 
+def test_earlier_splits_are_given_where_none_are_committed(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, given = tmp_path / "kept", tmp_path / "earlier.tsv"
+    splits = (sample / "work/germandpr/splits.tsv").read_text(encoding="utf-8")
+    moved = splits.replace("\ttest\n", "\t?\n").replace("\tdev\n", "\ttest\n").replace("\t?\n", "\tdev\n")
+    lines = moved.splitlines(keepends=True)
+    given.write_text("".join(lines[:-10]), encoding="utf-8")
+    words = ("--sample", "--out", str(tmp_path / "dist"), "--locks", str(kept))
+    said = call(capsys, "build", "germandpr", *words)
+    assert "no earlier splits were given: all queries were dealt" in said.err
+    said = call(capsys, "build", "germandpr", *words, "--splits", str(given))
+    assert (said.code, "110 of 120 as they were, 10 new" in said.err) == (0, True)
+    built = (tmp_path / "dist/work/germandpr/splits.tsv").read_text(encoding="utf-8")
+    assert set(lines[:-10]) <= set(built.splitlines(keepends=True))
+    assert not kept.exists(), "what was given is not committed"
+
+
+def test_earlier_splits_are_refused_where_they_fit_nothing(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, given = tmp_path / "kept", str(sample / "work/germandpr/splits.tsv")
+    words = ("--sample", "--out", str(tmp_path / "dist"), "--locks", str(kept), "--splits", given)
+    for configs in ((), ("germandpr", "jobs"), ("tenkgnad",)):
+        said = call(capsys, "build", *configs, *words)
+        assert (said.code, "--splits gives the splits of one retrieval config" in said.err) == (2, True)
+    other = tmp_path / "other.tsv"
+    other.write_text("query-id\tgroup\tsplit\nfremd\t0123456789abcdef\tdev\n", encoding="utf-8")
+    said = call(capsys, "build", "germandpr", *words[:-1], str(other))
+    assert (said.code, f"{other}: holds no query of germandpr" in said.err) == (2, True)
+    kept.mkdir()
+    shutil.copy(given, kept / "germandpr.splits.tsv")
+    said = call(capsys, "build", "germandpr", *words)
+    assert (said.code, "the splits of germandpr are committed already" in said.err) == (2, True)
+    assert not (tmp_path / "dist/mteb-de").exists()
+
+
 def test_an_unforeseen_fault_is_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

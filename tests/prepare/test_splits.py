@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders.errors import StorageError, UsageError
+from builders.prepare.components import components, is_giant
 from builders.prepare.splits import assign, read_splits, remembered, write_splits
 from builders.text.merge import digest
 
@@ -180,11 +183,163 @@ def test_leak_keys_are_never_parted(keys: list[tuple[str, str]], known: int) -> 
     assert {name: new[name] for name in old} == old
 
 
-def test_new_groups_are_dealt_among_themselves() -> None:
-    old, new = _many(0, 100), _many(100, 150)
-    together = assign(_groups(*old, *new), committed=assign(_groups(*old)))
-    alone = assign(_groups(*new))
-    assert together.join(alone, on="query_id", how="semi").equals(alone)
+def _related(*rows: tuple[str, str, list[str]]) -> pl.DataFrame:
+    """Ids, groups and positives of queries that are dealt by components."""
+    queries = _groups(*((name, group) for name, group, _ in rows))
+    schema = {"query_id": pl.String, "passage_id": pl.String}
+    pairs = [(name, passage) for name, _, passages in rows for passage in passages]
+    qrels = pl.DataFrame(pairs, schema=schema, orient="row")
+    return queries.join(components(queries, qrels), on="query_id")
+
+
+def _chained(n: int, *, size: int, first: int = 0) -> pl.DataFrame:
+    """Give n queries with groups of their own; `size` after each other share a passage with the next."""
+    return _related(
+        *(
+            (
+                f"q{number:04}",
+                f"group {number}",
+                [f"p{number}"] + [f"p{number + 1}"] * ((number + 1) % size > 0),
+            )
+            for number in range(first, first + n)
+        )
+    )
+
+
+def test_components_are_dealt_whole() -> None:
+    queries = _chained(600, size=3)
+    assert queries["component"].n_unique() == 200
+    assigned = assign(queries, components=True).join(queries, on="query_id")
+    assert assigned.group_by("component").agg(pl.col("split").n_unique())["split"].to_list() == [1] * 200
+    assert dict(assigned.group_by("split").len().rows()) == {"train": 480, "dev": 60, "test": 60}
+    alone = assign(queries).join(queries, on="query_id")
+    assert alone.group_by("component").agg(pl.col("split").n_unique())["split"].max() == 3
+
+
+def test_a_literal_assignment_within_strata_of_size() -> None:
+    """Twelve lone queries and three pairs: each stratum gives its first 80 % to train, whatever the other."""
+    pairs = {name: (f"pair {number}", [name]) for number, name in enumerate(("x-0", "x-1", "x-2"))}
+    twins = [(f"{name}{twin}", *pairs[name]) for name in pairs for twin in "ab"]
+    assigned = _splits(assign(_related(*((name, name, [name]) for name in _ORDER), *twins), components=True))
+    expected = dict(zip(_ORDER, ["train"] * 9 + ["dev"] + ["test"] * 2, strict=True))
+    # By the digest of "42:{smallest id}"; 4 of 6 queries go to train, dev begins below 5.
+    for name, split in (("x-1", "train"), ("x-2", "train"), ("x-0", "dev")):
+        expected |= {f"{name}{twin}": split for twin in "ab"}
+    assert assigned == expected
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.sampled_from([1, 2, 3, 4, 7, 8, 15, 16, 17]), min_size=1, max_size=60))
+def test_every_stratum_is_dealt_by_itself(sizes: list[int]) -> None:
+    """Each stratum fills its splits until they hold their share: by less than what it deals last."""
+    names = [name for number, size in enumerate(sizes) for name in [f"c{number:02}"] * size]
+    queries = _related(*((f"{name}-{n:03}", f"{name} {n}", [name]) for n, name in enumerate(names)))
+    if is_giant(queries):
+        return
+    dealt = assign(queries, components=True).with_columns(component=pl.col("query_id").str.slice(0, 3))
+    counts = dealt.group_by("component").agg(pl.len().alias("size"), pl.col("split").unique())
+    for low, high in itertools.pairwise((1, 2, 4, 8, 16, 99)):
+        stratum = counts.filter((pl.col("size") >= low) & (pl.col("size") < high)).explode("split")
+        n, most = stratum["size"].sum(), min(high - 1, 17) - 1
+        held = dict(stratum.group_by("split").agg(pl.col("size").sum()).rows())
+        train, dev = held.get("train", 0), held.get("dev", 0)
+        assert n * 8 // 10 <= train <= max(0, n * 8 // 10 + most)
+        assert n * 9 // 10 <= train + dev <= max(train, n * 9 // 10 + most)
+
+
+def test_where_a_component_is_too_large_groups_alone_are_dealt() -> None:
+    giant = [(f"g{number:02}", f"giant {number}", ["p", f"p{number}"]) for number in range(30)]
+    others = [(f"q{number:03}", f"group {number // 2}", [f"x{number // 2}"]) for number in range(170)]
+    queries = _related(*giant, *others)
+    assert is_giant(queries)
+    splits = _splits(assign(queries, components=True))
+    assert {splits[name] for name, _, _ in giant} == {"train", "dev", "test"}
+    assert all(splits[f"q{number:03}"] == splits[f"q{number + 1:03}"] for number in range(0, 170, 2))
+
+
+def test_a_new_group_joins_the_split_of_the_component_that_it_touches() -> None:
+    filler = [(f"f{number:02}", f"filler {number}", [f"f{number}"]) for number in range(40)]
+    old = [("a", "koch", ["p1"]), ("b", "bäcker", ["p2"]), *filler]
+    committed = _committed(
+        ("a", "koch", "dev"), ("b", "bäcker", "test"), *((name, key, "train") for name, key, _ in filler)
+    )
+    grown = _related(
+        *old, ("c", "küchenhilfe", ["p1", "p3"]), ("d", "spüler", ["p3"]), ("e", "konditor", ["p2"])
+    )
+    splits = _splits(assign(grown, components=True, committed=committed))
+    assert {name: splits[name] for name in "abcde"} == {
+        "a": "dev", "b": "test", "c": "dev", "d": "dev", "e": "test"
+    }  # fmt: skip
+    assert not is_giant(grown)
+    both = _related(*old, ("c", "küchenhilfe", ["p1", "p2"]))
+    assert _splits(assign(both, components=True, committed=committed))["c"] == "train"
+
+
+def test_a_known_group_outweighs_its_component() -> None:
+    filler = [(f"f{number:02}", f"filler {number}", [f"f{number}"]) for number in range(60)]
+    committed = _committed(("a", "koch", "dev"), ("gone", "bäcker", "test"))
+    grown = _related(("a", "koch", ["p"]), ("b", "bäcker", ["p"]), ("c", "konditor", ["p"]), *filler)
+    splits = _splits(assign(grown, components=True, committed=committed))
+    assert (splits["a"], splits["b"], splits["c"]) == ("dev", "test", "train")
+
+
+def test_a_literal_draw_of_newcomers() -> None:
+    """By the digest of "42:{id}", "920ef…" for new-0, against "cccc…" (0.8) and "e666…" (0.9)."""
+    expected = dict.fromkeys((f"new-{number}" for number in range(15)), "train") | {"new-12": "dev"}
+    expected |= dict.fromkeys(("new-3", "new-7", "new-14"), "test")
+    assigned = assign(_groups(*((name, name) for name in expected)), committed=_committed())
+    assert _splits(assigned) == expected
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_newcomers_one_at_a_time_go_where_they_go_together(whole: bool) -> None:
+    """Dealt among themselves, lone newcomers all went to test, since fewer than two fill no train split."""
+    rows = [(name, key, [name]) for name, key in _many(0, 400)]
+    first = assign(_related(*rows[:300]), components=whole)
+    committed = first
+    for stop in range(301, 401):
+        committed = assign(_related(*rows[:stop]), components=whole, committed=committed)
+    assert committed.equals(assign(_related(*rows), components=whole, committed=first))
+    newcomers = committed.filter(pl.col("query_id") >= "q0300")
+    shares = dict(newcomers.group_by("split").len().rows())
+    assert shares == {"train": 0, "dev": 0, "test": 0}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.data())
+def test_a_newcomers_split_depends_on_its_key_what_it_touches_and_the_committed_file(
+    data: st.DataObject,
+) -> None:
+    passage = st.sampled_from([f"p{number}" for number in range(60)])
+    positives = data.draw(st.lists(st.lists(passage, min_size=1, max_size=2), min_size=80, max_size=80))
+    rows = [(f"q{n:02}", f"group {n // 2}", found) for n, found in enumerate(positives)]
+    known = data.draw(st.integers(0, 80))
+    committed = assign(_related(*rows[:known]), components=True)
+    queries = _related(*rows)
+    if is_giant(queries):
+        return
+    whole = assign(queries, components=True, committed=committed)
+    name = data.draw(st.sampled_from(queries["component"].unique(maintain_order=True).to_list()))
+    touched = queries.filter(component=name)
+    filler = _related(*((f"r{n:03}", f"other {n}", [f"r{n}"]) for n in range(20 * touched.height)))
+    alone = assign(pl.concat([touched, filler]), components=True, committed=committed)
+    expected = whole.join(touched, on="query_id", how="semi")
+    assert alone.join(touched, on="query_id", how="semi").equals(expected)
+    earlier, now = _splits(committed), _splits(whole)
+    assert {query: now[query] for query in earlier} == earlier
+
+
+@pytest.mark.long
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32))
+def test_a_thousand_newcomers_are_dealt_about_80_10_10(salt: int) -> None:
+    """Five standard deviations of each share; the figure of the stand-in is in the notes."""
+    committed = assign(_groups(*_many(0, 1000)))
+    newcomers = [(f"n{salt}-{number}", f"new {salt} {number}") for number in range(1000)]
+    splits = assign(_groups(*newcomers), committed=committed)
+    for split, share in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
+        held = splits.filter(split=split).height / 1000
+        assert abs(held - share) < 5 * math.sqrt(share * (1 - share) / 1000)
 
 
 def test_queries_that_are_gone_are_remembered() -> None:

@@ -18,12 +18,14 @@ from huggingface_hub import HfApi
 
 from builders import files
 from builders.describe import Target
-from builders.lock.lock import Lock, read_lock, work_folder, write_manifest
+from builders.lock.committed import splits_path
+from builders.lock.lock import Lock, locks_of, read_lock, work_folder, write_manifest
+from builders.prepare.splits import write_splits
 from builders.rehearsal import WRITE_TOKEN, Hub, Store
 from builders.rehearsal.store import Repo
 from builders.release.plan import make_plan, read_plan, read_receipt, receipt_path
 from builders.release.publish import Applied, push
-from builders.tables import Kind, Table, encode, inside
+from builders.tables import SPLITS, Kind, Table, encode, inside, published_path
 from tests.describe.kit import build
 from tests.rehearsal.kit import FaultyHub, serve
 
@@ -42,6 +44,17 @@ def write_release(out: Path, change: Callable[[Lock], Lock] = lambda lock: lock)
         files.write_json(work_folder(out, lock.config) / "lock.json", change(lock).model_dump(mode="json"))
     write_manifest(out, RELEASE)
     return out
+
+
+def commit_splits(out: Path, beside: Path) -> Path:
+    """Commit the splits of what was built, as `build --update-lock` does; return the folder."""
+    for lock in locks_of(out, RELEASE).values():
+        paths = {split: out / RELEASE / published_path(lock.config, Kind.QUERIES, split) for split in SPLITS}
+        rows = [pl.read_parquet(path).select(query_id="_id", split=pl.lit(split)) for split, path in paths.items()]
+        write_splits(
+            splits_path(beside, lock.config), pl.concat(rows).with_columns(group_hash=pl.lit("0" * 16))
+        )
+    return beside
 
 
 def rewrite(out: Path, path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:

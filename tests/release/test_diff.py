@@ -99,6 +99,61 @@ def test_what_is_not_known_must_be_read() -> None:
         assert read == expected
 
 
+def dealt(**splits: str) -> Tree:
+    """A release whose splits hold the queries that a word names by its letters."""
+    held = {Split("orte-queries", split): list(letters) for split, letters in splits.items()}
+    listing = {split: listed(str(split), "".join(ids), len(ids)) for split, ids in held.items()}
+
+    def read(split: Split) -> pl.DataFrame:
+        return pl.DataFrame({"_id": held[split], "text": held[split]})
+
+    return Tree(listing, {}, read, "manifest")
+
+
+@pytest.mark.parametrize(("before", "after", "queries", "examples"), [
+    (dealt(train="abc", dev="d", test="e"), dealt(train="abcx", dev="dy", test="e"), 0, ()),
+    (dealt(train="abc", dev="d", test="e"), dealt(train="bc", dev="d", test="ae"), 1, ("a: train → test",)),
+    (dealt(train="abc", test="e"), dealt(train="e", test="abc"), 4, ("a: train → test", "e: test → train")),
+    (dealt(train="abc", dev="d"), dealt(train="abcd"), 1, ("d: dev → train",)),
+    (dealt(train="abc"), dealt(train="ac", dev="b"), 1, ("b: train → dev",)),
+    (dealt(train="abc"), dealt(train="ac"), 0, ()),
+])  # fmt: skip
+def test_queries_that_left_their_split_are_named(
+    before: Tree, after: Tree, queries: int, examples: tuple[str, ...]
+) -> None:
+    """Whether rows are compared or not: a plan compares hashes alone, and must see them too."""
+    for differing in (False, True):
+        found = compare_trees(before, after, differing=differing, unknown=differing)
+        assert sum(moved.queries for moved in found.moves) == queries
+        if queries:
+            (moved,) = found.moves
+            assert set(examples) <= set(moved.examples)
+            assert found.bump == "major" and found.reasons[0] == f"orte-queries: {moved.line()}"
+
+
+def test_the_line_of_moved_queries_says_how_many_more_there_are() -> None:
+    letters = "abcdefg"
+    (moved,) = unread(dealt(train=letters, dev="x"), dealt(train="x", dev=letters)).moves
+    assert moved.line() == (
+        "8 rows left the split of before (a: train → dev, b: train → dev, c: train → dev, d: train → dev, "
+        "e: train → dev, …)"
+    )
+
+
+def test_equal_queries_are_not_read_and_unknown_ones_only_where_a_version_depends_on_them() -> None:
+    def refuse(split: Split) -> pl.DataFrame:
+        raise AssertionError(split)
+
+    same = Split("orte-queries", "train")
+    here = Tree({same: listed("t"), CORPUS: listed("c")}, {}, refuse, "manifest")
+    there = Tree({same: listed("t"), CORPUS: listed("c", "d")}, {}, refuse, "manifest")
+    assert unread(here, there).moves == ()
+    unknown = Tree({same: listed("t", "")}, {}, refuse, "parquet")
+    assert unread(unknown, here).moves == ()
+    unnamed = Tree({same: listed("t", "")}, {}, lambda split: pl.DataFrame({"text": ["x"]}), "parquet")
+    assert compare_trees(unnamed, dealt(train="a"), differing=True, unknown=True).moves == ()
+
+
 def test_equal_rows_in_other_bytes_and_files_beside_the_tables_are_a_patch() -> None:
     old = files(BASE, card="x", alt="x", gleich="x")
     new = files(BASE, card="y", neu="x", gleich="x") | {"orte-qrels/test.parquet": FileIds(2, "", "z")}

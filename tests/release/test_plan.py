@@ -7,19 +7,23 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from huggingface_hub import HfApi
 
-from builders import files
+from builders import files, registry
 from builders.errors import Busy, Refused, RemoteError, StorageError, UsageError
 from builders.files import FileIds, exclusive, reading
 from builders.lock.beside import CitedScore, citations_path, cite_scores
+from builders.lock.committed import splits_path
 from builders.lock.lock import MANIFEST, Lock, LockedFinding, read_lock, work_folder
 from builders.release.plan import check_bytes, make_plan, plan_path, read_plan, receipt_path
 from builders.release.tree import paths_in, same_bytes
+from builders.spec import Waiver
 from tests.cli.kit import call
 from tests.rehearsal.kit import FaultyHub
 from tests.release.kit import (
@@ -27,6 +31,7 @@ from tests.release.kit import (
     REPO,
     TARGET,
     api_of,
+    commit_splits,
     edit,
     least,
     publish,
@@ -40,8 +45,11 @@ from tests.release.kit import (
 OLD = "0123456789abcdef0123456789abcdef01234567"
 
 
-def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(out: Path, hub: FaultyHub) -> None:
-    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+def test_a_first_plan_covers_every_byte_and_writes_nothing_remote(
+    out: Path, hub: FaultyHub, tmp_path: Path
+) -> None:
+    beside = commit_splits(out, tmp_path / "beside")
+    plan = make_plan(out, RELEASE, TARGET, beside=beside, api=api_of(hub))
     folder = out / RELEASE
     assert {request.method for request in hub.log} == {"GET"}
     assert hub.store.repos == {}
@@ -234,7 +242,8 @@ def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: FaultyHub) -> Non
             }
         )
 
-    plan = make_plan(write_release(tmp_path, change), RELEASE, TARGET, api=api_of(hub))
+    beside = commit_splits(write_release(tmp_path, change), tmp_path / "beside")
+    plan = make_plan(tmp_path, RELEASE, TARGET, beside=beside, api=api_of(hub))
     assert plan.gates == ("jobs: mining-yield: 10 %",)
     assert plan.stand_ins == (
         "jobs: verein/jobs was read from a folder, not from its upstream",
@@ -242,6 +251,81 @@ def test_gates_and_stand_ins_are_recorded(tmp_path: Path, hub: FaultyHub) -> Non
         "jobs: only 10 queries were built",
         "jobs: its sources came from a stand-in for the Hub",
     )
+
+
+def test_splits_that_are_not_committed_keep_a_release_from_the_real_hub(
+    out: Path, hub: FaultyHub, tmp_path: Path
+) -> None:
+    plan = make_plan(out, RELEASE, TARGET, beside=tmp_path / "none", api=api_of(hub))
+    assert plan.gates == () and plan.stand_ins == (
+        "germandpr: the splits of 10 of 10 queries are not committed",
+        "jobs: the splits of 10 of 10 queries are not committed",
+    )
+    beside = commit_splits(out, tmp_path / "beside")
+    path = splits_path(beside, "jobs")
+    path.write_text(path.read_text(encoding="utf-8").replace("\tdev\n", "\ttest\n"), encoding="utf-8")
+    plan = make_plan(out, RELEASE, TARGET, beside=beside, api=api_of(hub))
+    assert plan.stand_ins == ("jobs: the splits of 2 of 10 queries are not committed",)
+
+
+def moved_query(out: Path) -> str:
+    """Let a query of dev and its pairs change to test, and return its id."""
+    query: str = pl.read_parquet(out / RELEASE / "jobs/queries/dev.parquet").item(0, "_id")
+    for kind, column in (("queries", "_id"), ("qrels", "query-id")):
+        rows = pl.read_parquet(out / RELEASE / f"jobs/{kind}/dev.parquet").filter(pl.col(column) == query)
+        rewrite(out, f"jobs/{kind}/dev.parquet", lambda frame, c=column: frame.filter(pl.col(c) != query))
+        rewrite(out, f"jobs/{kind}/test.parquet", lambda frame, r=rows: pl.concat([frame, r]))
+    return query
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+def test_a_published_query_that_changes_its_split_is_a_gate_of_the_plan_and_is_printed(
+    out: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(hub, out)
+    query = moved_query(out)
+    line = f"1 row left the split of before ({query}: dev → test)"
+    assert least(hub, out) == "2.0.0"
+    plan = read_plan(out, RELEASE)
+    assert plan.gates == (f"jobs: split-moved: {line}",)
+    assert plan.reasons[0] == f"jobs-queries: {line}"
+    words = (RELEASE, "--repo", REPO, "--out", str(out))
+    assert f"jobs-queries: {line}\n" in call(capsys, "release", "diff", *words).out
+    said = call(capsys, "release", "plan", *words)
+    assert (said.code, f"split-moved: {line}" in said.err) == (0, True)
+    found = json.loads(call(capsys, "release", "diff", *words, "--json").out)
+    assert found["difference"]["moves"] == [
+        {"config": "jobs-queries", "queries": 1, "examples": [f"{query}: dev → test"]}
+    ]
+
+    load = registry.load
+
+    def waiving(at_most: int) -> None:
+        waiver = Waiver("split-moved", "neu ausgeteilt", at_most)
+        monkeypatch.setattr(
+            registry, "load", lambda name: replace(load(name), waivers=(waiver,) if name == "jobs" else ())
+        )
+
+    waiving(1)
+    make_plan(out, RELEASE, TARGET, least=True, api=api_of(hub))
+    assert read_plan(out, RELEASE).gates == ()
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+def test_a_waiver_of_moved_queries_must_cover_some_and_no_more_than_it_says(
+    out: Path, hub: FaultyHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, waiver = registry.load, Waiver("split-moved", "neu ausgeteilt", 1)
+    monkeypatch.setattr(
+        registry, "load", lambda name: replace(load(name), waivers=(waiver,) if name == "jobs" else ())
+    )
+    plan = make_plan(out, RELEASE, TARGET, api=api_of(hub))
+    assert plan.gates == ("jobs: unused-waiver: waivers that no longer fire: 1",)
+    publish(hub, out)
+    moved_query(out)
+    moved_query(out)
+    (gate,) = make_plan(out, RELEASE, TARGET, least=True, api=api_of(hub)).gates
+    assert gate.startswith("jobs: split-moved: 2 rows left the split of before (")
 
 
 def test_a_private_release_is_not_planned_for_a_public_repository(out: Path, hub: FaultyHub) -> None:
