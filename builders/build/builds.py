@@ -101,7 +101,9 @@ def _earlier_splits(spec: Retrieval, options: Options) -> pl.DataFrame | None:
     if (committed := committed_splits(options.committed, spec.name)) is not None:
         if given is not None:
             hint = "Leave --splits out, or name another folder with --locks."
-            raise UsageError(f"{given}: the splits of {spec.name} are committed already, in {path}", hint=hint)
+            raise UsageError(
+                f"{given}: the splits of {spec.name} are committed already, in {path}", hint=hint
+            )
         return committed
     if given is not None:
         return read_splits(given)

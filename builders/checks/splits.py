@@ -1,4 +1,4 @@
-"""Rules on the splits: neither a twin nor a shared positive in another split, assignments that stay, ratios."""
+"""Rules on the splits: no twin and no shared positive in another split, assignments that stay, ratios."""
 
 import re
 import unicodedata
@@ -38,8 +38,8 @@ _PARTED_COMMITTED = note(
 _GIANT = gate(
     "component-giant",
     "queries of a component that is too large to be dealt whole",
-    "Groups alone are dealt, and splits share positives: look for passages that nearly all titles share, else "
-    "waive it.",
+    "Groups alone are dealt, and splits share positives: look for passages that nearly all titles share, "
+    "else waive it.",
 )
 MOVED = gate(
     "split-moved",

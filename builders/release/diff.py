@@ -116,7 +116,9 @@ class SplitMoves(Frozen):
     def line(self) -> str:
         """Return the count and the examples in one line."""
         more = ["…"] if self.queries > len(self.examples) else []
-        return f"{counted(self.queries, 'row')} left the split of before ({', '.join([*self.examples, *more])})"
+        return (
+            f"{counted(self.queries, 'row')} left the split of before ({', '.join([*self.examples, *more])})"
+        )
 
 
 class Difference(Frozen):

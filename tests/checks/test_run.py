@@ -14,8 +14,8 @@ from builders.checks.subject import subject_of
 from builders.errors import StorageError, UsageError
 from builders.lock.lock import work_folder
 from builders.prepare.splits import assign, write_splits
-from builders.tables import SPLITS
 from builders.spec import Retrieval, Waiver
+from builders.tables import SPLITS
 from tests.checks.kit import SPEC, chain, healthy, remove, respec, table, with_beside, write_tree
 
 POOR = chain(*(remove("hard_negatives/train", f"q{n:02}") for n in (1, 2, 3, 4)))
@@ -64,7 +64,8 @@ def test_queries_whose_split_is_not_committed_are_counted(tmp_path: Path) -> Non
     assert (finding.count, finding.message) == (10, "the splits of 10 of 10 queries are not committed")
     commit_splits(tmp_path)
     path = tmp_path / "garten.splits.tsv"
-    path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]), encoding="utf-8")
     (finding,) = check_tree(tmp_path, load=load, configs=tmp_path)
     assert (finding.count, finding.examples) == (1, ("q10: test",))
 

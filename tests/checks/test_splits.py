@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import string
 import unicodedata
 from dataclasses import replace
 
@@ -57,22 +58,28 @@ def ten(split: str, passage: str) -> Change:
     )
 
 
+_SHARES = {"train": 8, "dev": 1, "test": 1}
+
+
 def beds(number: int) -> Change:
     """Add lone queries to all splits, so that neither is far off, and two queries are no large component."""
+    wards = [split for split in SPLITS for _ in range(number * _SHARES[split] // 10)]
+    names = (letter * length for length in (4, 5) for letter in string.ascii_lowercase)
     added = [
-        (split, f"q{100 * n + at}", f"Was wächst in Beet {chr(ord('a') + at % 26) * (4 + at // 26)}?", f"d{100 * n + at}")
-        for n, (split, share) in enumerate((("train", 8), ("dev", 1), ("test", 1)), start=1)
-        for at in range(number * share // 10)
+        (split, f"q{100 + at}", f"Was wächst in Beet {name}?", f"d{100 + at}")
+        for at, (split, name) in enumerate(zip(wards, names, strict=False))
     ]
-    return chain(*(
-        change
-        for split, query, text, passage in added
-        for change in (
-            append(f"queries/{split}", (query, text)),
-            append(f"qrels/{split}", (query, passage, 1)),
-            append("corpus/corpus", (passage, "", f"{text} In {passage} wächst etwas.")),
+    return chain(
+        *(
+            change
+            for split, query, text, passage in added
+            for change in (
+                append(f"queries/{split}", (query, text)),
+                append(f"qrels/{split}", (query, passage, 1)),
+                append("corpus/corpus", (passage, "", f"{text} In {passage} wächst etwas.")),
+            )
         )
-    ))
+    )
 
 
 ALIKE = put_value("queries/train", "q08", "text", "Ist das Beet (4) Nummer vier trocken?")
@@ -124,15 +131,19 @@ PLANTS = [
         1,
         "train, test: Wann sind Radieschen reif? | Wozu dient",
         chain(respec(components=True), beds(40), append("qrels/test", ("q10", "d03", 1))),
-        also=frozenset({"test-positives-in-train", "mining-yield"}),
+        also=frozenset({"test-positives-in-train", "mining-yield", "published-yield"}),
     ),
     Plant(
         "component-giant",
         Severity.GATE,
         4,
         "",
-        chain(respec(components=True), beds(40), *(append("qrels/train", (f"q0{n}", "d08", 1)) for n in (5, 6, 7))),
-        also=frozenset({"mining-yield"}),
+        chain(
+            respec(components=True),
+            beds(40),
+            *(append("qrels/train", (query, "d100", 1)) for query in ("q05", "q06", "q07")),
+        ),
+        also=frozenset({"mining-yield", "published-yield"}),
     ),
     RATIO,
 ]

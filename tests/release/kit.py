@@ -50,7 +50,8 @@ def commit_splits(out: Path, beside: Path) -> Path:
     """Commit the splits of what was built, as `build --update-lock` does; return the folder."""
     for lock in locks_of(out, RELEASE).values():
         paths = {split: out / RELEASE / published_path(lock.config, Kind.QUERIES, split) for split in SPLITS}
-        rows = [pl.read_parquet(path).select(query_id="_id", split=pl.lit(split)) for split, path in paths.items()]
+        tables = ((split, pl.read_parquet(path)) for split, path in paths.items())
+        rows = [table.select(query_id="_id", split=pl.lit(split)) for split, table in tables]
         write_splits(
             splits_path(beside, lock.config), pl.concat(rows).with_columns(group_hash=pl.lit("0" * 16))
         )
