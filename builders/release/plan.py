@@ -287,7 +287,7 @@ def _planned(path: str, file: FileIds, remote: Remote) -> _PlannedFile:
 
 
 def _gates(lock: Lock, moves: Mapping[str, SplitMoves]) -> Iterator[str]:
-    """Yield what the build found, then published queries that left their split, if not waived by the config."""
+    """Yield what the build found, then published queries that left their split without a waiver."""
     found = [one for one in lock.findings if one.severity == "gate" and not one.waived]
     yield from (f"{lock.config}: {one.code}: {one.message}" for one in found)
     moved = moves.get(config_name(lock.config, Kind.QUERIES))

@@ -110,6 +110,7 @@ def test_a_waiver_of_moved_queries_waits_for_the_plan(tmp_path: Path) -> None:
 
 def test_without_undecided_pairs_the_check_says_so(tmp_path: Path) -> None:
     write_tree(tmp_path, with_beside(healthy(), undecided=None))
+    commit_splits(tmp_path)
     (finding,) = check_tree(tmp_path, load=load, configs=tmp_path)
     assert (finding.code, finding.severity) == ("undecided-unknown", Severity.NOTE)
 
@@ -118,6 +119,7 @@ def test_a_split_of_another_name_is_read_and_found(tmp_path: Path) -> None:
     write_tree(tmp_path, healthy())
     folder = tmp_path / "mteb-de/garten/queries"
     (folder / "dev.parquet").rename(folder / "dev-neu.parquet")
+    commit_splits(tmp_path)
     codes = {finding.code for finding in check_tree(tmp_path, load=load, configs=tmp_path)}
     assert {"missing-table", "unexpected-table", "file-missing", "file-extra"} == codes
 
