@@ -117,9 +117,12 @@ def _splits(dataset: Dataset) -> Markdown:
     kinds = {"Queries": Kind.QUERIES, "Relevant pairs": Kind.QRELS}
     if dataset.lock.mining is not None:
         kinds |= {"Hard negatives": Kind.HARD_NEGATIVES, "By v0": Kind.HARD_NEGATIVES_V0}
-    rows = [(code(split), *(dataset.rows(kind, split) for kind in kinds.values())) for split in SPLITS]
-    total = ("all", *(dataset.rows(kind) for kind in kinds.values()))
-    return table(("Split", *kinds), [*rows, total])
+    rows = []
+    for name, split in [*((code(split), split) for split in SPLITS), ("all", None)]:
+        queries, pairs, *negatives = (dataset.rows(kind, split) for kind in kinds.values())
+        rows.append((name, queries, pairs, f"{pairs / queries:.1f}" if queries else "", *negatives))
+    queries_column, pairs_column, *mined = kinds
+    return table(("Split", queries_column, pairs_column, "Pairs of a query, mean", *mined), rows)
 
 
 def _german_names(dataset: Dataset) -> bool:

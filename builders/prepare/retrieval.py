@@ -26,7 +26,7 @@ class Prepared:
 
     Attributes:
         queries: ``query_id``, ``text``, ``group`` (the relevance key), ``leak`` (the leak key), ``component``
-            (as of `components`); sorted by id.
+            (as of `components`), ``positives`` int, how many passages are relevant to it; sorted by id.
         corpus: ``passage_id``, ``title``, ``text``; sorted by id.
         dropped: ``table``, ``id``, ``space``, ``reason``: every row that is not published and was not merged;
             see `builders.prepare.funnels.Space`.
@@ -88,6 +88,7 @@ def prepare(spec: Retrieval, records: Records, decisions: Sequence[Decision] = (
         queries=answered
         .select("query_id", "text", "group", "leak")
         .join(components(answered, relations.qrels), on="query_id")
+        .join(relations.qrels.group_by("query_id").len("positives"), on="query_id")
         .sort("query_id"),
         corpus=passages.rows.select("passage_id", "title", "text").sort("passage_id"),
         relations=published,

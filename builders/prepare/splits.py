@@ -6,7 +6,6 @@ The committed assignment is an input: what it holds stays. A group is known in i
 of blake2b of its key, so that the file holds no text; `assign` hashes the keys that it is given likewise.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -20,8 +19,8 @@ from builders.text.merge import DIGITS, digest
 
 _HEADER = "query-id\tgroup\tsplit"
 _COLUMNS = ("query_id", "group_hash", "split")
-_STRATA = (2, 4, 8, 16)
-"""Least sizes, in queries, of the strata but the first: what is dealt has its like in every split."""
+_STRATUM = 10
+"""How many components a stratum holds: as few as 0.8/0.1/0.1 allows, so that its components are alike."""
 
 
 def assign(
@@ -32,7 +31,9 @@ def assign(
     What has one leak key is dealt whole; with `components`, what is one component, unless `is_giant` finds
     one that is too large for it. In a first deal they are ordered by blake2b of ``"{seed}:{smallest id}"``,
     and go to train while fewer than 0.8 n queries have been dealt, to dev while fewer than 0.9 n (both
-    rounded down), else to test; with `components` that is done in each stratum of `_STRATA`.
+    rounded down), else to test. With `components` they are first put in strata of ten, by falling numbers of
+    positives, and of each ten eight go to train, one to dev, one to test, in the order of their hashes: most
+    positives belong to a few large components, which decide how many a query of a split has.
 
     Committed queries keep their split; a new one joins the split of its group, that of a new group the split
     of its leak key, then of its component, or train where those span several. What touches nothing committed
@@ -40,8 +41,8 @@ def assign(
 
     Args:
         queries: ``query_id`` str, unique; ``group`` str, the group's key; ``leak`` str, equal for queries
-            that must not be parted, and so equal within a group; with `components` their ``component`` str
-            too, equal within a leak key.
+            that must not be parted, and so equal within a group; with `components` also ``component`` str,
+            equal within a leak key, and ``positives`` int, how many passages are relevant to the query.
         components: Whether components are dealt whole.
         seed: Of the hashes.
         committed: What `read_splits` returned, or None for a first deal.
@@ -57,9 +58,11 @@ def assign(
         raise UsageError(f"query {duplicated.item(0, 'query_id')!r} cannot be dealt twice")
     whole = "component" if components and not is_giant(queries) else "leak"
     hashes = pl.Series([digest(key) for key in queries.get_column("group").to_list()], dtype=pl.String)
-    hashed = queries.select("query_id", "leak", group_hash=hashes, whole=whole)
+    weight = pl.col("positives") if components else pl.lit(1)
+    hashed = queries.select("query_id", "leak", group_hash=hashes, whole=whole, weight=weight)
     if committed is None:
-        return _dealt(hashed, _STRATA if components else (), seed).sort("query_id")
+        deal = _dealt_in_strata if components else _dealt
+        return deal(hashed, seed).sort("query_id")
     known = hashed.join(committed.select("query_id", "split"), on="query_id", how="left")
     remembered_groups = pl.concat([known.select(_COLUMNS), committed.select(_COLUMNS)])
     placed = _joined(known, remembered_groups, "group_hash")
@@ -143,13 +146,20 @@ def write_splits(path: Path, frame: pl.DataFrame) -> None:
     write_bytes(path, "".join(f"{line}\n" for line in [_HEADER, *lines]).encode())
 
 
-def _dealt(rows: pl.DataFrame, strata: Sequence[int], seed: int) -> pl.DataFrame:
-    """Deal rows whose ``whole`` is equal together, in the order of their hash within each stratum of size."""
-    stratum = pl.sum_horizontal(pl.lit(0), *(pl.col("size") >= least for least in strata))
-    ordered = _hashed(rows, seed).with_columns(stratum=stratum).sort("hash", "smallest")
-    before = (pl.col("size").cum_sum() - pl.col("size")).over("stratum")
-    total = pl.col("size").sum().over("stratum")
-    return _split(rows, ordered, before < total * 8 // 10, before < total * 9 // 10)
+def _dealt(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Deal rows whose ``whole`` is equal together, in the order of their hash, by numbers of queries."""
+    ordered = _hashed(rows, seed).sort("hash", "smallest")
+    before, n = pl.col("size").cum_sum() - pl.col("size"), rows.height
+    return _split(rows, ordered, before < n * 8 // 10, before < n * 9 // 10)
+
+
+def _dealt_in_strata(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Deal rows whose ``whole`` is equal together, within strata of `_STRATUM` of like weight."""
+    heaviest_first = _hashed(rows, seed).sort("weight", "hash", "smallest", descending=[True, False, False])
+    stratum = pl.int_range(pl.len()) // _STRATUM
+    ordered = heaviest_first.with_columns(stratum=stratum).sort("stratum", "hash", "smallest")
+    before, n = pl.int_range(pl.len()).over("stratum"), pl.len().over("stratum")
+    return _split(rows, ordered, before < n * 8 // 10, before < n * 9 // 10)
 
 
 def _drawn(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -161,8 +171,10 @@ def _drawn(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def _hashed(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Return each ``whole``, its ``size`` in queries, its ``smallest`` id and the ``hash`` of that id."""
-    sizes = rows.group_by("whole").agg(pl.len().alias("size"), pl.col("query_id").min().alias("smallest"))
+    """Return each ``whole``, its ``size`` and ``weight``, its ``smallest`` id and the ``hash`` of that id."""
+    sizes = rows.group_by("whole").agg(
+        pl.len().alias("size"), pl.col("weight").sum(), pl.col("query_id").min().alias("smallest")
+    )
     hashes = [digest(f"{seed}:{smallest}") for smallest in sizes["smallest"].to_list()]
     return sizes.with_columns(hash=pl.Series(hashes, dtype=pl.String))
 

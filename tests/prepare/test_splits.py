@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from pathlib import Path
@@ -190,7 +189,8 @@ def _related(*rows: tuple[str, str, list[str]]) -> pl.DataFrame:
     schema = {"query_id": pl.String, "passage_id": pl.String}
     pairs = [(name, passage) for name, _, passages in rows for passage in passages]
     qrels = pl.DataFrame(pairs, schema=schema, orient="row")
-    return queries.join(components(queries, qrels), on="query_id")
+    counted = queries.join(qrels.group_by("query_id").len("positives"), on="query_id")
+    return counted.join(components(queries, qrels), on="query_id")
 
 
 def _chained(n: int, *, size: int, first: int = 0) -> pl.DataFrame:
@@ -217,35 +217,35 @@ def test_components_are_dealt_whole() -> None:
     assert alone.group_by("component").agg(pl.col("split").n_unique())["split"].max() == 3
 
 
-def test_a_literal_assignment_within_strata_of_size() -> None:
-    """Twelve lone queries and three pairs: each stratum gives its first 80 % to train, whatever the other."""
-    pairs = {name: (f"pair {number}", [name]) for number, name in enumerate(("x-0", "x-1", "x-2"))}
-    twins = [(f"{name}{twin}", *pairs[name]) for name in pairs for twin in "ab"]
-    assigned = _splits(assign(_related(*((name, name, [name]) for name in _ORDER), *twins), components=True))
-    expected = dict(zip(_ORDER, ["train"] * 9 + ["dev"] + ["test"] * 2, strict=True))
-    # By the digest of "42:{smallest id}"; 4 of 6 queries go to train, dev begins below 5.
-    for name, split in (("x-1", "train"), ("x-2", "train"), ("x-0", "dev")):
-        expected |= {f"{name}{twin}": split for twin in "ab"}
+def test_a_literal_assignment_within_strata_of_positives() -> None:
+    """Twelve lone queries, and three pairs with more positives: those fill the first ten with seven of one."""
+    assert sorted(_ORDER, key=lambda name: digest(f"42:{name}")) == _ORDER
+    lone = [(name, name, [name]) for name in _ORDER]
+    pairs = [(f"{name}{twin}", name, [name]) for name in ("x-0", "x-1", "x-2") for twin in "ab"]
+    assigned = _splits(assign(_related(*lone, *pairs), components=True))
+    # Of equally many positives, the first by hash stand first: seven lone queries join the pairs.
+    first_ten = sorted(["x-0a", "x-1a", "x-2a", *_ORDER[:7]], key=lambda name: digest(f"42:{name}"))
+    expected = dict(zip(first_ten, ["train"] * 8 + ["dev", "test"], strict=True))
+    expected |= dict(zip(_ORDER[7:], ["train"] * 4 + ["test"], strict=True))  # 8/10 and 9/10 of five, down
+    expected |= {f"{name}b": expected[f"{name}a"] for name in ("x-0", "x-1", "x-2")}
     assert assigned == expected
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(st.sampled_from([1, 2, 3, 4, 7, 8, 15, 16, 17]), min_size=1, max_size=60))
-def test_every_stratum_is_dealt_by_itself(sizes: list[int]) -> None:
-    """Each stratum fills its splits until they hold their share: by less than what it deals last."""
-    names = [name for number, size in enumerate(sizes) for name in [f"c{number:02}"] * size]
-    queries = _related(*((f"{name}-{n:03}", f"{name} {n}", [name]) for n, name in enumerate(names)))
-    if is_giant(queries):
-        return
-    dealt = assign(queries, components=True).with_columns(component=pl.col("query_id").str.slice(0, 3))
-    counts = dealt.group_by("component").agg(pl.len().alias("size"), pl.col("split").unique())
-    for low, high in itertools.pairwise((1, 2, 4, 8, 16, 99)):
-        stratum = counts.filter((pl.col("size") >= low) & (pl.col("size") < high)).explode("split")
-        n, most = stratum["size"].sum(), min(high - 1, 17) - 1
-        held = dict(stratum.group_by("split").agg(pl.col("size").sum()).rows())
-        train, dev = held.get("train", 0), held.get("dev", 0)
-        assert n * 8 // 10 <= train <= max(0, n * 8 // 10 + most)
-        assert n * 9 // 10 <= train + dev <= max(train, n * 9 // 10 + most)
+@given(st.lists(st.integers(1, 12), min_size=40, max_size=90), st.integers(0, 99))
+def test_of_ten_components_of_like_positives_eight_one_and_one_are_dealt(sizes: list[int], seed: int) -> None:
+    """So the components of a rank in one split weigh no more than those before, and no less than after."""
+    rows = [
+        (f"c{at:02}", f"group {at}", [f"p{at}-{n}" for n in range(size)]) for at, size in enumerate(sizes)
+    ]
+    queries = _related(*rows)
+    dealt = assign(queries, components=True, seed=seed).join(queries, on="query_id")
+    heaviest = dict(dealt.group_by("split").agg(pl.col("positives").sort(descending=True)).rows())
+    assert len(heaviest["dev"]) == len(sizes) // 10 + (len(sizes) % 10 > 5)  # six and more have one of dev
+    weights = sorted(sizes, reverse=True)
+    for split in ("dev", "test"):
+        for ten, weight in enumerate(heaviest[split][: len(sizes) // 10]):
+            assert weights[10 * ten] >= weight >= weights[10 * ten + 9]
 
 
 def test_where_a_component_is_too_large_groups_alone_are_dealt() -> None:
