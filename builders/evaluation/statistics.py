@@ -42,6 +42,7 @@ class ConfigStatistics:
     Attributes:
         splits: Number of queries by split; `positives`: by their number of positives; `mined`: by their
             number of hard negatives, for each table of these.
+        mean_positives: Positives of a query by split, on average.
         lengths: Characters of each text as int64, by what the texts are: "queries", "sentences of s2s".
         sets: What `_balance` returns, in published order.
         stand_in: Whether something else than all of the real upstreams was built.
@@ -51,6 +52,7 @@ class ConfigStatistics:
     splits: Mapping[str, int] = field(default_factory=dict)
     passages: int = 0
     positives: Mapping[str, int] = field(default_factory=dict)
+    mean_positives: Mapping[str, float] = field(default_factory=dict)
     mined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     lengths: Mapping[str, pl.Series] = field(default_factory=dict)
     overlap: _Overlap | None = None
@@ -95,6 +97,11 @@ def _retrieval(
         splits={split: frame.height for split, frame in queries.items()},
         passages=corpus.height,
         positives=_positives(asked, qrels),
+        mean_positives={
+            split: qrels.join(frame, on="query_id", how="semi").height / frame.height
+            for split, frame in queries.items()
+            if frame.height
+        },
         mined=mined,
         lengths=_lengths({"queries": asked["text"], "passages": passages["text"]}),
         overlap=overlap(asked, passages, qrels),

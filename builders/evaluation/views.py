@@ -358,15 +358,19 @@ def text_lengths(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
 
 def positives(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:
     """Return how many positives a query has."""
-    for config, found in ((one.config, one.positives) for one in statistics if one.positives):
+    for one in statistics:
+        config, found = one.config, one.positives
+        if not found:
+            continue
         queries = sum(found.values())
+        means = ", ".join(f"{mean:.1f} in {split}" for split, mean in one.mean_positives.items())
         rows = [(number, count, share(count, queries)) for number, count in found.items()]
         shares = {"queries": [count / queries for count in found.values()]}
         said = "; ".join(f"{number}: {part}" for number, _, part in rows)
         draw = partial(charts.bars, shares, list(found), across="positives of a query", up="queries")
         alt = f"Queries of {config} by number of positives. {said}."
         frame = _frame(("Positives", "Queries", "Share"), rows)
-        yield Block(frame, config, "", draw if len(rows) > 1 else None, alt)
+        yield Block(frame, config, f"Mean by split: {means}.", draw if len(rows) > 1 else None, alt)
 
 
 def balance(statistics: Sequence[ConfigStatistics]) -> Iterator[Block]:

@@ -312,10 +312,11 @@ def _moves(before: Tree, after: Tree, *, unknown: bool) -> Iterator[SplitMoves]:
             changed.setdefault(split.config, set()).add(split)
     for config, splits in sorted(changed.items()):
         there = [before.splits[split] for split in splits & before.splits.keys()]
-        if not unknown and not all(at.content for at in there):
+        if splits.isdisjoint(after.splits) or not (unknown or all(at.content for at in there)):
             continue
-        old, new = (_queries(tree, splits & tree.splits.keys()) for tree in (before, after))
-        moved = old.join(new, on=["_id", "split"], how="anti").join(new, on="_id", suffix=" now").sort("_id")
+        earlier, now = (_queries(tree, splits & tree.splits.keys()) for tree in (before, after))
+        left = earlier.join(now, on=["_id", "split"], how="anti")
+        moved = left.join(now, on="_id", suffix=" now").sort("_id")
         if moved.height:
             first = moved.head(_EXAMPLES).iter_rows()
             examples = tuple(f"{label(name, _LONGEST)}: {one} → {other}" for name, one, other in first)

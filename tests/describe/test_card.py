@@ -141,7 +141,7 @@ def test_figures_come_from_the_locks(built: kit.Built) -> None:
     assert ("passages", "merged with an equal row", "1") in rows
     assert ("Relevant pairs", "20") in rows and ("Relevant pairs without the extension", "17") in rows
     assert ("phone", "1", "0") in rows
-    assert ("all", "10", "20", "20", "0") in rows
+    assert ("all", "10", "20", "2.0", "20", "0") in rows
     assert ("jobs", "verein/jobs", "d49f1e4243" + "0" * 30, "CC-BY-4.0") in rows
     assert "2 of 3 test queries (66.7 %) share a relevant passage" in " ".join(card(built).split())
 
@@ -163,6 +163,23 @@ def test_what_keeps_the_splits_apart_is_said_with_its_exceptions(built: kit.Buil
         in text
     )
     assert "twin" not in plain.split("## germandpr")[1].split("every row accounted for")[0]
+
+
+def test_how_splits_share_positives_is_said_as_the_build_found_it(built: kit.Built) -> None:
+    def overlap(code: str = "", **spec: Any) -> str:
+        found = (LockedFinding(code=code, severity="note", count=4, message="x"),) if code else ()
+        text = changed(built, lambda lock: lock.model_copy(update={"findings": found}), **spec)
+        return " ".join(text.split("## jobs")[1].split("**Overlap.**")[1].split("\n#")[0].split())
+
+    whole = "Queries that are connected by relevant passages that they share lie in one split"
+    apart = "the splits separate queries, not passages"
+    assert apart in overlap().lower() and whole not in overlap()
+    assert overlap(components=True).endswith(f"{whole}.")
+    assert overlap("components-committed", components=True).endswith(
+        f"{whole}, but for 4 such sets that an earlier version parted or that have grown together since."
+    )
+    giant = overlap("component-giant", components=True)
+    assert "4 queries (40.0 %) are connected" in giant and apart in giant and whole not in giant
 
 
 def test_pairs_end_in_what_is_published(built: kit.Built) -> None:

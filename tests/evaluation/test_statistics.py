@@ -35,6 +35,7 @@ def test_queries_passages_positives_and_yield_are_counted() -> None:
     found = garden()
     assert (found.splits, found.passages) == ({"train": 2, "test": 1}, 4)
     assert found.positives == {"0": 1, "1": 1, "2": 1}
+    assert found.mean_positives == {"train": 1.5, "test": 0.0}
     assert found.mined == {"hard_negatives": {"0": 2, "5": 1}, "hard_negatives_v0": {"0": 3}}
     assert extent(found) == {"queries": (3, 13, 22), "passages": (4, 13, 29)}
 

@@ -218,7 +218,7 @@ def test_components_are_dealt_whole() -> None:
 
 
 def test_a_literal_assignment_within_strata_of_positives() -> None:
-    """Twelve lone queries, and three pairs with more positives: those fill the first ten with seven of one."""
+    """Twelve lone queries, and three pairs with more positives, which stand in the first ten."""
     assert sorted(_ORDER, key=lambda name: digest(f"42:{name}")) == _ORDER
     lone = [(name, name, [name]) for name in _ORDER]
     pairs = [(f"{name}{twin}", name, [name]) for name in ("x-0", "x-1", "x-2") for twin in "ab"]
@@ -233,8 +233,9 @@ def test_a_literal_assignment_within_strata_of_positives() -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 12), min_size=40, max_size=90), st.integers(0, 99))
-def test_of_ten_components_of_like_positives_eight_one_and_one_are_dealt(sizes: list[int], seed: int) -> None:
-    """So the components of a rank in one split weigh no more than those before, and no less than after."""
+def test_of_ten_components_of_like_positives_one_goes_to_dev_and_one_to_test(
+    sizes: list[int], seed: int
+) -> None:
     rows = [
         (f"c{at:02}", f"group {at}", [f"p{at}-{n}" for n in range(size)]) for at, size in enumerate(sizes)
     ]

@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -273,8 +274,8 @@ def moved_query(out: Path) -> str:
     query: str = pl.read_parquet(out / RELEASE / "jobs/queries/dev.parquet").item(0, "_id")
     for kind, column in (("queries", "_id"), ("qrels", "query-id")):
         rows = pl.read_parquet(out / RELEASE / f"jobs/{kind}/dev.parquet").filter(pl.col(column) == query)
-        rewrite(out, f"jobs/{kind}/dev.parquet", lambda frame, c=column: frame.filter(pl.col(c) != query))
-        rewrite(out, f"jobs/{kind}/test.parquet", lambda frame, r=rows: pl.concat([frame, r]))
+        rewrite(out, f"jobs/{kind}/dev.parquet", methodcaller("filter", pl.col(column) != query))
+        rewrite(out, f"jobs/{kind}/test.parquet", methodcaller("vstack", rows))
     return query
 
 
