@@ -125,9 +125,9 @@ def test_some_occupations_are_wrong(rows: pl.DataFrame, plain: list[str]) -> Non
     assert 5 <= wrong <= rows.height // 20
 
 
-def test_a_vague_title_is_mapped_to_many_occupations(rows: pl.DataFrame, plain: list[str]) -> None:
+def test_a_vague_title_is_mapped_to_several_occupations(rows: pl.DataFrame, plain: list[str]) -> None:
     vague = rows.filter(pl.Series(plain).str.to_lowercase().str.starts_with("aushilfe"))
-    assert vague["esco_occupation"].struct.field("label").n_unique() > 20
+    assert vague["esco_occupation"].struct.field("label").n_unique() >= 3
 
 
 def test_columns_have_their_gaps(rows: pl.DataFrame) -> None:
