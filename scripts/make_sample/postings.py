@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 _MOST_POSTED = 36  # the first occupation: more than 20 of one group, in which a wrong mapping is rare
-_VAGUELY_POSTED = 5
+_VAGUELY_POSTED = 7
 _FIRST_DAY = dt.date(2026, 6, 5)
 
 _MARKERS = (" (m/w/d)",) * 4 + (" (w/m/d)", " m/w/d", " (d/m/w)", " (gn)", "")
